@@ -1,0 +1,66 @@
+# The front door. `make` lists what there is; every target first installs what it needs into $(VENV).
+#
+#   PYTHON=…   the Python (3.11 or newer) that the environment is made with
+#   VENV=…     where the environment is
+#   ARGS=…     more arguments for the program that the target runs: make test ARGS="-k replay"
+
+PYTHON ?= python3
+VENV   ?= .venv
+ARGS   ?=
+
+RUN  := $(VENV)/bin/
+PIP  := $(RUN)python -m pip --quiet --disable-pip-version-check
+CORE := $(VENV)/.core-installed
+DEV  := $(VENV)/.dev-installed
+
+.PHONY: help demo test test-real lint format bench docs clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(CORE)  ## record a run, replay it with one change, show the difference; no key, no network
+	$(RUN)playhead demo $(ARGS)
+
+test: $(DEV)  ## run the tests
+	$(RUN)python -m pytest $(ARGS)
+
+test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
+	$(RUN)python -m pytest -m real $(ARGS)
+
+lint: $(DEV)  ## check style, format, types, and that imports point one way
+	$(RUN)ruff check .
+	$(RUN)ruff format --check .
+	$(RUN)mypy $(wildcard playhead tests benchmarks examples)
+	$(RUN)lint-imports --no-logo
+
+format: $(DEV)  ## format the code and mend what can be mended by itself
+	$(RUN)ruff check --fix-only .
+	$(RUN)ruff format .
+
+bench: $(CORE)  ## measure; prints ratios against a floor measured in the same run
+	$(RUN)python -m benchmarks $(ARGS)
+
+docs: $(CORE)  ## write the trace format's JSON Schema into docs/
+	@mkdir -p docs
+	$(RUN)python -m playhead.trace.schema > docs/.trace-format.schema.json
+	@mv docs/.trace-format.schema.json docs/trace-format.schema.json
+
+clean:  ## remove the environment and everything that was built
+	@test ! -e $(VENV) || test -f $(VENV)/pyvenv.cfg || { echo "$(VENV) is no virtual environment: not removed" >&2; exit 1; }
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What an end user gets: the package and its dependencies, nothing else.
+$(CORE): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Playhead needs Python 3.11 or newer. Name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --editable .
+	@touch $@
+
+# What we work with: all extras, the tests' and the checks' tools. (pip reads dependency groups since 25.1.)
+$(DEV): $(CORE)
+	$(PIP) install --editable ".[all]" --group dev
+	@touch $@

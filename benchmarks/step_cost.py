@@ -1,0 +1,125 @@
+"""CPU time and bytes per step of a run, with everything recorded, beside a bare loop with pydantic events.
+
+A step is one model call and one tool call with a 1 KB result. The bare loop does the least that a tracing agent can do:
+it asks the same model, calls the same function, and writes one JSON line per event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from playhead import Agent, tool
+from playhead.kernel.models.scripted import ScriptedModel, call, text
+from playhead.trace.types import Message, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+STEPS = (10, 100, 500)
+REPEATS = 5
+PAYLOAD = "x" * 1024
+
+
+@tool(read_only=True)
+async def fetch_async(key: int) -> str:
+    """Return 1 KB."""
+    return PAYLOAD
+
+
+@tool(read_only=True)
+def fetch_sync(key: int) -> str:
+    """Return 1 KB."""
+    return PAYLOAD
+
+
+class BareEvent(BaseModel):
+    """One line of the bare loop."""
+
+    seq: int
+    kind: str
+    data: dict[str, Any]
+
+
+def scripted(steps: int, name: str) -> ScriptedModel:
+    """Return a model that calls a tool `steps` times and then answers."""
+    return ScriptedModel([call(name, key=step) for step in range(steps)] + [text("done")], keep_requests=False)
+
+
+async def bare_loop(steps: int, path: Path) -> None:
+    """Run the floor: a loop, pydantic events, one write per event."""
+    model, thread = scripted(steps, "fetch"), [Message(id=0, role="user", content="go")]
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    seq = 0
+
+    def write(kind: str, **data: Any) -> None:  # noqa: ANN401 - any fields
+        nonlocal seq
+        os.write(descriptor, BareEvent(seq=seq, kind=kind, data=data).model_dump_json().encode() + b"\n")
+        seq += 1
+
+    while True:
+        write("asked", messages=len(thread))
+        answer = await model.complete(Request(model.name, tuple(thread)))
+        write("answered", text=answer.text, calls=[each.model_dump() for each in answer.tool_calls])
+        if not answer.tool_calls:
+            break
+        asked = answer.tool_calls[0]
+        write("called", name=asked.name, arguments=asked.arguments)
+        result = await fetch_async(**(asked.arguments or {}))
+        write("returned", result=result)
+        thread.append(Message(id=len(thread), role="assistant", tool_calls=answer.tool_calls))
+        thread.append(Message(id=len(thread), role="tool", content=result, tool_call_id=asked.id))
+    os.close(descriptor)
+
+
+async def playhead_loop(steps: int, folder: Path, function: Any) -> Path:  # noqa: ANN401 - a tool
+    """Run the same steps with everything recorded."""
+    agent = Agent(
+        scripted(steps, function.spec.name), tools=[function], max_iterations=steps + 1, trace=folder, rationale=False
+    )
+    result = await agent.run("go")
+    assert result.output == "done"
+    assert result.iterations == steps + 1
+    assert result.trace_path is not None
+    return result.trace_path
+
+
+def cpu_us_per_step(steps: int, run: Callable[[], Awaitable[object]]) -> float:
+    """Return the median over the repeats, in microseconds of CPU time of the whole process."""
+
+    async def measured() -> list[float]:
+        await run()
+        found = []
+        for _ in range(REPEATS):
+            started = time.process_time()
+            await run()
+            found.append((time.process_time() - started) / steps * 1e6)
+        return sorted(found)
+
+    return asyncio.run(measured())[REPEATS // 2]
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print(f"CPU µs per step, median of {REPEATS} runs, Python {sys.version.split()[0]}")
+        print(f"{'':28}" + "".join(f"{steps:>12} steps" for steps in STEPS))
+        floor = {steps: cpu_us_per_step(steps, lambda s=steps: bare_loop(s, folder / "bare")) for steps in STEPS}
+        print(f"{'bare loop (floor)':28}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
+        for label, function in (("Playhead, async tool", fetch_async), ("Playhead, sync tool", fetch_sync)):
+            cost = {steps: cpu_us_per_step(steps, lambda s=steps, f=function: playhead_loop(s, folder, f)) for steps in STEPS}
+            print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}×)" for s in STEPS))
+        sizes = [asyncio.run(playhead_loop(steps, folder, fetch_async)).stat().st_size / steps for steps in STEPS]
+        print(f"{'bytes per step':28}" + "".join(f"{size:>18.0f}" for size in sizes))
+
+
+if __name__ == "__main__":
+    main()

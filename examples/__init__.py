@@ -1,0 +1,1 @@
+"""Examples; each is run by a test."""

@@ -1,0 +1,79 @@
+"""Playhead: a flight recorder and time machine for LLM agents.
+
+The rooms, each importing only from those before it:
+
+    errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
+
+`trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `agent` the one way to run,
+`replay` runs a recording again. They stand in one package because a top-level package called `trace` would be shadowed
+by the standard library's.
+
+The public names are loaded when they are first used: importing Playhead costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playhead.agent import Agent, RunResult
+    from playhead.errors import PlayheadError, RunError
+    from playhead.kernel.session import Approval, ApprovalRequest
+    from playhead.kernel.strategies import register_strategy
+    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.tools import tool
+    from playhead.replay import load_recording, reproduce, reproduce_sync
+    from playhead.trace.integrity import check_trace
+    from playhead.trace.recording import Recording
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Agent": "playhead.agent",
+    "Approval": "playhead.kernel.session",
+    "ApprovalRequest": "playhead.kernel.session",
+    "PlayheadError": "playhead.errors",
+    "Recording": "playhead.trace.recording",
+    "RunError": "playhead.errors",
+    "RunResult": "playhead.agent",
+    "ToolContext": "playhead.kernel.tool_context",
+    "check_trace": "playhead.trace.integrity",
+    "load_recording": "playhead.replay",
+    "register_strategy": "playhead.kernel.strategies",
+    "reproduce": "playhead.replay",
+    "reproduce_sync": "playhead.replay",
+    "tool": "playhead.kernel.tools",
+}
+
+__all__ = [
+    "Agent",
+    "Approval",
+    "ApprovalRequest",
+    "PlayheadError",
+    "Recording",
+    "RunError",
+    "RunResult",
+    "ToolContext",
+    "check_trace",
+    "load_recording",
+    "register_strategy",
+    "reproduce",
+    "reproduce_sync",
+    "tool",
+]
+
+logging.getLogger("playhead").addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    if name not in _HOMES:
+        raise AttributeError(f"module 'playhead' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,5 @@
+"""`python -m playhead`: the same as the `playhead` command."""
+
+from playhead.cli.main import main
+
+main()

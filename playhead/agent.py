@@ -1,0 +1,383 @@
+"""The one way to run an agent."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from playhead.errors import PlayheadError, RunError, ToolDefinitionError, TraceWriteError, UsageError
+from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.execution import ANSWERED, Execution, as_run_error, execute
+from playhead.kernel.meta_tools import make_meta_tools
+from playhead.kernel.models import resolve_model
+from playhead.kernel.session import Approver, RunContext, Session
+from playhead.kernel.state import Step
+from playhead.kernel.strategies import get_strategy
+from playhead.kernel.threads import run_blocking
+from playhead.kernel.tools import Tool, tool
+from playhead.kernel.world import LiveWorld
+from playhead.trace.clock import Clock, SystemClock
+from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
+from playhead.trace.redaction import Redactor, RedactText
+from playhead.trace.store import TraceStore, new_run_id
+from playhead.trace.types import AgentHeader, Content, Message, Prices, Usage
+from playhead.trace.values import JsonValue, scrub, to_json
+from playhead.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from playhead.kernel.models.base import Model
+    from playhead.settings import Settings
+
+log = logging.getLogger("playhead")
+
+ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
+DEFAULT_META_TOOLS: Final = ("final-answer",)
+MAX_NAME: Final = 64
+"""Characters; the longest function name that providers take."""
+
+
+class _Default:
+    """Says that an argument was not given."""
+
+    def __repr__(self) -> str:
+        return "<the settings' folder>"
+
+
+DEFAULT = _Default()
+TraceTo = str | Path | None | _Default
+
+
+class RunResult(BaseModel):
+    """What a run reached. A limit that was hit is a result like any other: see `terminated_by`."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    output: JsonValue = None
+    """The answer, or the best there was when the run ended (the newest tool result)."""
+    status: Literal["done", "failed"]
+    """`done` when the run stopped in order; that it has an answer is what `success` says."""
+    terminated_by: str
+    """The reason code: `final_answer_tool`, `final_answer`, `end_turn`, `max_iterations`, …"""
+    terminated_source: str
+    """Who ended it."""
+    error: str | None = None
+    """What broke, in a failed run."""
+    run_id: str
+    """The run's id."""
+    trace_path: Path | None
+    """Where the trace is; None when the run was not traced."""
+    trace_complete: bool
+    """Whether every event is in the trace and synced as asked."""
+    usage: Usage
+    """Tokens of the run, sub-agents included."""
+    cost_usd: float | None
+    """US dollars for `usage`; None when a price is not known."""
+    iterations: int
+    """Turns of the loop."""
+    steps: tuple[Step, ...]
+    """Thoughts, calls and observations, in order."""
+    strategy_used: str
+    """The strategy that gave the output."""
+    duration_ms: float
+    """Milliseconds from start to end."""
+
+    @property
+    def success(self) -> bool:
+        """Whether the model itself gave the answer; false when a limit or a failure ended the run."""
+        return self.status == "done" and self.terminated_by in ANSWERED
+
+
+class Agent:
+    """A model, its tools and a strategy. One agent may run many tasks at the same time."""
+
+    def __init__(  # noqa: PLR0913 - one door, all keywords
+        self,
+        model: str | Model,
+        *,
+        name: str = "agent",
+        description: str = "",
+        tools: Sequence[ToolLike] = (),
+        strategy: str = "reactive",
+        strategy_settings: dict[str, JsonValue] | None = None,
+        system_prompt: str | None = None,
+        examples: Sequence[Message] = (),
+        parameters: dict[str, JsonValue] | None = None,
+        max_iterations: int = 10,
+        max_retries: int = 2,
+        retry_delay_s: float = 0.5,
+        max_parallel: int = 3,
+        rationale: bool = True,
+        required_tools: Sequence[str] = (),
+        meta_tools: Sequence[str] = DEFAULT_META_TOOLS,
+        approver: Approver | None = None,
+        redact: Sequence[RedactText] = (),
+        trace: TraceTo = DEFAULT,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        clock: Callable[[], Clock] = SystemClock,
+    ) -> None:
+        """Describe an agent; nothing is sent, read or written before it runs.
+
+        Args:
+            model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or anything that is a `Model`.
+            name: the agent's name in traces, and its tool name when another agent may call it.
+            description: what another agent is told about it.
+            tools: functions made with `@tool`, plain typed functions, or agents.
+            strategy: name of a registered strategy.
+            strategy_settings: the strategy's own settings.
+            system_prompt: replaces the default prompt; the request for reasons is added to either.
+            examples: turns placed before the task, to show a small model how (few-shot).
+            parameters: sampling and other request parameters, such as `{"temperature": 0}`.
+            max_iterations: turns of the loop at most; reaching it is a clean stop.
+            max_retries: attempts after the first for a model call that failed in a way that may pass.
+            retry_delay_s: seconds before the first retry, doubled for each further one.
+            max_parallel: read-only calls of one turn that run at once.
+            rationale: ask the model to state a reason for every call, and record when it does not.
+            required_tools: tools that have to return a result before the agent may end by itself.
+            meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`.
+            approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
+            redact: functions that every recorded text goes through; API keys are redacted without them.
+            trace: folder of the trace; None for no trace; by default the settings' folder.
+            api_base: address of the provider, when it is not the usual one.
+            api_key: the provider's key, when it is not in the environment.
+            clock: makes the clock of a run; tests give a ticking one.
+
+        Raises:
+            UsageError: an argument is not valid; the message says which and what is.
+        """
+        self.model = resolve_model(model, api_base=api_base, api_key=api_key) if isinstance(model, str) else model
+        self.description = description
+        self.tools = _toolset(tools, tuple(meta_tools))
+        self.header = AgentHeader(
+            name=_checked_agent_name(name),
+            model=self.model.name,
+            parameters=to_json(parameters or {}),
+            strategy=get_strategy(strategy)[0],
+            strategy_settings=to_json(strategy_settings or {}),
+            system_prompt=None if system_prompt is None else scrub(system_prompt),
+            examples=tuple(examples),
+            rationale=rationale,
+            meta_tools=tuple(meta_tools),
+            max_iterations=_at_least("max_iterations", max_iterations, 1),
+            max_retries=_at_least("max_retries", max_retries, 0),
+            retry_delay_s=retry_delay_s,
+            max_parallel=_at_least("max_parallel", max_parallel, 1),
+            required_tools=_known_tools(required_tools, self.tools),
+        )
+        self._approver = _checked_approver(approver, self.tools)
+        self._redact = tuple(redact)
+        self._trace = trace
+        self._clock = clock
+        self._subscriptions = Subscriptions()
+
+    def subscribe(self, kind: str | None, function: OnRecord) -> Undo:
+        """Call `function` with every record of this kind (of all kinds for None) of this agent's runs.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        return self._subscriptions.add(kind, function)
+
+    def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
+        """Return the agent as a tool for another one.
+
+        Args:
+            description: what the other agent is told.
+            read_only: whether it may run beside others; by default when all of its own tools may.
+        """
+        return AgentTool(
+            self.header, self.model, self.tools, description=description or self.description, read_only=read_only
+        )
+
+    def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
+        """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
+        return run_blocking(lambda: self.run(task, run_id=run_id))
+
+    async def run(self, task: Content, *, run_id: str | None = None) -> RunResult:
+        """Run a task and return what was reached.
+
+        Args:
+            task: what to do: text, or parts of text and images.
+            run_id: the run's id, a new ULID by default.
+
+        Raises:
+            ModelError: the model did not answer. Like every RunError it carries `result` and `trace_path`.
+            StrategyError: a strategy of the user's raised.
+            UsageError: a key is missing or the model is unknown.
+            TraceExistsError, RunIdError: the run id cannot be used.
+            TraceWriteError: an event was lost and `on_trace_error` is `stop`.
+        """
+        run = self._open(run_id or new_run_id(), None if self._trace is None else _settings())
+        header = self.header.model_copy(update={"prices": await _prices(self.model)})
+        return await record_run(run, header, self.model, self.tools, _scrubbed(task))
+
+    def _open(self, run_id: str, settings: Settings | None) -> RunContext:
+        clock = self._clock()
+        redactor = Redactor(self._redact)
+        for model in _models(self.model, self.tools):
+            for name, secret in model.secrets.items():
+                redactor.add_secret(secret, name)
+        writer = None if settings is None else self._open_writer(run_id, settings, clock)
+        recorder = Recorder(clock, writer, redactor, (self._subscriptions,))
+        policy = settings.on_trace_error if settings else "continue"
+        return RunContext(run_id, recorder, LiveWorld(), self._approver, policy)
+
+    def _open_writer(self, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
+        folder = settings.trace_dir if isinstance(self._trace, _Default) else Path(self._trace or "")
+        store = TraceStore(folder.expanduser())
+        path = store.path_for(run_id)
+        try:
+            if store.create() and isinstance(self._trace, _Default):
+                print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
+            return TraceWriter(path, clock.now_us, settings.durability)
+        except OSError as error:
+            message = f"the trace {path} cannot be created: {error.strerror or error}"
+            if settings.on_trace_error == "stop":
+                raise TraceWriteError(message) from None
+            log.warning("%s; the run goes on without one", message)
+            return None
+
+
+async def record_run(  # noqa: PLR0913 - what a run is made of
+    run: RunContext,
+    header: AgentHeader,
+    model: Model,
+    tools: dict[str, Tool],
+    task: Content,
+    *,
+    replay_of: str | None = None,
+    replay_mode: str | None = None,
+) -> RunResult:
+    """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`."""
+    session = Session(run, header, model, tools)
+    started = RunStarted(
+        format=FORMAT,
+        run_id=run.run_id,
+        agent=header,
+        task=task,
+        versions=_versions(),
+        replay_of=replay_of,
+        replay_mode=replay_mode,
+    )
+    try:
+        session.emit(started)
+    except TraceWriteError:
+        run.recorder.seal()
+        raise
+    execution = await execute(session, task)
+    run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **execution.ending_fields()), session.owner)
+    run.recorder.seal()
+    return _finish(run, session, execution)
+
+
+async def _prices(model: Model) -> Prices | None:
+    try:
+        return await model.prices()
+    except PlayheadError:
+        return None  # the first request will say what is wrong, and be recorded
+
+
+def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
+    writer = run.recorder.writer
+    result = RunResult(
+        **execution.ending_fields(),
+        run_id=run.run_id,
+        trace_path=writer.path if writer else None,
+        trace_complete=writer is not None and run.recorder.complete,
+        steps=execution.state.steps,
+        strategy_used=session.header.strategy,
+    )
+    if writer is not None and not run.recorder.complete:
+        log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
+    if execution.error is None:
+        return result
+    error = as_run_error(execution.error)
+    if isinstance(error, RunError):
+        error.result, error.trace_path = result, result.trace_path
+    raise error
+
+
+def _toolset(tools: Sequence[ToolLike], meta_tools: tuple[str, ...]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for made in map(_as_tool, tools):
+        if made.spec.name in found:
+            raise ToolDefinitionError(f"two tools are called {made.spec.name!r}; a model tells them apart by name")
+        found[made.spec.name] = made
+    own = make_meta_tools(meta_tools)
+    clash = found.keys() & own.keys()
+    if clash:
+        raise ToolDefinitionError(
+            f"{clash.pop()!r} is a tool of the kernel; rename yours or leave it out of meta_tools"
+        )
+    return {**found, **own}
+
+
+def _as_tool(each: ToolLike) -> Tool:
+    if isinstance(each, Agent):
+        return each.as_tool()
+    if isinstance(each, Tool):
+        return each
+    if not callable(each):
+        raise ToolDefinitionError(f"{each!r} is no tool: give a function, an agent, or what @tool returns")
+    return tool(each)
+
+
+def _models(model: Model, tools: dict[str, Tool]) -> list[Model]:
+    below = [each for tool in tools.values() if isinstance(tool, AgentTool) for each in _models(tool.model, tool.tools)]
+    return [model, *below]
+
+
+def _checked_agent_name(name: str) -> str:
+    if not name or len(name) > MAX_NAME or not all(letter.isalnum() or letter in "_-" for letter in name):
+        raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
+    return name
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}; it is {value!r}")
+    return value
+
+
+def _known_tools(names: Sequence[str], tools: dict[str, Tool]) -> tuple[str, ...]:
+    unknown = [name for name in names if name not in tools]
+    if unknown:
+        raise UsageError(
+            f"required_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
+        )
+    return tuple(names)
+
+
+def _checked_approver(approver: Approver | None, tools: dict[str, Tool]) -> Approver | None:
+    needing = [name for name, tool in tools.items() if tool.spec.requires_approval]
+    if needing and approver is None:
+        raise UsageError(f"{', '.join(needing)} require approval; pass approver=, a function that decides on each call")
+    return approver
+
+
+def _scrubbed(task: Content) -> Content:
+    if isinstance(task, str):
+        return scrub(task)
+    if not isinstance(task, (list, tuple)):
+        raise UsageError(f"a task is text, or a list of text and image parts; it is {type(task).__name__}")
+    return tuple(task)
+
+
+def _versions() -> dict[str, str]:
+    from playhead import __version__  # noqa: PLC0415 - the package imports this module
+
+    return {"playhead": __version__, "python": platform.python_version()}
+
+
+def _settings() -> Settings:
+    from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms, and only runs that are traced need it
+
+    return load_settings()

@@ -1,0 +1,70 @@
+"""How commands write: text for people through rich, JSON Lines for programs. Both are safe for a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonlines
+from rich.console import Console
+
+from playhead.diagnose.terminal import escape
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PIPE_WIDTH: Final = 1000
+"""Cells of a line that goes to no terminal: as good as whole; `--json` is whole."""
+
+LEAST_WIDTH: Final = 40
+"""Cells; on less, or when COLUMNS says nonsense, lines wrap rather than vanish."""
+
+
+class PipeConsole(Console):
+    """A console that lets the command line deal with a closed pipe; rich would exit 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass it on."""
+        raise BrokenPipeError
+
+
+def text_console(*, stderr: bool = False, pipe_width: int = PIPE_WIDTH) -> Console:
+    """Return a console that colours only on a terminal, not under NO_COLOR, and takes nothing for markup."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    console = PipeConsole(
+        stderr=stderr,
+        color_system=None if plain else "auto",  # bold and dim are escape sequences too: plain means none
+        no_color=plain or None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = pipe_width
+    console.width = max(console.width, LEAST_WIDTH)
+    return console
+
+
+def note(text: str) -> None:
+    """Say something beside the output: on stderr, one safe line."""
+    print(escape(text), file=sys.stderr)  # noqa: T201 - what a command line does
+
+
+def write_json(objects: Iterable[Any]) -> None:
+    """Write objects to stdout, one line each, as they come.
+
+    All but ASCII is escaped: so nothing in a trace can steer a terminal, and no encoding of a pipe can break the JSON.
+    """
+    with jsonlines.Writer(sys.stdout, dumps=_dumps) as writer:
+        writer.write_all(objects)
+
+
+def _dumps(value: Any) -> str:  # noqa: ANN401 - JSON
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:  # not-a-number in a file that was not written by us
+        text = json.dumps(to_json(value))
+    return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is

@@ -1,0 +1,86 @@
+"""`playhead reproduce`: the frozen replay."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from playhead.cli import options
+from playhead.cli.output import text_console, write_json
+from playhead.diagnose.summaries import preview
+from playhead.diagnose.terminal import Line
+from playhead.replay import load_recording, reproduce_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from playhead.replay import Divergence, Reproduction
+
+EXIT_INCONCLUSIVE: Final = 4
+SHOWN: Final = 10
+"""Divergences that are printed; the first is the cause, `--json` has them all."""
+PARTIAL: Final = {
+    "open": "the recording has no end: what would have come after it is not known",
+    "truncated": "the recording is cut off: what came after is not known",
+}
+
+
+@options.command("reproduce", example="playhead reproduce latest")
+@click.argument("run")
+def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
+    """Run a recording again with model, tools and facts frozen, and compare every event.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
+    Exits 1 at a divergence, and 4 when the recording ends before the run did.
+    """
+    recording = load_recording(options.open_store(trace_dir).resolve(run))
+    outcome = reproduce_sync(recording)
+    if as_json:
+        write_json([asdict(outcome)])
+    else:
+        print_reproduction(text_console(), outcome)
+    return exit_code(outcome)
+
+
+def exit_code(outcome: Reproduction) -> int:
+    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when only a part could be compared."""
+    if not outcome.identical:
+        return 1
+    return 0 if outcome.status == "closed" else EXIT_INCONCLUSIVE
+
+
+def print_reproduction(console: Console, outcome: Reproduction) -> None:
+    """Print whether the run came out the same, and where it did not."""
+    if outcome.identical:
+        verdict = Line(("identical: ", "bold green"), f"{outcome.events} events came out as recorded")
+    else:
+        verdict = Line(
+            ("different: ", "bold red"), f"{len(outcome.divergences)} divergences in {outcome.events} events"
+        )
+    console.print(verdict, *_remarks(outcome), crop=False)
+    for divergence in outcome.divergences[:SHOWN]:
+        console.print(*_divergence(divergence), crop=False)
+    if len(outcome.divergences) > SHOWN:
+        console.print(Line(f"… and {len(outcome.divergences) - SHOWN} more; --json lists them all"), crop=False)
+
+
+def _remarks(outcome: Reproduction) -> Iterator[Line]:
+    if outcome.status != "closed":
+        yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
+    for owner in outcome.not_entered:
+        yield Line(("not entered: ", "yellow"), f"{owner} ran inside a tool's body, which stays frozen")
+
+
+def _divergence(divergence: Divergence) -> Iterator[Line]:
+    at = "" if divergence.seq is None else f" (event {divergence.seq} of the recording)"
+    yield Line(("!! ", "bold red"), (f"{divergence.owner}, {divergence.where}{at}", "bold"))
+    yield Line("   ", divergence.what)
+    yield Line(("   recorded  ", "dim"), preview(divergence.expected))
+    yield Line(("   now       ", "dim"), preview(divergence.actual))

@@ -1,0 +1,62 @@
+"""What a run reached, for people and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.diagnose.summaries import duration_text, preview
+from playhead.diagnose.terminal import Line, escape
+from playhead.trace.values import as_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from playhead.agent import RunResult
+
+CENT: Final = 0.01
+
+
+def result_as_json(result: RunResult) -> dict[str, Any]:
+    """Return the result as JSON, without the steps: the trace has them."""
+    return {**result.model_dump(mode="json", exclude={"steps"}), "success": result.success}
+
+
+def print_result(console: Console, result: RunResult) -> None:
+    """Print the answer, how the run ended, tokens, cost, and where the trace is."""
+    if result.success:
+        console.out(escape(as_text(result.output), keep="\n\t"), highlight=False)
+        console.out()
+    usage = f"{result.usage.input_tokens:,} in, {result.usage.output_tokens:,} out, {cost_text(result.cost_usd)}"
+    console.print(
+        _ending(result),
+        *([] if result.success or result.output is None else [_best(result)]),
+        Line(("tokens  ", "dim"), usage),
+        Line(("trace   ", "dim"), _trace(result), whole=True),
+        crop=False,
+    )
+
+
+def cost_text(cost_usd: float | None) -> str:
+    """Return the cost, or that it is not known: which is not the same as nothing."""
+    if cost_usd is None:
+        return "cost not known"
+    return f"cost ${cost_usd:.4f}" if cost_usd >= CENT else f"cost ${cost_usd:.6f}" if cost_usd else "cost $0"
+
+
+def _ending(result: RunResult) -> Line:
+    turns = f", {result.iterations} turn{'' if result.iterations == 1 else 's'} in {duration_text(result.duration_ms)}"
+    if result.success:
+        return Line(("ended   ", "dim"), ("answered: ", "bold green"), result.terminated_by, turns)
+    return Line(
+        ("ended   ", "dim"), ("stopped: ", "bold yellow"), f"{result.terminated_by} (no answer by the model)", turns
+    )
+
+
+def _best(result: RunResult) -> Line:
+    return Line(("newest  ", "dim"), f"tool result: {preview(result.output)}")
+
+
+def _trace(result: RunResult) -> str:
+    if result.trace_path is None:
+        return "none: it could not be created"
+    return str(result.trace_path) + ("" if result.trace_complete else " (incomplete: events were lost)")

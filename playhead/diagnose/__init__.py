@@ -1,0 +1,1 @@
+"""Reading what happened: projections of a trace for people. Nothing here runs anything."""

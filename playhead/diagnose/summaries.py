@@ -1,0 +1,379 @@
+"""Every event in a sentence: what a timeline says beside its kind.
+
+The sentences are made of what the trace holds, so they are not safe for a terminal yet; `terminal.fit` makes them so.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from playhead.trace import events as e
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from playhead.trace.types import AgentHeader, Content, Usage
+
+LONGEST = 4000
+"""Characters of one value that a sentence takes; no line that anybody reads is longer."""
+
+
+@singledispatch
+def summarise(event: e.EventBase) -> str:
+    """Return the event in a sentence; of a kind that this version does not know, its fields."""
+    fields = event.model_dump(exclude={"kind"})
+    return _clauses(f"{name}={preview(value)}" for name, value in fields.items())
+
+
+def preview(value: Any) -> str:  # noqa: ANN401 - JSON
+    """Return the beginning of a JSON value: strings bare, everything else as JSON."""
+    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))[:LONGEST]
+
+
+def arguments(value: Any) -> str:  # noqa: ANN401 - JSON
+    """Return a call's arguments as they would be written in Python."""
+    if not isinstance(value, dict):
+        return preview(value)
+    return ", ".join(f"{name}={json.dumps(each, ensure_ascii=False)[:LONGEST]}" for name, each in value.items())
+
+
+def usage_text(usage: Usage) -> str:
+    """Return the tokens that went in and those that came out."""
+    return f"{usage.input_tokens:,}+{usage.output_tokens:,} tokens"
+
+
+def duration_text(milliseconds: float) -> str:
+    """Return a duration in the unit that suits it."""
+    return f"{milliseconds:.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"  # noqa: PLR2004
+
+
+def ending_text(ending: e.RunCompleted | e.AgentCompleted) -> str:
+    """Return how a run ended, in the words of its codes."""
+    by = "" if ending.terminated_source == "kernel" else f" by {ending.terminated_source}"
+    return f"{ending.status}: {ending.terminated_by}{by}"
+
+
+def _clauses(parts: Iterable[str | None]) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _because(text: str, reason: str | None) -> str:
+    return f"{text}: {reason}" if reason else text
+
+
+def _content(content: Content | None) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return " ".join(part.text if part.type == "text" else f"[image {part.url[:80]}]" for part in content)
+
+
+def _agent(agent: AgentHeader, task: Content) -> str:
+    return f"{agent.name} on {agent.model}: {_content(task)}"
+
+
+# --- run --------------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.RunStarted) -> str:
+    origin = f"replay of {event.replay_of}, " if event.replay_of else ""
+    origin += f"resumed from {event.resumed_from}, " if event.resumed_from else ""
+    return origin + _agent(event.agent, event.task)
+
+
+@summarise.register
+def _(event: e.AgentStarted) -> str:
+    return _agent(event.agent, event.task)
+
+
+@summarise.register(e.RunCompleted)
+@summarise.register(e.AgentCompleted)
+def _(event: e.RunCompleted | e.AgentCompleted) -> str:
+    outcome = event.error if event.error is not None else preview(event.output) if event.output is not None else None
+    turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
+    return _because(_clauses([ending_text(event), turns, usage_text(event.usage)]), outcome)
+
+
+@summarise.register(e.RunPaused)
+@summarise.register(e.RunResumed)
+def _(event: e.RunPaused | e.RunResumed) -> str:
+    return event.reason
+
+
+# --- phases and hooks -------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.PhaseEntered) -> str:
+    return event.phase
+
+
+@summarise.register
+def _(event: e.PhaseCompleted) -> str:
+    return f"{event.phase}, {duration_text(event.duration_ms)}"
+
+
+@summarise.register
+def _(event: e.HookFired) -> str:
+    return _because(f"{event.hook}, {event.timing} {event.phase}, asked to {event.action}", event.reason)
+
+
+@summarise.register
+def _(event: e.HookFailed) -> str:
+    return f"{event.hook} at {event.where} raised {event.error}"
+
+
+@summarise.register
+def _(event: e.EmissionChanged) -> str:
+    return f"{event.tag} by {event.hook}: {preview(event.before)} → {preview(event.after)}"
+
+
+@summarise.register
+def _(event: e.EmissionSuppressed) -> str:
+    return f"{event.tag} by {event.hook}: {preview(event.before)}"
+
+
+# --- thread -----------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.MessageAdded) -> str:
+    notes = [f"in place of {', '.join(map(str, event.replaces))}" if event.replaces else None]
+    notes.append("sent once" if event.transient else None)
+    note = f" ({_clauses(notes)})" if any(notes) else ""
+    calls = f"[calls {', '.join(call.name for call in event.tool_calls)}]" if event.tool_calls else ""
+    content = _content(event.content) if event.ref is None else _reference(event.ref)
+    return f"{event.id} {event.role}{note}: {' '.join(filter(None, [content, calls]))}"
+
+
+def _reference(ref: e.MessageRef) -> str:
+    return f"the answer to request {ref.request}" if ref.call is None else f"the result of call {ref.call}"
+
+
+@summarise.register
+def _(event: e.ToolsDefined) -> str:
+    return ", ".join(spec.name for spec in event.tools)
+
+
+# --- model ------------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.LlmRequested) -> str:
+    count = sum(last - first + 1 for first, last in event.messages)
+    attempt = f"attempt {event.attempt + 1}" if event.attempt else None
+    purpose = None if event.purpose == "think" else f"to {event.purpose}"
+    messages = f"{count} message{'' if count == 1 else 's'} to {event.model}"
+    return f"request {event.request}: {_clauses([messages, purpose, attempt])}"
+
+
+@summarise.register
+def _(event: e.LlmResponded) -> str:
+    calls = f"calls {', '.join(call.name for call in event.tool_calls)}" if event.tool_calls else None
+    figures = _clauses([calls, duration_text(event.latency_ms), usage_text(event.usage)])
+    return figures if calls else _because(figures, event.text or "(no text)")
+
+
+@summarise.register
+def _(event: e.LlmFailed) -> str:
+    again = " (may pass later)" if event.retryable else ""
+    return f"request {event.request}: {event.error.type}{again}: {event.error.message}"
+
+
+@summarise.register
+def _(event: e.LlmRetried) -> str:
+    return f"request {event.request}: attempt {event.attempt + 1} after {event.delay_s:g} s"
+
+
+@summarise.register
+def _(event: e.ProviderFallback) -> str:
+    return f"{event.from_model} → {event.to_model}, failure {event.attempt}: {event.reason}"
+
+
+# --- reasoning --------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.Thought) -> str:
+    return event.text if event.text is not None else f"the text of answer {event.request}"
+
+
+@summarise.register
+def _(event: e.PlanCreated) -> str:
+    steps = f"{len(event.steps)} step{'' if len(event.steps) == 1 else 's'}"
+    return f"{event.plan_id} v{event.version}, {steps}: {event.goal}"
+
+
+@summarise.register
+def _(event: e.PlanStepChanged) -> str:
+    return _because(f"{event.plan_id} {event.step_id} {event.status}", event.reason)
+
+
+@summarise.register(e.Reflection)
+@summarise.register(e.Critique)
+def _(event: e.Reflection | e.Critique) -> str:
+    verdict = {True: "satisfied", False: "not satisfied", None: None}[event.satisfied]
+    score = getattr(event, "score", None)
+    opinion = _clauses([verdict, None if score is None else f"score {score:g}"])
+    return f"{opinion}: {event.text}" if opinion else event.text
+
+
+@summarise.register
+def _(event: e.AssumptionRecorded) -> str:
+    return event.assumption
+
+
+@summarise.register
+def _(event: e.AlternativesConsidered) -> str:
+    rejected = "; ".join(f"not {each.option} ({each.rejected_because})" for each in event.alternatives)
+    return _because(event.decision, rejected)
+
+
+@summarise.register
+def _(event: e.RationaleMissing) -> str:
+    return f"no reason stated for {event.tool} (call {event.call_id}, {event.path} path)"
+
+
+@summarise.register
+def _(event: e.StructuredOutputFailed) -> str:
+    return f"no {event.expected}, attempt {event.attempt + 1}: {event.error}"
+
+
+# --- tools ------------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.ToolCallStarted) -> str:
+    source = "" if event.source == "native" else f" [from {event.source}]"
+    return f"{event.tool}({arguments(event.args)}){source}"
+
+
+@summarise.register
+def _(event: e.ToolCallHealed) -> str:
+    return f"call {event.call_id}, {event.stage}: {preview(event.before)} → {preview(event.after)}"
+
+
+@summarise.register
+def _(event: e.ToolCallCompleted) -> str:
+    flags = ["cached" if event.cached else None, "abandoned" if event.abandoned else None, event.rung]
+    note = f" [{_clauses(flags)}]" if any(flags) else ""
+    if event.ok:
+        return f"{event.tool}{note} → {preview(event.result)}"
+    return f"{event.tool}{note} failed: {f'{event.error.type}: {event.error.message}' if event.error else 'no reason given'}"
+
+
+@summarise.register
+def _(event: e.ToolCallLate) -> str:
+    how = "returned" if event.ok else "raised"
+    return f"{event.tool} {how} after {duration_text(event.duration_ms)}, too late: not used (call {event.call_id})"
+
+
+# --- control ----------------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.StrategySelected) -> str:
+    return _because(event.strategy, event.reason)
+
+
+@summarise.register
+def _(event: e.StrategySwitchEvaluated) -> str:
+    verdict = f"switch to {event.recommended_strategy}" if event.will_switch else f"not to {event.recommended_strategy}"
+    return _because(f"{event.from_strategy}: {verdict}", event.rationale)
+
+
+@summarise.register
+def _(event: e.StrategySwitched) -> str:
+    return _because(f"{event.from_strategy} → {event.to_strategy}, switch {event.switch_number}", event.rationale)
+
+
+@summarise.register
+def _(event: e.DecisionEvaluated) -> str:
+    return _because(event.decision, event.rationale)
+
+
+@summarise.register
+def _(event: e.CuratorDecision) -> str:
+    return _because(f"{event.ref} {event.action}", event.rationale)
+
+
+@summarise.register
+def _(event: e.ContextSynthesized) -> str:
+    return f"{event.mode}: {event.kept} messages kept, {event.dropped} dropped"
+
+
+@summarise.register
+def _(event: e.NudgeIssued) -> str:
+    return f"{event.nudge} ({event.severity}): {event.text}"
+
+
+@summarise.register
+def _(event: e.GuardrailViolation) -> str:
+    return f"{event.guard} {'stopped the run' if event.blocked else 'noticed'}: {'; '.join(event.violations)}"
+
+
+@summarise.register
+def _(event: e.VerifierVerdict) -> str:
+    return f"{'passed' if event.verified else 'did not pass'}: {event.summary}"
+
+
+@summarise.register
+def _(event: e.ApprovalRequested) -> str:
+    return f"{event.tool}, call {event.call_id}, arguments {event.args_hash[:12]}"
+
+
+@summarise.register
+def _(event: e.ApprovalDecided) -> str:
+    who = f" by {event.by}" if event.by else ""
+    return _because(f"call {event.call_id} {'approved' if event.approved else 'denied'}{who}", event.why)
+
+
+@summarise.register
+def _(event: e.BudgetReserved) -> str:
+    tokens = None if event.tokens is None else f"{event.tokens:,} tokens"
+    cost = None if event.cost_usd is None else f"${event.cost_usd:.4f}"
+    cap = None if event.output_cap is None else f"answer of at most {event.output_cap:,} tokens"
+    return f"request {event.request}: {_clauses([tokens, cost, cap])}"
+
+
+@summarise.register
+def _(event: e.KillswitchFired) -> str:
+    return f"{event.switch} ({event.on_trigger}): {event.reason}"
+
+
+@summarise.register
+def _(event: e.FactRecorded) -> str:
+    return f"{event.name}{f' {event.key}' if event.key else ''} = {preview(event.value)}"
+
+
+@summarise.register
+def _(event: e.KernelStateSnapshot) -> str:
+    end = f" by {event.terminated_by}" if event.terminated_by else ""
+    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(event.usage)}"
+
+
+# --- end and replay ---------------------------------------------------------------------------------------------------
+
+
+@summarise.register
+def _(event: e.FinalAnswer) -> str:
+    sure = f" ({event.confidence} confidence)" if event.confidence else ""
+    return f"{preview(event.output)}{sure}"
+
+
+@summarise.register
+def _(event: e.DebriefCompleted) -> str:
+    return preview(event.debrief)
+
+
+@summarise.register
+def _(event: e.ReplayServed) -> str:
+    source = "" if event.source_seq is None else f", from event {event.source_seq}"
+    return f"call {event.call_id}: {event.rung}{source}"
+
+
+@summarise.register
+def _(event: e.ReplayDiverged) -> str:
+    return f"{event.where}: {event.what}; expected {preview(event.expected)}, got {preview(event.actual)}"

@@ -1,0 +1,93 @@
+"""Text from a trace on its way to a terminal: nothing raw, nothing wider than its place.
+
+A trace holds whatever a model or a tool said, and that may be written to move the cursor, to set the window's title, to
+look like another line, or to hide. So everything that is not plainly visible is shown as the escape that Python would
+write for it. (Backslashes stay as they are: the text is for people; `--json` is exact.)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+_UNSAFE: Final = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # C0 with ESC and CR, DEL, C1
+    "\u2028\u2029"  # line and paragraph separators
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction marks, embeddings, overrides, isolates
+    "\u00ad\u034f\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\ufeff\ufff0-\ufffb"  # no width at all
+    "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters that look like nothing
+    "\ud800-\udfff"  # lone surrogates, which no terminal can be sent
+    "\ue000-\uf8ff"  # private use: a glyph of whoever made the font
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # format controls of shorthand and music
+    "\U000e0000-\U000e0fff"  # tags and selectors: whole hidden messages
+    "]"
+)
+_SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LATIN_1: Final = 0xFF
+_BASIC_PLANE: Final = 0xFFFF
+ELLIPSIS: Final = "…"
+
+
+def escape(text: str, keep: str = "") -> str:
+    """Return the text with everything unsafe as visible escapes, but for the characters in `keep`."""
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
+
+
+def fit(text: str, width: int) -> str:
+    """Return the text as one safe line of at most `width` terminal cells; what is cut ends in an ellipsis."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text  # most lines, and ten times as fast
+    # A wide character takes two cells, a combining one none: so a few more characters than cells, and never megabytes.
+    line = escape(text[: 4 * max(width, 0) + 64])
+    return line if _cells(line) <= width and len(text) <= 4 * width + 64 else _cut(line, width)
+
+
+def pad(text: str, width: int) -> str:
+    """Return the text as one safe line of exactly `width` cells."""
+    line = fit(text, width)
+    return line + " " * (width - _cells(line))
+
+
+class Line:
+    """One line of parts, each a text or a text and its style: made safe, and cut to the width of the console."""
+
+    def __init__(self, *parts: str | tuple[str, str], whole: bool = False) -> None:
+        self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
+        self._whole = whole
+        """Never cut: a path or a hash that somebody will copy. The terminal wraps it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the line."""
+        from rich.segment import Segment  # noqa: PLC0415 - rich is loaded by those who print
+
+        left = options.max_width
+        for text, style in self._parts:
+            shown = escape(text) if self._whole else fit(text, left)
+            left -= _cells(shown)
+            yield Segment(shown, console.get_style(style) if style else None)
+        yield Segment.line()
+
+
+def _cells(line: str) -> int:
+    if line.isascii():
+        return len(line)
+    from rich.cells import cell_len  # noqa: PLC0415 - as above
+
+    return cell_len(line)
+
+
+def _cut(line: str, width: int) -> str:
+    from rich.cells import set_cell_size  # noqa: PLC0415 - as above
+
+    return set_cell_size(line, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if character in _SHORT:
+        return _SHORT[character]
+    return f"\\x{code:02x}" if code <= _LATIN_1 else f"\\u{code:04x}" if code <= _BASIC_PLANE else f"\\U{code:08x}"

@@ -1,0 +1,192 @@
+"""Every exception that Playhead raises.
+
+PlayheadError
+├── UsageError                 the caller asked for something that cannot be
+│   ├── SettingsError
+│   ├── ToolDefinitionError
+│   ├── UnknownModelError
+│   ├── UnknownStrategyError
+│   ├── MissingApiKeyError
+│   ├── MissingDependencyError
+│   └── RunIdError
+├── TraceError                 a trace cannot be found, read or written
+│   ├── TraceNotFoundError
+│   ├── AmbiguousRunError
+│   ├── NotATraceError
+│   ├── NewerFormatError
+│   ├── TraceExistsError
+│   ├── TraceWriteError
+│   └── MissingBlobError
+├── RunError                   a run ended in a failure; carries the partial result
+│   ├── ModelError
+│   │   ├── ModelUnavailableError
+│   │   ├── RateLimitError
+│   │   └── ModelRequestError
+│   ├── StrategyError
+│   ├── ToolCallError
+│   └── RunEndedError
+└── ReplayError                a recording cannot be run again as asked
+    ├── UnrecordedCallError
+    ├── RecordingEndedError
+    └── NotReplayableError
+
+The command line exits with `exit_code`: 1 a check or a run failed, 2 usage, 3 unreadable input.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class PlayheadError(Exception):
+    """Base of every Playhead exception."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(PlayheadError):
+    """The caller asked for something that cannot be done as asked."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """A setting has a value that is not valid for it."""
+
+
+class ToolDefinitionError(UsageError):
+    """A function or object cannot serve as a tool."""
+
+
+class UnknownModelError(UsageError):
+    """The model string names no model that an adapter knows."""
+
+
+class UnknownStrategyError(UsageError):
+    """No strategy is registered under this name."""
+
+
+class MissingApiKeyError(UsageError):
+    """The provider needs an API key and none was found."""
+
+
+class MissingDependencyError(UsageError):
+    """An optional package that this call needs is not installed."""
+
+
+class RunIdError(UsageError):
+    """A run id holds characters or a length that a file name must not have."""
+
+
+class TraceError(PlayheadError):
+    """A trace cannot be found, read or written."""
+
+    exit_code = 3
+
+
+class TraceNotFoundError(TraceError):
+    """No run answers to this reference."""
+
+
+class AmbiguousRunError(TraceError):
+    """More than one run answers to this prefix."""
+
+
+class NotATraceError(TraceError):
+    """The file is not a Playhead trace."""
+
+
+class NewerFormatError(TraceError):
+    """The trace was written in a newer major format than this version reads."""
+
+
+class TraceExistsError(TraceError):
+    """A run of this id has been or is being written."""
+
+
+class TraceWriteError(TraceError):
+    """An event could not be written and the run was told to stop then."""
+
+
+class MissingBlobError(TraceError):
+    """An event names a blob that is not there or is not what it was."""
+
+
+class RunError(PlayheadError):
+    """A run ended in a failure; what it had reached by then is in `result`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.result: object | None = None
+        """The partial `playhead.agent.RunResult`, set before the error leaves `Agent.run`."""
+        self.trace_path: Path | None = None
+        """Where the run's trace is, or None when it was not traced."""
+
+
+class ModelError(RunError):
+    """The model did not answer."""
+
+    retryable: ClassVar[bool] = False
+
+
+class ModelUnavailableError(ModelError):
+    """The provider could not be reached, timed out or answered with a server error."""
+
+    retryable = True
+
+
+class RateLimitError(ModelError):
+    """The provider refused the request for now because of its rate."""
+
+    retryable = True
+
+
+class ModelRequestError(ModelError):
+    """The provider refused this request, and would refuse it again."""
+
+
+class StrategyError(RunError):
+    """A strategy raised something that is not a Playhead error."""
+
+
+class ToolCallError(RunError):
+    """A tool that another tool's body called did not return a result."""
+
+
+class RunEndedError(RunError):
+    """Something was asked of a run that has ended; a strategy need not catch it."""
+
+
+class ReplayError(PlayheadError):
+    """A recording cannot be run again as asked."""
+
+
+class UnrecordedCallError(ReplayError):
+    """The run asked for something that the recording does not hold."""
+
+
+class RecordingEndedError(ReplayError):
+    """The recording stops before the run did, at a question that was never answered."""
+
+
+class NotReplayableError(ReplayError):
+    """The recording lacks what a replay needs."""
+
+    exit_code = 3
+
+
+SHOWN_NAMES = 12
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the tail of an error message that names the nearest valid thing, and all of them when they are few."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    return f"{guess} Known: {shown or 'none'}."

@@ -1,0 +1,1 @@
+"""The loop: state, messages, ports, session, tools, strategies, model adapters."""

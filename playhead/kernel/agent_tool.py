@@ -1,0 +1,90 @@
+"""An agent as a tool of another agent. It is entered in replays too: only its own ports are frozen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+from playhead.errors import ReplayError, TraceWriteError
+from playhead.kernel.execution import as_run_error, execute
+from playhead.kernel.session import MAX_DEPTH, Session
+from playhead.kernel.tools import Outcome
+from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
+from playhead.trace.types import AgentHeader, ToolSpec
+
+if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.tools import Tool
+    from playhead.trace.values import JsonValue
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"task": {"type": "string", "description": "What to do, with everything needed to do it."}},
+    "required": ["task"],
+    "additionalProperties": False,
+}
+
+
+class AgentTool:
+    """Runs an agent under the owner of the call that asked for it, in the same trace."""
+
+    def __init__(
+        self,
+        header: AgentHeader,
+        model: Model,
+        tools: dict[str, Tool],
+        *,
+        description: str = "",
+        read_only: bool | None = None,
+    ) -> None:
+        harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
+        self.header = header
+        self.model = model
+        self.tools = tools
+        self.spec = ToolSpec(
+            name=header.name,
+            description=description or f"Hand a task to the agent {header.name}.",
+            parameters=SCHEMA,
+            read_only=harmless if read_only is None else read_only,
+            kind="agent",
+        )
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+        """Return what is wrong with the arguments, or that the agents are nested too deep."""
+        if set(arguments) != {"task"} or not isinstance(arguments["task"], str):
+            return ErrorInfo(type="InvalidArguments", message=f"{self.spec.name} takes one argument: task, a string")
+        if context.session.depth >= MAX_DEPTH:
+            return ErrorInfo(type="TooDeep", message=f"agents are nested {MAX_DEPTH} deep already")
+        return None
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the agent and return its output, or why it has none."""
+        parent = context.session
+        header = self.header.model_copy(update={"prices": await self.model.prices()})
+        session = Session(
+            parent.run,
+            header,
+            self.model,
+            self.tools,
+            owner=context.child_owner,
+            depth=parent.depth + 1,
+            parent=parent,
+        )
+        task = arguments["task"]
+        session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))
+        execution = await execute(session, task)
+        session.emit_last(AgentCompleted(**execution.ending_fields()))
+        parent.bill(execution.state.usage, execution.state.cost_usd)
+        if _ends_the_whole_run(execution.error):
+            raise execution.error
+        if execution.termination.failed:
+            message = execution.state.error or execution.termination.reason
+            if execution.error is not None:
+                message = str(as_run_error(execution.error))
+            return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
+        return Outcome(ok=True, result=execution.state.output)
+
+
+def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]:
+    """Return whether the error is not this agent's alone: a cancellation, a lost event, a replay that left its path."""
+    return isinstance(error, (ReplayError, TraceWriteError)) or (error is not None and not isinstance(error, Exception))

@@ -1,0 +1,40 @@
+"""Asking somebody whether a call may run. Anything but an explicit yes is a no."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from playhead.kernel.session import Approval, ApprovalRequest
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.types import ToolSpec
+
+
+async def decide(session: Session, spec: ToolSpec, planned: PlannedCall) -> dict[str, Any]:
+    """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver."""
+    approver = session.run.approver
+    if approver is None:
+        return {"approved": False, "why": "nobody was there to ask"}
+    request = ApprovalRequest(
+        spec.name, planned.call.arguments, spec.risk, session.run.run_id, session.owner, planned.rationale
+    )
+    try:
+        answer = approver(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except Exception as error:  # noqa: BLE001 - an approver is user code; its failure is a no
+        return {"approved": False, "why": f"the approver raised {type(error).__name__}"}
+    return _as_decision(answer)
+
+
+def _as_decision(answer: object) -> dict[str, Any]:
+    if isinstance(answer, Approval):
+        fields = {"approved": answer.approved is True, "why": answer.why, "by": answer.by}
+        return {name: value for name, value in fields.items() if value is not None}
+    if answer is True:
+        return {"approved": True}
+    why = "denied" if answer is False else f"the approver returned {type(answer).__name__}, not an approval"
+    return {"approved": False, "why": why}

@@ -1,0 +1,70 @@
+"""One loop for all strategies: step until the agent has ended, and make sure that it ends once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from playhead.errors import RunEndedError
+from playhead.kernel.state import FINAL, KernelState, Status, transition
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+
+Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
+"""One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The phases of a loop; exchange one to make another kernel."""
+
+    name: str
+    phases: Mapping[Status, Phase]
+    """What to do in each status that is not final."""
+
+
+async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:
+    """Step until the agent has ended or its turns are used up; returns the last state, marked done or failed.
+
+    Raises:
+        ModelError: the model did not answer.
+        TraceWriteError: an event was lost and the run was told to stop then.
+    """
+    while not session.ended and state.status not in FINAL:
+        if state.status == "thinking":
+            if state.iteration >= session.header.max_iterations:
+                session.terminate("max_iterations", state.last_observation)
+                break
+            session.enter_iteration(state.iteration)
+        session.state = state
+        try:
+            state = await kernel.phases[state.status](state, session)
+        except RunEndedError:
+            break
+        state = collect_spending(state, session)
+    return close_state(state, session)
+
+
+def collect_spending(state: KernelState, session: Session) -> KernelState:
+    """Return the state with what tools and sub-agents spent meanwhile."""
+    if not session.unbilled:
+        return state
+    usage, cost_usd = state.usage, state.cost_usd
+    # In a fixed order: sums of floats depend on it, and calls finish in any.
+    for more, more_usd in sorted(session.unbilled, key=lambda each: (each[0].total_tokens, each[1] or 0.0)):
+        usage += more
+        cost_usd = None if cost_usd is None or more_usd is None else cost_usd + more_usd
+    session.unbilled.clear()
+    return transition(state, usage=usage, cost_usd=cost_usd)
+
+
+def close_state(state: KernelState, session: Session) -> KernelState:
+    """Return the state as the agent's end left it."""
+    state = collect_spending(state, session)
+    ended = session.termination
+    if ended is None:
+        return state
+    output = state.last_observation if ended.output is None else ended.output
+    return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())

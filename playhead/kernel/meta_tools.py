@@ -1,0 +1,191 @@
+"""Tools of the kernel itself: they read the state and end the run; they touch nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from playhead.errors import UsageError, nearest
+from playhead.kernel.tools import Outcome
+from playhead.trace.events import ErrorInfo
+from playhead.trace.types import ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.kernel.tool_context import ToolContext
+    from playhead.trace.values import JsonValue
+
+MIN_ITERATIONS: Final = 2
+"""Turns before the model is offered a tool that ends the run; it can always answer in text."""
+
+
+class _Arguments(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
+
+
+class FinalAnswerArguments(_Arguments):
+    """What `final-answer` takes."""
+
+    output: str
+    format: Literal["text", "json", "markdown", "csv", "html"] = "text"
+    summary: str | None = None
+    confidence: Literal["high", "medium", "low"] | None = None
+
+
+class TaskCompleteArguments(_Arguments):
+    """What `task-complete` takes."""
+
+    summary: str
+
+
+class NoArguments(_Arguments):
+    """What `context-status` takes."""
+
+
+class MetaTool:
+    """A tool whose body is a function of the session."""
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        arguments: type[_Arguments],
+        body: Callable[[Session, Any], JsonValue],
+        *,
+        ends_run: bool,
+    ) -> None:
+        schema = {
+            key: value for key, value in arguments.model_json_schema().items() if key not in ("title", "description")
+        }
+        self.spec = ToolSpec(name=name, description=description, parameters=schema, kind="meta")
+        self.ends_run = ends_run
+        self._arguments = arguments
+        self._body = body
+
+    def unmet(self, session: Session, state: KernelState) -> list[str]:
+        """Return why the tool is not offered yet; nothing when it is."""
+        return unmet_gates(session, state) if self.ends_run else []
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+        """Return what is wrong with the arguments, or why it is too early for this tool."""
+        try:
+            self._arguments.model_validate(arguments)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            return ErrorInfo(type="InvalidArguments", message=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        state = context.session.state
+        unmet = self.unmet(context.session, state) if state is not None else []
+        return (
+            ErrorInfo(type="NotYet", message=f"{self.spec.name} is not available yet: {'; '.join(unmet)}")
+            if unmet
+            else None
+        )
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the body."""
+        return Outcome(ok=True, result=self._body(context.session, self._arguments.model_validate(arguments)))
+
+
+def unmet_gates(session: Session, state: KernelState) -> list[str]:
+    """Return what stands in the way of ending through a tool.
+
+    The gate "some tool was called" counts only when tools are required: a task that needs none could never end.
+    """
+    unmet = []
+    if state.iteration + 1 < MIN_ITERATIONS:
+        unmet.append(f"it is offered from turn {MIN_ITERATIONS} on")
+    missing = missing_required_tools(session, state)
+    if missing:
+        unmet.append(f"call {', '.join(missing)} first")
+    if _last_turn_failed(session, state):
+        unmet.append("a call of the last turn failed; deal with it first")
+    return unmet
+
+
+def missing_required_tools(session: Session, state: KernelState) -> list[str]:
+    """Return the required tools that have not returned a result yet."""
+    return [name for name in session.header.required_tools if name not in state.tools_used]
+
+
+def _last_turn_failed(session: Session, state: KernelState) -> bool:
+    return any(
+        step.ok is False
+        and step.iteration == state.iteration - 1
+        and step.tool in session.toolset
+        and session.toolset[step.tool].spec.kind != "meta"
+        for step in state.steps[-16:]
+        if step.type == "observation" and step.tool is not None
+    )
+
+
+def visible_tools(session: Session, state: KernelState) -> list[str]:
+    """Return the names of the tools that the model is offered in this turn."""
+    return [
+        name
+        for name, tool in session.toolset.items()
+        if not isinstance(tool, MetaTool) or not tool.unmet(session, state)
+    ]
+
+
+def ends_run(session: Session, name: str) -> bool:
+    """Return whether a call of this tool ends the run."""
+    tool = session.toolset.get(name)
+    return isinstance(tool, MetaTool) and tool.ends_run
+
+
+def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValue:
+    answer = arguments.model_dump(exclude={"output"}, exclude_none=True)
+    session.terminate("final_answer_tool", arguments.output, answer=answer)
+    return "accepted"
+
+
+def _task_complete(session: Session, arguments: TaskCompleteArguments) -> JsonValue:
+    session.terminate("final_answer_tool", arguments.summary, answer={"summary": arguments.summary})
+    return "accepted"
+
+
+def _context_status(session: Session, _: NoArguments) -> JsonValue:
+    state = session.state
+    if state is None:
+        return None
+    return {
+        "iteration": state.iteration,
+        "max_iterations": session.header.max_iterations,
+        "tools_used": sorted(state.tools_used),
+        "tools_required": missing_required_tools(session, state),
+        "messages": len(state.thread.messages),
+        "tokens": state.usage.total_tokens,
+    }
+
+
+META_TOOLS: Final[dict[str, Callable[[], MetaTool]]] = {
+    "final-answer": lambda: MetaTool(
+        "final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True
+    ),
+    "task-complete": lambda: MetaTool(
+        "task-complete",
+        "Say that the task is done, with a summary.",
+        TaskCompleteArguments,
+        _task_complete,
+        ends_run=True,
+    ),
+    "context-status": lambda: MetaTool(
+        "context-status", "Tell how many turns and tokens are used.", NoArguments, _context_status, ends_run=False
+    ),
+}
+
+
+def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
+    """Return the named tools of the kernel.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    unknown = [name for name in names if name not in META_TOOLS]
+    if unknown:
+        raise UsageError(f"there is no meta tool {unknown[0]!r}.{nearest(unknown[0], META_TOOLS)}")
+    return {name: META_TOOLS[name]() for name in names}

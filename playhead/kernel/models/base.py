@@ -1,0 +1,42 @@
+"""The port to a model: one method that answers a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.trace.types import Completion, Prices, Request
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Answers requests. Adapters never retry: each attempt is the session's, and so an event.
+
+    Anything with these members is a model; `playhead.testing.ScriptedModel` is the simplest.
+    """
+
+    @property
+    def name(self) -> str:
+        """Return `provider/model`."""
+        ...
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Return the values this adapter sends but nobody may record, by name (`OPENAI_API_KEY`)."""
+        ...
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        Raises:
+            ModelUnavailableError, RateLimitError: the same request may pass later.
+            ModelRequestError: it will not.
+            MissingApiKeyError, UnknownModelError, MissingDependencyError: the caller has to change something.
+        """
+        ...
+
+    async def prices(self) -> Prices | None:
+        """Return what a token costs, or None when that is not known."""
+        ...

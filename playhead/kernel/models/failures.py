@@ -1,0 +1,227 @@
+"""What a provider's client raises, told in Playhead's errors.
+
+Classes are known by their names, along their bases, so that reading an error needs no provider's package; `litellm`,
+`openai`, `httpx`, `aiohttp` and `ollama` are covered. The message says who failed, why, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Literal
+
+from playhead.errors import (
+    MissingApiKeyError,
+    MissingDependencyError,
+    ModelRequestError,
+    ModelUnavailableError,
+    PlayheadError,
+    RateLimitError,
+    UnknownModelError,
+)
+from playhead.trace.redaction import Redactor
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Verdict = type[PlayheadError] | Literal["by status"]
+
+LONGEST: Final = 300
+"""Characters of a provider's message that are kept; some send whole pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Whom a request was for, as far as an error message has to say it."""
+
+    model: str
+    """`provider/model`."""
+    address: str
+    """Where the request went, fit to be shown, or the provider's name."""
+    secrets: Mapping[str, str]
+    """What no message may show."""
+    get_key: str
+    """What to do when there is no key."""
+    start: str = "Is the server running?"
+    """What to do when nobody answers."""
+    known: str = ""
+    """What to do when nobody knows the model."""
+
+
+_VERDICTS: Final[Mapping[str, Verdict]] = {
+    # litellm and openai; litellm's inherit from openai's, so the nearest name decides.
+    "APIConnectionError": ModelUnavailableError,
+    "APIError": "by status",
+    "APIResponseValidationError": ModelUnavailableError,
+    "APIStatusError": "by status",
+    "APITimeoutError": ModelUnavailableError,
+    "AuthenticationError": MissingApiKeyError,
+    "BadGatewayError": ModelUnavailableError,
+    "BadRequestError": ModelRequestError,
+    "BlockedPiiEntityError": ModelRequestError,
+    "BudgetExceededError": ModelRequestError,
+    "ConflictError": ModelRequestError,
+    "GuardrailRaisedException": ModelRequestError,
+    "InternalServerError": ModelUnavailableError,
+    "InvalidRequestError": ModelRequestError,
+    "InvalidWebhookSignatureError": ModelRequestError,
+    "JSONSchemaValidationError": ModelRequestError,
+    "LiteLLMUnknownProvider": UnknownModelError,
+    "MidStreamFallbackError": ModelUnavailableError,
+    "MockException": "by status",
+    "ModelNotMappedError": UnknownModelError,
+    "ModifyResponseException": ModelRequestError,
+    "NotFoundError": UnknownModelError,
+    "OpenAIError": "by status",
+    "PermissionDeniedError": ModelRequestError,
+    "RateLimitError": RateLimitError,
+    "RouterRateLimitError": RateLimitError,
+    "RouterRateLimitErrorBasic": RateLimitError,
+    "SensitiveDataRouteException": ModelRequestError,
+    "ServiceUnavailableError": ModelUnavailableError,
+    "Timeout": ModelUnavailableError,
+    "ToolLoopMaxRoundsExceeded": ModelRequestError,
+    "UnprocessableEntityError": ModelRequestError,
+    # httpx, aiohttp, ollama
+    "ClientError": ModelUnavailableError,
+    "CookieConflict": ModelRequestError,
+    "HTTPError": ModelUnavailableError,
+    "HTTPStatusError": "by status",
+    "InvalidURL": ModelUnavailableError,
+    "RequestError": ModelUnavailableError,
+    "ResponseError": "by status",
+    "StreamError": ModelUnavailableError,
+    # Python itself
+    "ImportError": MissingDependencyError,
+    "JSONDecodeError": ModelUnavailableError,
+    "OSError": ModelUnavailableError,
+    "TimeoutError": ModelUnavailableError,
+}
+"""What each class of error means; one that is not here would fail again."""
+
+_BY_STATUS: Final[Mapping[int, type[PlayheadError]]] = {
+    HTTPStatus.UNAUTHORIZED: MissingApiKeyError,
+    HTTPStatus.NOT_FOUND: UnknownModelError,
+    HTTPStatus.REQUEST_TIMEOUT: ModelUnavailableError,
+    HTTPStatus.TOO_MANY_REQUESTS: RateLimitError,
+}
+
+_NOBODY: Final = frozenset({"ConnectError", "ConnectionError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
+_TOO_LATE: Final = frozenset({"APITimeoutError", "Timeout", "TimeoutError", "TimeoutException"})
+_NO_KEY: Final = re.compile(
+    r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing|is required|must be set)",
+    re.IGNORECASE,
+)
+"""Said by providers' adapters inside litellm that have no better class for it than "internal server error"."""
+_NO_PACKAGE: Final = "No module named "
+_NO_PROVIDER: Final = "LLM Provider NOT provided"
+
+_CLASS_PREFIX: Final = re.compile(r"\s*(litellm\.)?[A-Za-z]*(Error|Exception|Timeout)\s*[:-]\s+")
+_TAIL: Final = re.compile(
+    r"\s*(\nTraceback |Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried|To drop these, set|\(status code: \d+\)$).*",
+    re.DOTALL,
+)
+
+
+def verdict_of(kind: type[BaseException]) -> Verdict | None:
+    """Return what a class of exceptions means, or None when neither it nor a base of it is known."""
+    return next((_VERDICTS[base.__name__] for base in kind.__mro__ if base.__name__ in _VERDICTS), None)
+
+
+def playhead_error(error: Exception, target: Target) -> PlayheadError:
+    """Return the error to raise for what a provider's client raised; none of the target's secrets is in it."""
+    reason = clean_message(str(error), target.secrets)
+    if _NO_PROVIDER in reason:
+        return UnknownModelError(f"{target.model!r}: there is no such provider.{target.known}")
+    kind = _kind(error, reason)
+    if kind is ModelUnavailableError:
+        return ModelUnavailableError(_unavailable(error, reason, target))
+    if kind is MissingApiKeyError:
+        return MissingApiKeyError(_missing_key(reason, target))
+    if kind is UnknownModelError:
+        return UnknownModelError(f"{target.model!r} is no model that {target.address} knows ({reason}).{target.known}")
+    if kind is MissingDependencyError:
+        return MissingDependencyError(f"{target.model} needs a package that is not installed ({reason})")
+    return kind(f"{target.address} refused the request to {target.model}: {reason}")
+
+
+def shown_cause(error: Exception, target: Target) -> Exception | None:
+    """Return the cause to raise a Playhead error from: none if it, or what led to it, shows a secret.
+
+    A traceback prints the causes too, and some servers repeat the key that they refuse.
+    """
+    text = " ".join(str(cause) for cause in _causes(error))
+    return None if any(secret in text for secret in target.secrets.values()) else error
+
+
+def clean_message(text: str, secrets: Mapping[str, str]) -> str:
+    """Return the provider's own words: one line, no class names, no prompt, no secret, at most `LONGEST` characters."""
+    redactor = Redactor()
+    for name, secret in secrets.items():
+        redactor.add_secret(secret, name)
+    text = _TAIL.sub("", scrub(str(redactor.redact(text))))
+    while (prefix := _CLASS_PREFIX.match(text)) is not None:
+        text = text[prefix.end() :]
+    text = " ".join((_message_in_json(text) or text).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _kind(error: Exception, reason: str) -> type[PlayheadError]:
+    if _NO_KEY.search(reason):
+        return MissingApiKeyError
+    if _NO_PACKAGE in reason:
+        return MissingDependencyError
+    verdict = verdict_of(type(error)) or ModelRequestError
+    return _kind_by_status(error) if verdict == "by status" else verdict
+
+
+def _kind_by_status(error: Exception) -> type[PlayheadError]:
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if not isinstance(status, int) or status >= HTTPStatus.INTERNAL_SERVER_ERROR or status < 0:
+        return ModelUnavailableError
+    return _BY_STATUS.get(status, ModelRequestError)
+
+
+def _unavailable(error: Exception, reason: str, target: Target) -> str:
+    chain = list(_causes(error))
+    names = {base.__name__ for cause in chain for base in type(cause).__mro__}
+    if names & _TOO_LATE:
+        return f"{target.address} did not answer in time ({target.model})"
+    if names & _NOBODY:
+        return f"no server answers at {target.address} ({target.model}). {target.start}"
+    if reason == "Connection error.":  # what openai's client calls everything that is no answer
+        reason = clean_message(f"{type(chain[-1]).__name__}: {chain[-1]}", target.secrets)
+    return f"{target.address} failed ({target.model}): {reason}"
+
+
+def _missing_key(reason: str, target: Target) -> str:
+    used = [name for name in target.secrets if not name.endswith(("_password", "_password_decoded"))]
+    if used:
+        return f"{target.address} does not accept the key for {target.model}, from {' or '.join(used)}: {reason}"
+    return f"no API key for {target.model}: {target.get_key}"
+
+
+def _message_in_json(text: str) -> str | None:
+    """Return the message inside a JSON body, as `{"error": {"message": …}}` holds it."""
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        body, _ = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    inner = body.get("error") or body
+    message = inner.get("message") or inner.get("error") if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) else None

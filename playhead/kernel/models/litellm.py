@@ -1,0 +1,231 @@
+"""All hosted providers, and every OpenAI-compatible server, through litellm.
+
+litellm takes seconds to import, talks to the network while it does unless told not to, and keeps clients and tasks beyond
+the event loop they were made in. What this module does about each is said where it does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from anyio import to_thread
+
+from playhead.errors import MissingDependencyError
+from playhead.kernel.models.credentials import (
+    base_in_environment,
+    key_variable,
+    provider_of,
+    public_address,
+    secrets_of,
+)
+from playhead.kernel.models.failures import Target, playhead_error, shown_cause
+from playhead.kernel.models.openai_format import from_openai, to_openai
+from playhead.trace.types import Prices
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from playhead.trace.types import Completion, Request
+
+_CALLBACKS: Final = (
+    "callbacks",
+    "success_callback",
+    "failure_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+)
+LiteLLM = Any
+"""The module, once it is imported. Its types change with every release."""
+Response = Any
+"""Its `ModelResponse`."""
+Client = Any
+"""One of a dozen classes of HTTP clients."""
+
+_tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
+
+
+class LiteLLMModel:
+    """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`."""
+
+    def __init__(self, name: str, *, api_base: str | None = None, api_key: str | None = None) -> None:
+        self._name = name
+        self._provider = provider_of(name)
+        self._api_base = api_base
+        self._api_key = api_key
+
+    @property
+    def name(self) -> str:
+        """Return `provider/model`."""
+        return self._name
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Return the key in use and whatever else of the provider's secrets the environment holds, by name."""
+        return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        Raises:
+            ModelUnavailableError: nobody answered, or the server failed.
+            RateLimitError: too many requests for now.
+            ModelRequestError: the provider refuses this request.
+            MissingApiKeyError: there is no key, or it is not accepted.
+            UnknownModelError: no such provider, or no such model there.
+            MissingDependencyError: litellm, or a package it needs for this, is not installed.
+        """
+        arguments = to_openai(request)
+        litellm = await _load()
+        await _tend_loop(litellm)
+        try:
+            with _without_bookkeeping(litellm):
+                response = await litellm.acompletion(
+                    **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
+                )
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
+            target = self._target(litellm)
+            raise playhead_error(error, target) from shown_cause(error, target)
+        return from_openai(response, _cost(litellm, response, request.model))
+
+    async def prices(self) -> Prices | None:
+        """Return what a token costs by litellm's own table, or None when the model is not in it.
+
+        Raises:
+            MissingDependencyError: litellm is not installed.
+        """
+        return _prices(await _load(), self._name)
+
+    def _target(self, litellm: LiteLLM) -> Target:
+        address = self._api_base or base_in_environment(self._provider)
+        return Target(
+            model=self._name,
+            address=public_address(address) if address else self._provider,
+            start="Is the server running?" if address else "Is there a network?",
+            secrets=self.secrets,
+            get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= (any text, if the server needs none)",
+            known=_nearest_models(litellm, self._name),
+        )
+
+
+async def _load() -> LiteLLM:
+    """Return litellm; the first import runs in a thread, for it would keep deadlines waiting for seconds."""
+    if _litellm.cache_info().currsize:
+        return _litellm()
+    return await to_thread.run_sync(_litellm, abandon_on_cancel=True)
+
+
+@cache
+def _litellm() -> LiteLLM:
+    """Import litellm, offline and silent."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches the table of prices
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it loads .env
+    for logger in map(logging.getLogger, ("LiteLLM", "litellm")):  # the first gets a handler that writes to stderr
+        if "LITELLM_LOG" not in os.environ and logger.level == logging.NOTSET:
+            logger.setLevel(logging.CRITICAL + 1)
+    try:
+        import litellm  # noqa: PLC0415 - takes seconds
+    except ImportError as error:
+        raise MissingDependencyError(f"this model needs litellm ({error}): pip install 'playhead[litellm]'") from error
+    litellm.suppress_debug_info = True  # else every error prints "Give Feedback"
+    litellm.telemetry = False
+    return litellm
+
+
+async def _tend_loop(litellm: LiteLLM) -> None:
+    """See to it that litellm's clients of this event loop are closed when the loop ends."""
+    loop = asyncio.get_running_loop()
+    if loop not in _tended:
+        _tended[loop] = closing = _close_clients_at_the_end(litellm, loop)
+        await anext(closing)
+
+
+async def _close_clients_at_the_end(litellm: LiteLLM, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
+    # A loop that ends closes the generators that still wait in it (`shutdown_asyncgens`): the one hook that loops have.
+    suffix = f"-{id(loop)}"  # how litellm's cache tells the clients of one loop from those of another
+    del loop
+    try:
+        yield
+    finally:
+        clients = litellm.in_memory_llm_clients_cache
+        for key in [key for key in clients.cache_dict if key.endswith(suffix)]:
+            client = clients.cache_dict.get(key)
+            clients.delete_cache(key)
+            await _close(client)
+
+
+async def _close(client: Client) -> None:
+    close: Any = getattr(client, "aclose", None) or getattr(client, "close", None)
+    with suppress(Exception):  # a client that cannot be closed is as good as closed
+        await close()
+
+
+@contextmanager
+def _without_bookkeeping(litellm: LiteLLM) -> Iterator[None]:
+    """Keep litellm from queueing a logging coroutine per call, unless the user gave it callbacks that want them.
+
+    A worker task of one loop runs them for all loops: they pile up, warn of changed loops, and are never awaited.
+    """
+    internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # a name that may go
+    if internal is None or any(getattr(litellm, name, None) for name in _CALLBACKS):
+        yield
+        return
+    token = internal.set(True)
+    try:
+        yield
+    finally:
+        internal.reset(token)
+
+
+def _cost(litellm: LiteLLM, response: Response, model: str) -> float | None:
+    """Return the price of an answer, or None when it is not known; nothing is free that the table does not call so."""
+    try:
+        cost = litellm.completion_cost(completion_response=response, model=model)
+    except Exception:  # noqa: BLE001 - that is how it says that a model is not in its table
+        return None
+    return float(cost) if cost or _prices(litellm, model) else None
+
+
+def _prices(litellm: LiteLLM, model: str) -> Prices | None:
+    if provider_of(model) in {"ollama", "ollama_chat"}:
+        return None  # litellm would ask the server, and wait for it
+    try:
+        entry = litellm.model_cost[litellm.get_model_info(model)["key"]]
+        # Straight from the table: `get_model_info` says 0 for what is not in it.
+        return Prices(
+            input_usd=entry["input_cost_per_token"],
+            output_usd=entry["output_cost_per_token"],
+            cache_read_usd=entry.get("cache_read_input_token_cost"),
+            cache_write_usd=entry.get("cache_creation_input_token_cost"),
+        )
+    except Exception:  # noqa: BLE001 - that is how it says that a model is not in its table
+        return None
+
+
+def _key_variables(litellm: LiteLLM, model: str) -> str:
+    """Return the environment variables that may hold the key, by litellm's word or else by custom."""
+    missing: list[str] = []
+    with suppress(Exception):  # it only knows some providers
+        missing = litellm.validate_environment(model)["missing_keys"]
+    keys = [name for name in missing if "KEY" in name or "TOKEN" in name]
+    return " or ".join(keys or [key_variable(provider_of(model))])
+
+
+def _nearest_models(litellm: LiteLLM, model: str) -> str:
+    """Return the tail of a message that names the nearest things litellm knows."""
+    provider = provider_of(model)
+    if provider in litellm.models_by_provider:
+        names = {f"{provider}/{name.removeprefix(provider + '/')}" for name in litellm.models_by_provider[provider]}
+        return _nearest("Models", model, names)
+    return _nearest("Providers", provider, {str(getattr(name, "value", name)) for name in litellm.provider_list})
+
+
+def _nearest(what: str, name: str, known: set[str]) -> str:
+    close = get_close_matches(name, sorted(known - {name}), n=3)
+    return f" {what} with a name like that: {', '.join(close)}." if close else ""

@@ -1,0 +1,229 @@
+"""Local models through Ollama's official client.
+
+The client's own `chat` is not used: its types drop most of JSON Schema from a tool (nested properties, `anyOf`, bounds,
+defaults), the ids of calls, and `truncate`. Its host rules, headers and errors are.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
+from playhead.kernel.models.credentials import public_address, secrets_of
+from playhead.kernel.models.failures import Target, playhead_error, shown_cause
+from playhead.kernel.models.openai_format import copied, parsed_arguments, sendable_arguments, tool_to_openai
+from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
+from playhead.trace.values import as_text, scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.trace.types import Message, Request
+    from playhead.trace.values import JsonValue
+
+LOCAL: Final = "http://127.0.0.1:11434"
+_NEVER_SHORTEN: Final[Mapping[str, JsonValue]] = {"truncate": False, "shift": False}
+"""Else a prompt beyond `num_ctx` loses its oldest messages, and the answer says nothing of it. Old servers ignore these."""
+_TOP_LEVEL: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
+_OTHER_NAMES: Final[Mapping[str, str]] = {"max_completion_tokens": "num_predict", "max_tokens": "num_predict"}
+# fmt: off
+_OPTIONS: Final = frozenset({
+    "draft_num_predict", "frequency_penalty", "main_gpu", "min_p", "mirostat", "mirostat_eta", "mirostat_tau",
+    "num_batch", "num_ctx", "num_gpu", "num_keep", "num_predict", "num_thread", "penalize_newline", "presence_penalty",
+    "repeat_last_n", "repeat_penalty", "seed", "stop", "temperature", "tfs_z", "top_k", "top_p", "typical_p", "use_mmap",
+})
+# fmt: on
+
+
+class OllamaModel:
+    """A model that an Ollama server runs: `ollama/qwen3:8b`."""
+
+    def __init__(self, name: str, *, host: str | None = None) -> None:
+        self._name = name
+        self._host = host
+
+    @property
+    def name(self) -> str:
+        """Return `ollama/model`."""
+        return self._name
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Return the key for Ollama's cloud and the passwords in the server's address, by name."""
+        return secrets_of("ollama", address=self._host)
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        Raises:
+            ModelUnavailableError: nobody answered, or the server failed.
+            RateLimitError: too many requests for now (Ollama's cloud).
+            ModelRequestError: the server refuses this request, or has no such parameter.
+            MissingApiKeyError: there is no key, or it is not accepted (Ollama's cloud).
+            UnknownModelError: the server does not have the model.
+            MissingDependencyError: the client is not installed.
+        """
+        body = to_ollama(request)
+        new_client = _client_type()
+        try:
+            # One for each request: one that is kept would outlive the event loop it was used in.
+            async with new_client(self._host, timeout=request.parameters.get("timeout")) as client:
+                response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
+                answer = response.json()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
+            target = self._target()
+            raise playhead_error(error, target) from shown_cause(error, target)
+        return from_ollama(answer, cost_usd=0.0 if self._is_local() else None)
+
+    async def prices(self) -> Prices | None:
+        """Return that a token is free on one's own machine; what Ollama's cloud charges is not known."""
+        return Prices(input_usd=0.0, output_usd=0.0) if self._is_local() else None
+
+    def _is_local(self) -> bool:
+        return not self._name.endswith("-cloud") and "ollama.com" not in self._address()
+
+    def _address(self) -> str:
+        return public_address(self._host or os.environ.get("OLLAMA_HOST") or LOCAL)
+
+    def _target(self) -> Target:
+        return Target(
+            model=self._name,
+            address=self._address(),
+            secrets=self.secrets,
+            get_key="set OLLAMA_API_KEY",
+            start="Is `ollama serve` running?",
+            known=f" Get it: ollama pull {_model(self._name)}",
+        )
+
+
+def to_ollama(request: Request) -> dict[str, JsonValue]:
+    """Return the body of a chat request that says exactly what the request says.
+
+    Raises:
+        ModelRequestError: Ollama has no such parameter (it would ignore it), or an image is not given by content.
+    """
+    top, options = _split_parameters(request.parameters)
+    body: dict[str, JsonValue] = {
+        "model": _model(request.model),
+        "messages": [message_to_ollama(message) for message in request.messages],
+        "stream": False,
+        **_NEVER_SHORTEN,
+        **top,
+    }
+    if request.tools:
+        body["tools"] = [tool_to_openai(tool) for tool in request.tools]
+    return {**body, "options": options} if options else body
+
+
+def message_to_ollama(message: Message) -> dict[str, JsonValue]:
+    """Return a message in Ollama's form.
+
+    Raises:
+        ModelRequestError: an image is not given by content.
+    """
+    wire: dict[str, JsonValue] = {"role": message.role, "content": _text(message)}
+    images = [_image(part) for part in message.content if isinstance(part, ImagePart)]
+    if images:
+        wire["images"] = images
+    if message.tool_calls:
+        wire["tool_calls"] = [_call_to_ollama(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id  # older servers go by the name alone
+    if message.name is not None:
+        wire["tool_name"] = message.name
+    return wire
+
+
+def from_ollama(answer: JsonValue, cost_usd: float | None) -> Completion:
+    """Return what the body of a chat response says.
+
+    Raises:
+        ModelUnavailableError: it holds no message.
+    """
+    message = answer.get("message") if isinstance(answer, dict) else None
+    if not isinstance(message, dict):
+        raise ModelUnavailableError("the server answered, but with no message in it; is it an Ollama server?")
+    return Completion(
+        text=message.get("content") or "",
+        thinking=message.get("thinking") or None,
+        tool_calls=tuple(_call_from_ollama(call) for call in message.get("tool_calls") or ()),
+        finish_reason=answer.get("done_reason"),
+        usage=Usage(input_tokens=answer.get("prompt_eval_count") or 0, output_tokens=answer.get("eval_count") or 0),
+        cost_usd=cost_usd,
+        model=answer.get("model"),
+    )
+
+
+def _client_type() -> Any:  # noqa: ANN401 - a class that is imported here
+    try:
+        import ollama  # noqa: PLC0415 - only for this provider
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"this model needs Ollama's client ({error}): pip install 'playhead[ollama]'"
+        ) from error
+    return ollama.AsyncClient
+
+
+def _model(name: str) -> str:
+    return name.partition("/")[2]
+
+
+def _split_parameters(parameters: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], dict[str, JsonValue]]:
+    """Return what goes to the top of the body, and its `options`."""
+    top: dict[str, JsonValue] = {}
+    options: dict[str, JsonValue] = {}
+    for name, value in parameters.items():
+        option = _OTHER_NAMES.get(name, name)
+        if option in _TOP_LEVEL:
+            top[option] = copied(value)
+        elif option in _OPTIONS:
+            options[option] = [value] if option == "stop" and isinstance(value, str) else copied(value)
+        elif option == "response_format":
+            top |= _format(value)
+        elif option != "timeout":
+            raise ModelRequestError(f"Ollama has no parameter {name!r}.{nearest(name, _OPTIONS | _TOP_LEVEL)}")
+    return top, options
+
+
+def _format(response_format: JsonValue) -> dict[str, JsonValue]:
+    """Return OpenAI's `response_format` as Ollama's `format`: a JSON Schema, "json", or nothing for plain text."""
+    match response_format:
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            return {"format": copied(schema)}
+        case {"type": "json_object"}:
+            return {"format": "json"}
+        case None | {"type": "text"}:
+            return {}
+    raise ModelRequestError(f"Ollama has no such response_format: {response_format}")
+
+
+def _text(message: Message) -> str:
+    if isinstance(message.content, str):
+        return scrub(message.content)
+    return "\n".join(scrub(part.text) for part in message.content if isinstance(part, TextPart))
+
+
+def _image(part: ImagePart) -> str:
+    """Return an image's content in base64; the client would take it for a file's name and read that file."""
+    head, _, content = part.url.partition(",")
+    if not head.startswith("data:") or not head.endswith(";base64"):
+        raise ModelRequestError("Ollama takes an image by content only: give a data: URL in base64")
+    try:
+        base64.b64decode(content, validate=True)
+    except binascii.Error as error:
+        raise ModelRequestError(f"the image is not valid base64: {error}") from error
+    return content
+
+
+def _call_to_ollama(call: ToolCall) -> dict[str, JsonValue]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sendable_arguments(call)}}
+
+
+def _call_from_ollama(call: dict[str, JsonValue]) -> ToolCall:
+    function = call["function"]
+    arguments = parsed_arguments(function.get("arguments"))
+    raw = None if arguments is not None else as_text(function.get("arguments"))
+    return ToolCall(id=call.get("id") or "", name=function["name"], arguments=arguments, raw_arguments=raw)

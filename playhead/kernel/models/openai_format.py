@@ -1,0 +1,169 @@
+"""A `Request` as OpenAI-shaped arguments, and an OpenAI-shaped response as a `Completion`. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from playhead.trace.values import JsonValue
+
+MALFORMED: Final = "malformed_arguments"
+"""The key under which arguments that are no JSON object are sent back to the model that wrote them."""
+
+NOT_PARAMETERS: Final = frozenset(
+    {
+        "api_base",
+        "api_key",
+        "base_url",
+        "context_window_fallback_dict",
+        "fallbacks",
+        "max_retries",
+        "messages",
+        "model",
+        "n",
+        "num_retries",
+        "stream",
+        "tools",
+    }
+)
+"""What would change who answers, how often, or what is asked behind the recording's back."""
+
+
+def to_openai(request: Request) -> dict[str, Any]:
+    """Return the keyword arguments of a chat completion that say exactly what the request says.
+
+    Everything is copied, because litellm writes into what it is given.
+
+    Raises:
+        ModelRequestError: a parameter is not the caller's to set.
+    """
+    reserved = sorted(NOT_PARAMETERS & request.parameters.keys())
+    if reserved:
+        raise ModelRequestError(f"{', '.join(reserved)}: not for a request to set; make a model with other arguments")
+    tools = {"tools": [tool_to_openai(tool) for tool in request.tools]} if request.tools else {}
+    messages = [message_to_openai(message) for message in request.messages]
+    return {"model": request.model, "messages": messages, **tools, **copied(request.parameters)}
+
+
+def message_to_openai(message: Message) -> dict[str, Any]:
+    """Return a message in OpenAI's form."""
+    wire: dict[str, Any] = {"role": message.role, "content": _content(message)}
+    if message.tool_calls:
+        wire["tool_calls"] = [_call_to_openai(call) for call in message.tool_calls]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def tool_to_openai(tool: ToolSpec) -> dict[str, Any]:
+    """Return a tool in OpenAI's form, its JSON Schema untouched."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": copied(function)}
+
+
+def sendable_arguments(call: ToolCall) -> dict[str, JsonValue]:
+    """Return a call's arguments as an object, whatever the model wrote.
+
+    Only OpenAI takes back text that is no JSON: for the sake of one such call litellm fails every later request to
+    Anthropic, Gemini and Ollama, and llama.cpp's server answers 500. So the text goes back inside an object.
+    """
+    if call.arguments is not None:
+        return {scrub(key): copied(value) for key, value in call.arguments.items()}
+    return {MALFORMED: scrub(call.raw_arguments or "")}
+
+
+def copied(value: JsonValue) -> JsonValue:
+    """Return a deep copy without lone surrogates, which no wire can hold."""
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, (list, tuple)):
+        return [copied(item) for item in value]
+    if isinstance(value, dict):
+        return {scrub(key): copied(item) for key, item in value.items()}
+    return value
+
+
+def _content(message: Message) -> JsonValue:
+    if not isinstance(message.content, str):
+        return [_part(part) for part in message.content]
+    # Beside tool calls no content is None: for "" litellm tells Anthropic "[System: Empty message content …]".
+    return scrub(message.content) or (None if message.tool_calls else "")
+
+
+def _part(part: Any) -> dict[str, Any]:  # noqa: ANN401 - a `Part`
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": part.url}}
+    return {"type": "text", "text": scrub(part.text)}
+
+
+def _call_to_openai(call: ToolCall) -> dict[str, Any]:
+    arguments = json.dumps(sendable_arguments(call), ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: ANN401 - litellm's ModelResponse
+    """Return what a chat completion says; of several choices the first.
+
+    Raises:
+        ModelUnavailableError: it holds no choice.
+    """
+    choices = getattr(response, "choices", None)
+    if not choices:
+        raise ModelUnavailableError("the provider answered, but with no message in it")
+    message = choices[0].message
+    return Completion(
+        text=message.content or "",
+        thinking=getattr(message, "reasoning_content", None) or None,
+        tool_calls=tuple(_call_from_openai(call) for call in getattr(message, "tool_calls", None) or ()),
+        finish_reason=choices[0].finish_reason,
+        usage=_usage(getattr(response, "usage", None)),
+        cost_usd=cost_usd,
+        model=getattr(response, "model", None),
+    )
+
+
+def _call_from_openai(call: Any) -> ToolCall:  # noqa: ANN401 - litellm's ChatCompletionMessageToolCall
+    text = call.function.arguments
+    arguments = parsed_arguments(text)
+    raw = None if arguments is not None else str(text)
+    return ToolCall(id=call.id or "", name=call.function.name or "", arguments=arguments, raw_arguments=raw)
+
+
+def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:
+    """Return the object that a model wrote as a call's arguments, or None when it wrote something else.
+
+    No text at all is what some servers send for a call without arguments.
+    """
+    if isinstance(text, str) and text.strip():
+        try:
+            text = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            return None
+    elif not text:
+        return {}
+    return text if isinstance(text, dict) else None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)  # NaN and Infinity are Python's idea of JSON
+
+
+def _usage(usage: Any) -> Usage:  # noqa: ANN401 - litellm's Usage
+    prompt = getattr(usage, "prompt_tokens_details", None)
+    answer = getattr(usage, "completion_tokens_details", None)
+    return Usage(
+        input_tokens=_count(usage, "prompt_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
+        cache_read_tokens=_count(prompt, "cached_tokens") or _count(usage, "cache_read_input_tokens"),
+        cache_write_tokens=_count(prompt, "cache_creation_tokens") or _count(usage, "cache_creation_input_tokens"),
+        reasoning_tokens=_count(answer, "reasoning_tokens"),
+    )
+
+
+def _count(holder: object, name: str) -> int:
+    return int(getattr(holder, name, None) or 0)

@@ -1,0 +1,92 @@
+"""The model's own reasons for its calls, read from what it said; never made up for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.trace.types import Alternative, Rationale
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_WHY: Final = 280
+MAX_REJECTED_BECAUSE: Final = 160
+_BLOCK: Final = re.compile(
+    r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>(.*?)</rationale\s*>", re.IGNORECASE | re.DOTALL
+)
+_ORPHAN: Final = re.compile(r"</?rationale\b[^>]{0,80}>", re.IGNORECASE)
+_FENCE: Final = re.compile(r"\A\s*```[a-z]*\s*|\s*```\s*\Z", re.IGNORECASE)
+
+
+def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
+    """Return the reasons by call, counted from 1.
+
+    A block without a number belongs to the call at its place; a number that is taken moves to the next free one.
+    """
+    found: dict[int, Rationale] = {}
+    for place, block in enumerate(_BLOCK.finditer(f"{text}\n{thinking or ''}"), 1):
+        rationale = parse_rationale(_load(block[2]))
+        if rationale is None:
+            continue
+        number = int(block[1]) if block[1] else place
+        while number in found:
+            number += 1
+        found[number] = rationale
+    return found
+
+
+def strip_rationales(text: str) -> str:
+    """Return the text without rationale blocks and without tags left over from them."""
+    return _ORPHAN.sub("", _BLOCK.sub("", text)).strip()
+
+
+def parse_rationale(value: object) -> Rationale | None:
+    """Return the reason that a JSON value states, or None when it states none.
+
+    What is too long is cut (the answer itself keeps it whole); what has the wrong type is left out.
+    """
+    if isinstance(value, str):
+        value = {"why": value}
+    if not isinstance(value, dict) or not isinstance(value.get("why"), str) or not value["why"].strip():
+        return None
+    return Rationale(
+        why=scrub(value["why"].strip()[:MAX_WHY]),
+        refs=tuple(scrub(ref) for ref in _list(value.get("refs")) if isinstance(ref, str)),
+        alternatives=tuple(filter(None, map(_alternative, _list(value.get("alternatives"))))),
+        confidence=_confidence(value.get("confidence")),
+    )
+
+
+def _load(body: str) -> object:
+    try:
+        return json.loads(_FENCE.sub("", body))
+    except (ValueError, RecursionError):
+        pass
+    start, end = body.find("{"), body.rfind("}")
+    try:
+        return json.loads(body[start : end + 1]) if 0 <= start < end else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _alternative(value: object) -> Alternative | None:
+    if not isinstance(value, dict):
+        return None
+    mapping: Mapping[str, Any] = value
+    option, because = mapping.get("option"), mapping.get("rejected_because", mapping.get("rejectedBecause"))
+    if not isinstance(option, str) or not isinstance(because, str) or len(because) > MAX_REJECTED_BECAUSE:
+        return None
+    return Alternative(option=scrub(option), rejected_because=scrub(because))
+
+
+def _confidence(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,145 @@
+"""The state of a loop: immutable, serialisable, changed only by `transition`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
+
+from playhead.trace.events import ToolCallCompleted
+from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage
+from playhead.trace.values import JsonValue
+
+Status = Literal["thinking", "acting", "observing", "done", "failed"]
+FINAL: frozenset[Status] = frozenset({"done", "failed"})
+
+
+class Frozen(BaseModel):
+    """A value of the kernel."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The messages that the next request will send, and their ids as ranges.
+
+    No pydantic model, because that would look at every message again for each one that is added.
+    """
+
+    messages: tuple[Message, ...] = ()
+    """The messages, in send order."""
+    ranges: tuple[Range, ...] = ()
+    """Their ids, as inclusive ranges in the same order; kept along so that no request has to walk the thread."""
+
+    def add(self, *messages: Message) -> Thread:
+        """Return the thread with these messages at its end."""
+        ranges = list(self.ranges)
+        for message in messages:
+            if ranges and ranges[-1][1] == message.id - 1:
+                ranges[-1] = (ranges[-1][0], message.id)
+            else:
+                ranges.append((message.id, message.id))
+        return Thread(self.messages + messages, tuple(ranges))
+
+
+class Step(Frozen):
+    """One thing the agent did: a thought, a call or what came back."""
+
+    type: Literal["thought", "action", "observation", "plan", "reflection", "critique"]
+    """What it is."""
+    content: str
+    """The thought, the arguments as JSON, or what the model was told."""
+    iteration: int
+    """Turn of the loop, from 0."""
+    tool: str | None = None
+    """The tool, for actions and observations."""
+    call_id: str | None = None
+    """The call, for actions and observations."""
+    ok: bool | None = None
+    """Whether the call succeeded, for observations."""
+
+
+class PlannedCall(Frozen):
+    """A call that was asked for and has its place in the turn."""
+
+    call: ToolCall
+    """What the model asked for."""
+    position: int
+    """Place among the calls of the iteration, from 0."""
+    source: Literal["native", "text", "plan", "tool"] = "native"
+    """How it was asked for."""
+    request: int | None = None
+    """The request whose answer asked for it."""
+    rationale: Rationale | None = None
+    """The model's own reason."""
+
+
+class KernelState(Frozen):
+    """Everything a strategy knows, between two steps."""
+
+    task_id: str
+    """The run's id."""
+    owner: str = "root"
+    """Whose loop it is."""
+    strategy: str
+    """The strategy's registered name."""
+    status: Status = "thinking"
+    """What comes next."""
+    iteration: int = 0
+    """Turn of the loop, from 0."""
+    thread: Thread = Thread()
+    """The messages so far."""
+    steps: tuple[Step, ...] = ()
+    """What was done so far."""
+    tools_used: frozenset[str] = frozenset()
+    """Tools that returned a result."""
+    decision_log: tuple[str, ...] = ()
+    """What controllers decided, in words."""
+    usage: Usage = Usage()
+    """Tokens of this agent's own model calls and of those below it."""
+    cost_usd: float | None = 0.0
+    """US dollars for `usage`; None when a price is not known."""
+    pending: tuple[PlannedCall, ...] = ()
+    """Calls that were asked for and not yet run."""
+    completed: tuple[ToolCallCompleted, ...] = ()
+    """Calls of this turn that ended and have not yet joined the thread."""
+    output: JsonValue = None
+    """The answer, once there is one."""
+    error: str | None = None
+    """What broke, in a failed run."""
+    meta: dict[str, JsonValue] = Field(default_factory=dict)
+    """A strategy's own notes, as JSON."""
+
+    @field_serializer("tools_used")
+    def _sorted(self, names: frozenset[str]) -> list[str]:
+        return sorted(names)
+
+    @property
+    def last_observation(self) -> str | None:
+        """What the newest successful call returned, as the model was told: the best there is without an answer."""
+        found = (step.content for step in reversed(self.steps) if step.type == "observation" and step.ok)
+        return next(found, None)
+
+
+def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN401 - the fields of the state
+    """Return a new state with these fields changed: the only way to change one.
+
+    Raises:
+        TypeError: a field does not exist.
+    """
+    unknown = changes.keys() - KernelState.model_fields.keys()
+    if unknown:
+        raise TypeError(f"KernelState has no {', '.join(sorted(unknown))}")
+    return state.model_copy(update=changes)
+
+
+def serialize_state(state: KernelState) -> dict[str, Any]:
+    """Return the state as JSON values; sets become sorted lists."""
+    return state.model_dump(mode="json")
+
+
+def deserialize_state(data: dict[str, Any]) -> KernelState:
+    """Return the state that `serialize_state` was given."""
+    return KernelState.model_validate(data)

@@ -1,0 +1,91 @@
+"""Tool calls that a model wrote into its text, for models without native calls: fenced or bare JSON.
+
+Every JSON object that names a known tool counts, in the order of the text. The braces are balanced by the JSON decoder
+itself, so nested objects and parentheses inside strings do no harm.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.rationale import parse_rationale
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from playhead.trace.types import Rationale
+    from playhead.trace.values import JsonValue
+
+FIELD_PAIRS: Final = (
+    ("name", "arguments"),
+    ("tool", "parameters"),
+    ("tool_name", "args"),
+    ("name", "input"),
+    ("name", "parameters"),
+    ("tool", "arguments"),
+    ("tool", "args"),
+    ("tool", "input"),
+    ("action", "action_input"),
+)
+MAX_ATTEMPTS: Final = 200
+"""Opening braces looked at: text full of them must not cost quadratic time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """A call found in text."""
+
+    name: str
+    arguments: dict[str, JsonValue]
+    rationale: Rationale | None
+
+
+def read_text_calls(text: str, known: Collection[str]) -> list[TextCall]:
+    """Return the calls of known tools, in order."""
+    names = {_folded(name): name for name in known}
+    return [call for value in _json_values(text) for call in _calls(value, names)]
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    decoder, position = json.JSONDecoder(), 0
+    for _ in range(MAX_ATTEMPTS):
+        starts = [start for start in (text.find("{", position), text.find("[", position)) if start >= 0]
+        if not starts:
+            return
+        try:
+            value, position = decoder.raw_decode(text, min(starts))
+            yield value
+        except (ValueError, RecursionError):
+            position = min(starts) + 1
+
+
+def _calls(value: Any, names: dict[str, str]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield from _calls(item, names)
+        return
+    if not isinstance(value, dict):
+        return
+    if isinstance(value.get("function"), dict):  # the form of OpenAI's own wire
+        value = {**value, **value["function"]}
+    for name_field, arguments_field in FIELD_PAIRS:
+        name, arguments = value.get(name_field), _as_object(value.get(arguments_field))
+        if isinstance(name, str) and _folded(name) in names and arguments is not None:
+            yield TextCall(names[_folded(name)], arguments, parse_rationale(value.get("rationale")))
+            return
+
+
+def _as_object(value: Any) -> dict[str, JsonValue] | None:  # noqa: ANN401 - any JSON value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _folded(name: str) -> str:
+    return name.strip().replace("_", "-").lower()

@@ -1,0 +1,180 @@
+"""Blocking code beside the loop, in daemon threads that never delay the end of the process.
+
+anyio's own worker threads are joined when the loop ends, so one hung tool would hang the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+from anyio.lowlevel import current_token
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+IDLE_S: Final = 10.0
+"""Seconds a worker waits for more work before it ends."""
+
+
+class ThreadCall:
+    """A function running in a worker thread: wait for it, or walk away from it."""
+
+    def __init__(self, function: Callable[[], object], on_late: Callable[[bool], None]) -> None:
+        self.value: object = None
+        self.error: BaseException | None = None
+        self._function = function
+        self._on_late = on_late
+        self._done = anyio.Event()
+        self._in_loop = _scheduler()
+        self._lock = threading.Lock()
+        self._finished = False
+        self._abandoned = False
+
+    def execute(self) -> None:
+        """Run the function; called in the worker."""
+        try:
+            self.value = self._function()
+        except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+            self.error = error
+
+    def deliver(self) -> None:
+        """Wake the caller, or tell that it has gone; called in the worker."""
+        with self._lock:
+            self._finished = True
+            late = self._abandoned
+        try:
+            if not late:
+                self._in_loop(self._done.set)
+        except RuntimeError:  # the loop has ended
+            late = True
+        if late:
+            self._on_late(self.error is None)
+
+    async def wait(self) -> None:
+        """Wait until the function has ended; when cancelled, leave it to itself."""
+        try:
+            await self._done.wait()
+        except BaseException:
+            with self._lock:
+                self._abandoned = not self._finished
+            raise
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the function was still running when its caller gave up."""
+        return self._abandoned
+
+
+class _Workers:
+    """Idle daemon threads, newest first; a new one is made when none is idle."""
+
+    def __init__(self) -> None:
+        self._idle: list[queue.SimpleQueue[ThreadCall]] = []
+        self._lock = threading.Lock()
+
+    def submit(self, call: ThreadCall) -> None:
+        with self._lock:
+            inbox = self._idle.pop() if self._idle else None
+        if inbox is None:
+            inbox = queue.SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), name="playhead-tool", daemon=True).start()
+        inbox.put(call)
+
+    def _work(self, inbox: queue.SimpleQueue[ThreadCall]) -> None:
+        while True:
+            try:
+                call = inbox.get(timeout=IDLE_S)
+            except queue.Empty:
+                with self._lock:
+                    if inbox not in self._idle:  # a call is on its way
+                        continue
+                    self._idle.remove(inbox)
+                return
+            call.execute()
+            with self._lock:  # idle before the loop hears of the result: its next call then finds this thread
+                self._idle.append(inbox)
+            call.deliver()
+            del call  # an idle thread must not keep the last result alive
+
+    def forget(self) -> None:
+        """Drop the threads, which do not exist in a forked child."""
+        self._idle = []
+        self._lock = threading.Lock()
+
+
+_workers = _Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workers.forget)
+
+
+def start_in_thread(function: Callable[[], object], on_late: Callable[[bool], None]) -> ThreadCall:
+    """Start a blocking function in a daemon thread, with the caller's context variables.
+
+    `on_late` is called in that thread, with whether the function returned, when nobody waits for it any more.
+    """
+    context = contextvars.copy_context()
+    call = ThreadCall(lambda: context.run(function), on_late)
+    _workers.submit(call)
+    return call
+
+
+def _scheduler() -> Callable[[Callable[[], object]], object]:
+    """Return the loop's own way to call something soon, from any thread and without waiting for it."""
+    native: Any = current_token().native_token
+    if hasattr(native, "call_soon_threadsafe"):
+        return native.call_soon_threadsafe  # type: ignore[no-any-return]
+    return native.run_sync_soon  # type: ignore[no-any-return]  # trio
+
+
+def run_blocking(main: Callable[[], Awaitable[T]]) -> T:
+    """Run an async function in a loop of its own, in a daemon thread, and wait for its result.
+
+    Works inside a running loop and in notebooks. Ctrl-C cancels the function, and the interrupt is raised when it has
+    closed what it had open.
+    """
+    outcome: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    cancel: list[Callable[[], object]] = []
+
+    async def scoped() -> T:
+        with anyio.CancelScope() as scope:
+            in_loop = _scheduler()
+            cancel.append(lambda: in_loop(scope.cancel))
+            return await main()
+        raise KeyboardInterrupt
+
+    def work() -> None:
+        try:
+            outcome.put((anyio.run(scoped), None))
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            outcome.put((None, error))
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name="playhead-run", daemon=True).start()
+    value, error = _wait_for(outcome, cancel)
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
+
+
+def _wait_for(
+    outcome: queue.SimpleQueue[tuple[Any, BaseException | None]], cancel: list[Callable[[], object]]
+) -> tuple[Any, BaseException | None]:
+    try:
+        return outcome.get()
+    except KeyboardInterrupt:
+        if cancel:
+            cancel[0]()
+            with contextlib.suppress(queue.Empty):
+                outcome.get(timeout=INTERRUPT_S)
+        raise
+
+
+INTERRUPT_S: Final = 2.0
+"""Seconds that Ctrl-C waits for the run to close its trace."""

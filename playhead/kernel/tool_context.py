@@ -1,0 +1,84 @@
+"""What a tool's body may know of the run it serves, and the recorded ports it may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from playhead.trace.events import ToolCallLate
+
+if TYPE_CHECKING:
+    from playhead.kernel.ports import ModelPort, ToolPort
+    from playhead.kernel.session import Session
+    from playhead.kernel.tools import Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class ToolContext:
+    """Handed to a tool whose function has a parameter annotated with this class.
+
+    What a body does by itself (its network, its own model calls) is invisible to the trace; what it does through
+    `model` and `tools` is recorded, under an owner of its own.
+    """
+
+    session: Session = field(repr=False)
+    call_id: str
+    """Id of this call."""
+    tool: str
+    """Name of this tool."""
+    iteration: int
+    """Turn of the loop that asked for it."""
+    position: int
+    """Place among the calls of that turn."""
+    started_us: int
+    """Microseconds since the Unix epoch when the call started."""
+    timeout_s: float | None = None
+    """Seconds the call may take."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that this call belongs to."""
+        return self.session.run.run_id
+
+    @property
+    def owner(self) -> str:
+        """The agent that asked."""
+        return self.session.owner
+
+    @property
+    def deadline_us(self) -> int | None:
+        """Microseconds since the Unix epoch after which nobody waits for the result."""
+        return None if self.timeout_s is None else self.started_us + int(self.timeout_s * 1_000_000)
+
+    @property
+    def child_owner(self) -> str:
+        """The owner of what this call does through the ports, and of the agent it enters."""
+        return f"{self.owner}/{self.tool}@{self.iteration}.{self.position}"
+
+    @property
+    def cache(self) -> dict[tuple[str, str], Outcome]:
+        """Results of this agent's cacheable calls so far."""
+        return self.session.cache
+
+    @cached_property
+    def scope(self) -> Session:
+        """The session under which this body's own calls are recorded."""
+        return self.session.for_tool(self)
+
+    @property
+    def model(self) -> ModelPort:
+        """The agent's model, recorded: `await context.model.ask("…")`."""
+        return self.scope.model
+
+    @property
+    def tools(self) -> ToolPort:
+        """The agent's other tools, checked, limited and recorded: `await context.tools.call("name", key="a")`."""
+        return self.scope.tools
+
+    def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
+        """Record that the body came back after its call had been given up."""
+        run = self.session.run
+        elapsed_ms = (run.recorder.clock.now_us() - self.started_us) / 1000
+        late = ToolCallLate(call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
+        run.recorder.emit(late, self.owner, self.iteration)

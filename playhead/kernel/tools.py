@@ -1,0 +1,325 @@
+"""Tools: what a model may call, declared by a typed function."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, overload, runtime_checkable
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
+
+from playhead.errors import ToolDefinitionError
+from playhead.kernel.threads import start_in_thread
+from playhead.trace.events import ErrorInfo
+from playhead.trace.types import ToolSpec
+from playhead.trace.values import JsonValue, content_hash, scrub, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.tool_context import ToolContext
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+Risk = Literal["low", "medium", "high", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended."""
+
+    ok: bool
+    result: JsonValue = None
+    error: ErrorInfo | None = None
+    cached: bool = False
+    abandoned: bool = False
+
+    @staticmethod
+    def failure(kind: str, message: str, *, abandoned: bool = False) -> Outcome:
+        """Return the outcome of a call that has no result."""
+        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)), abandoned=abandoned)
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """What the tool port runs: a function, an agent, a tool of the kernel, or a recording."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Return everything about the tool that is data."""
+        ...
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+        """Return why these arguments cannot be used, or None."""
+        ...
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the body and return how it ended; raises only to end the whole run."""
+        ...
+
+
+class FunctionTool:
+    """A Python function as a tool. Still callable as the function it was."""
+
+    def __init__(self, function: Callable[..., Any], spec: ToolSpec, arguments: _Arguments) -> None:
+        self.spec = spec
+        self._function = function
+        self._arguments = arguments
+        self._is_async = inspect.iscoroutinefunction(function)
+        self.__doc__ = function.__doc__
+        self.__name__ = spec.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own signature
+        """Call the function itself, unrecorded."""
+        return self._function(*args, **kwargs)
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
+        """Return what does not fit the schema, in the words the model needs to mend it."""
+        try:
+            self._arguments.model.model_validate(arguments)
+        except ValidationError as error:
+            return ErrorInfo(type="InvalidArguments", message=self._explain(error))
+        return None
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the function within its time limit; whatever it raises becomes a failed call."""
+        if not self.spec.cache:
+            return await self._run_within_limit(arguments, context)
+        key = (self.spec.name, content_hash(arguments))
+        if key in context.cache:
+            return replace(context.cache[key], cached=True)
+        outcome = await self._run_within_limit(arguments, context)
+        if outcome.ok:
+            context.cache[key] = outcome
+        return outcome
+
+    async def _run_within_limit(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        kwargs = self._arguments.bind(arguments, context)
+        with anyio.move_on_after(self.spec.timeout_s):
+            return await (self._run_async(kwargs) if self._is_async else self._run_in_thread(kwargs, context))
+        message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
+        return Outcome.failure("Timeout", message, abandoned=not self._is_async)
+
+    async def _run_async(self, kwargs: dict[str, Any]) -> Outcome:
+        try:
+            return Outcome(ok=True, result=to_json(await self._function(**kwargs)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's failure is an observation, not ours
+            return _raised(error)
+
+    async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Outcome:
+        call = start_in_thread(lambda: self._function(**kwargs), context.report_late)
+        await call.wait()
+        if call.error is not None:
+            return _raised(call.error)
+        try:
+            value = await call.value if inspect.isawaitable(call.value) else call.value
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+            return _raised(error)
+        return Outcome(ok=True, result=to_json(value))
+
+    def _explain(self, error: ValidationError) -> str:
+        details = error.errors(include_url=False, include_context=False)
+        found = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in details[:5])
+        known = ", ".join(self.spec.parameters.get("properties", {})) or "none"
+        return scrub(f"the arguments do not fit {self.spec.name}: {found}. Parameters: {known}")
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
+    timeout: float | None = DEFAULT_TIMEOUT_S,
+    requires_approval: bool = False,
+    risk: Risk = "low",
+    key: tuple[str, ...] | list[str] | None = None,
+    cache: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(  # noqa: PLR0913 - every declaration is a keyword
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
+    timeout: float | None = DEFAULT_TIMEOUT_S,
+    requires_approval: bool = False,
+    risk: Risk = "low",
+    key: tuple[str, ...] | list[str] | None = None,
+    cache: bool = False,
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Make a typed function, sync or async, a tool.
+
+    The signature gives the JSON schema and validates the arguments; the docstring is the description. A parameter
+    annotated `ToolContext` is filled by Playhead and not shown to the model.
+
+    Args:
+        function: the function, when the decorator is used bare.
+        name: the tool's name; the function's own by default.
+        description: what the model is told; the docstring by default.
+        read_only: declared free of side effects. Only such tools run beside others; everything else runs alone.
+        timeout: seconds a call may take; None for no limit.
+        requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
+        risk: how bad a wrong call is.
+        key: names of the arguments that identify a call when a replay looks for its result; all by default.
+        cache: answer a repeated call from this run's memory; for read-only tools.
+
+    Raises:
+        ToolDefinitionError: the function cannot be a tool.
+    """
+
+    def make(target: Callable[..., Any]) -> FunctionTool:
+        if not callable(target) or inspect.isclass(target):
+            raise ToolDefinitionError(f"{target!r} is no function; @tool goes on a function")
+        arguments = _Arguments.of(target)
+        spec = ToolSpec(
+            name=_checked_name(name or str(getattr(target, "__name__", ""))),
+            description=description if description is not None else _summary(target),
+            parameters=arguments.schema(),
+            read_only=read_only,
+            timeout_s=_checked_timeout(timeout),
+            requires_approval=requires_approval,
+            risk=risk,
+            key=arguments.checked_key(key),
+            cache=_checked_cache(cache=cache, read_only=read_only),
+        )
+        return FunctionTool(target, spec, arguments)
+
+    return make if function is None else make(function)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The parameters of a function as a pydantic model.
+
+    The fields have made-up names and the real ones as aliases, because a parameter may be called `schema` or `copy`,
+    which a model's field may not.
+    """
+
+    model: type[BaseModel]
+    fields: dict[str, str]
+    """Field of the model → parameter of the function."""
+    context_parameter: str | None
+
+    @staticmethod
+    def of(function: Callable[..., Any]) -> _Arguments:
+        from playhead.kernel.tool_context import ToolContext  # noqa: PLC0415 - which refers to tools
+
+        fields: dict[str, Any] = {}
+        names: dict[str, str] = {}
+        context_parameter = None
+        for parameter in _signature(function).parameters.values():
+            if parameter.annotation is ToolContext:
+                context_parameter = parameter.name
+                continue
+            field = f"argument_{len(fields)}"
+            names[field] = _checked_parameter(parameter, function).name
+            fields[field] = _field(parameter)
+        try:
+            model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        except PydanticUserError as error:
+            raise ToolDefinitionError(f"{_name_of(function)}: {error.message}") from None
+        return _Arguments(model, names, context_parameter)
+
+    def schema(self) -> dict[str, Any]:
+        try:
+            schema = _without_titles(self.model.model_json_schema(by_alias=True))
+        except PydanticUserError as error:
+            raise ToolDefinitionError(f"a parameter has no JSON schema: {error.message}") from None
+        return {key: value for key, value in schema.items() if key != "title"}
+
+    def bind(self, arguments: dict[str, JsonValue], context: ToolContext) -> dict[str, Any]:
+        values = self.model.model_validate(arguments)
+        kwargs = {name: getattr(values, field) for field, name in self.fields.items()}
+        return kwargs if self.context_parameter is None else {**kwargs, self.context_parameter: context}
+
+    def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
+        unknown = [name for name in key or () if name not in self.fields.values()]
+        if unknown:
+            known = ", ".join(self.fields.values()) or "none"
+            raise ToolDefinitionError(f"key names {', '.join(map(repr, unknown))}; the parameters are: {known}")
+        return None if key is None else tuple(key)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (NameError, TypeError, ValueError) as error:
+        raise ToolDefinitionError(f"{_name_of(function)}: its signature cannot be read: {error}") from None
+
+
+def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
+    if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+        raise ToolDefinitionError(
+            f"{_name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
+        )
+    return parameter
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+    if parameter.default is inspect.Parameter.empty:
+        return annotation, Field(alias=parameter.name)
+    return annotation, Field(default=parameter.default, alias=parameter.name)
+
+
+def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Drop the titles pydantic makes up from field names: tokens that tell the model nothing."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _without_titles(each) for name, each in value.items()}
+        if key in ("properties", "$defs") and isinstance(value, dict)
+        else _without_titles(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ToolDefinitionError(
+            f"{name!r} is no tool name: letters, digits, '_' and '-', at most 64; give one with @tool(name=…)"
+        )
+    return name
+
+
+def _checked_timeout(timeout: float | None) -> float | None:
+    if timeout is not None and not timeout > 0:
+        raise ToolDefinitionError(
+            f"timeout must be a number of seconds above 0, or None for no limit; it is {timeout!r}"
+        )
+    return timeout
+
+
+def _checked_cache(*, cache: bool, read_only: bool) -> bool:
+    if cache and not read_only:
+        raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
+    return cache
+
+
+def _summary(function: Callable[..., Any]) -> str:
+    return inspect.cleandoc(function.__doc__ or "")
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", function))
+
+
+def _raised(error: BaseException) -> Outcome:
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - a failing __str__ must not end a run
+        message = ""
+    return Outcome.failure(type(error).__name__, message or type(error).__name__)

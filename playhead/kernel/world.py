@@ -1,0 +1,57 @@
+"""What lies behind a session's ports: the real thing, or in a replay a recording of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+
+if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.tools import Tool
+    from playhead.trace.values import JsonValue
+
+
+class World(Protocol):
+    """Gives each owner its model, its tools and its facts.
+
+    An owner is one agent in one run, named by the calls that led to it, so a replay can give each its own answers back.
+    """
+
+    def model_for(self, owner: str, model: Model) -> Model:
+        """Return what answers this owner's requests."""
+        ...
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return what runs this owner's calls, by name, in the order the model is offered them."""
+        ...
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the answer to a question that is neither the model's nor a tool's; `answer` may be sync or async."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass."""
+        ...
+
+
+class LiveWorld:
+    """The real thing."""
+
+    def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
+        """Return the model itself."""
+        return model
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:  # noqa: ARG002
+        """Return the tools themselves."""
+        return tools
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
+        """Return what `answer` returns."""
+        value = answer()
+        return await value if isinstance(value, Awaitable) else value
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        await anyio.sleep(seconds)

@@ -1,0 +1,142 @@
+"""Mode `reproduce`: run a recording again with everything frozen, and see whether every event comes out the same.
+
+It proves that the code still behaves as recorded. It proves nothing about the model or the tools: neither is asked.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playhead.agent import Agent, record_run
+from playhead.errors import NotReplayableError, PlayheadError, UnknownStrategyError
+from playhead.kernel.session import RunContext
+from playhead.kernel.strategies import get_strategy
+from playhead.kernel.threads import run_blocking
+from playhead.replay.compare import Divergence, compare
+from playhead.replay.frozen import FrozenWorld, model_of
+from playhead.replay.loading import load_recording
+from playhead.trace.clock import SystemClock
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.store import new_run_id
+
+if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.tools import Tool
+    from playhead.trace.line import Record
+    from playhead.trace.recording import Recording, RecordingStatus
+    from playhead.trace.types import AgentHeader
+
+ENDINGS = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """The outcome of `reproduce`."""
+
+    run_id: str
+    """The recorded run."""
+    identical: bool
+    """Whether every event came out the same, up to the end of the recording."""
+    events: int
+    """Recorded events that were compared."""
+    divergences: tuple[Divergence, ...]
+    """Where the code does something else than recorded; the first is the cause, later ones may follow from it."""
+    status: RecordingStatus
+    """`closed`, or `open` or `truncated` when the recording ends before the run did."""
+    cut_short: bool
+    """Whether the replay stopped at a question that the recording does not answer."""
+    not_entered: tuple[str, ...]
+    """Owners inside the bodies of tools; a frozen tool has no body."""
+
+
+async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
+    """Run a recording again with its model, tools and facts frozen, and compare every event.
+
+    Nothing real is called: no model, no tool body, no approver. Without `agent` the recording itself says what ran.
+
+    Args:
+        recording: the recording, or a reference to it.
+        agent: the agent that ran, when its tools or strategy are to be taken from code instead.
+
+    Raises:
+        NotReplayableError: the recording is damaged, or its strategy is not registered.
+        TraceError: the reference names no readable trace.
+    """
+    recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
+    _require_replayable(recording)
+    records: list[Record] = []
+    ended: list[tuple[int, str]] = []
+    world = FrozenWorld(recording, lambda owner: ended.append((len(records), owner)))
+    subscriptions = Subscriptions()
+    subscriptions.add(None, records.append)
+    run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
+    header, model, tools = _parts(recording, agent)
+    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
+        await record_run(
+            run, header, model, tools, recording.header.task, replay_of=recording.run_id, replay_mode="reproduce"
+        )
+    return _result(recording, _without_ending(records, ended), cut_short=bool(ended))
+
+
+def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
+    """Reproduce a recording and wait for the outcome; see `reproduce`."""
+    return run_blocking(lambda: reproduce(recording, agent=agent))
+
+
+def _require_replayable(recording: Recording) -> None:
+    if recording.status == "damaged":
+        first = next(problem for problem in recording.problems if problem.kind != "truncated")
+        raise NotReplayableError(
+            f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
+            f"See: playhead check {recording.path}"
+        )
+    try:
+        get_strategy(recording.header.agent.strategy)
+    except UnknownStrategyError as error:
+        raise NotReplayableError(f"{error} Register it with playhead.register_strategy before the replay") from None
+
+
+def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, Model, dict[str, Tool]]:
+    if agent is None:
+        return recording.header.agent, model_of(recording), {}
+    header = agent.header.model_copy(update={"prices": recording.header.agent.prices})
+    return header, model_of(recording), agent.tools
+
+
+def _result(recording: Recording, replayed: list[Record], *, cut_short: bool) -> Reproduction:
+    not_entered = _inside_tools(recording)
+    recorded = [record for record in recording.records if not _is_inside(record.owner, not_entered)]
+    open_ended = recording.status in ("open", "truncated")
+    divergences = tuple(compare(recorded, replayed, cut_short=cut_short, open_ended=open_ended))
+    events = min(len(replayed), len(recorded)) if cut_short else len(recorded)
+    return Reproduction(
+        recording.run_id, not divergences, events, divergences, recording.status, cut_short, not_entered
+    )
+
+
+def _inside_tools(recording: Recording) -> tuple[str, ...]:
+    """Return the owners that are no agents: bodies of tools that used the ports."""
+    return tuple(name for name, owner in recording.owners.items() if owner.started is None and name != "root")
+
+
+def _is_inside(owner: str, scopes: tuple[str, ...]) -> bool:
+    return any(owner == scope or owner.startswith(f"{scope}/") for scope in scopes)
+
+
+def _without_ending(records: list[Record], ended: list[tuple[int, str]]) -> list[Record]:
+    """Drop what agents wrote only because the recording ended; what ran beside them may have gone on properly."""
+
+    def is_consequence(index: int, record: Record) -> bool:
+        return _is_ending(record) and any(
+            index >= at and (owner == record.owner or owner.startswith(f"{record.owner}/")) for at, owner in ended
+        )
+
+    return [record for index, record in enumerate(records) if not is_consequence(index, record)]
+
+
+def _is_ending(record: Record) -> bool:
+    error = getattr(record.event, "error", None)
+    return record.kind in ENDINGS or getattr(error, "type", None) in ("RecordingEndedError", "Cancelled")

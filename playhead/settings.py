@@ -1,0 +1,78 @@
+"""Settings that belong to the machine or the project, not to one agent: argument > environment > pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    PyprojectTomlConfigSettingsSource,
+    SettingsConfigDict,
+)
+
+from playhead.errors import SettingsError
+
+
+class Settings(BaseSettings):
+    """Read from `PLAYHEAD_*` variables, then from `[tool.playhead]` of the nearest pyproject.toml."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PLAYHEAD_",
+        pyproject_toml_table_header=("tool", "playhead"),
+        pyproject_toml_depth=8,
+        frozen=True,
+        extra="forbid",
+    )
+
+    trace_dir: Path = Field(default_factory=lambda: Path.home() / ".playhead" / "traces")
+    """Folder of the traces."""
+    durability: Literal["write", "group", "fsync"] = "write"
+    """What a written event survives: the process, the machine up to 0.1 s before its crash, the machine."""
+    on_trace_error: Literal["continue", "stop"] = "continue"
+    """What a run does when an event cannot be written."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - a .env of somebody else is not ours to read
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources, the strongest first."""
+        return init_settings, env_settings, PyprojectTomlConfigSettingsSource(settings_cls)
+
+
+def load_settings() -> Settings:
+    """Return the settings that hold here and now: in this folder, with these environment variables.
+
+    Raises:
+        SettingsError: one of them has a value that is not valid, or a name that is not known.
+    """
+    own = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("PLAYHEAD_")))
+    return _settings_for(Path.cwd(), (*own, ("HOME", os.environ.get("HOME", ""))))
+
+
+@lru_cache(maxsize=64)
+def _settings_for(_folder: Path, _environment: tuple[tuple[str, str], ...]) -> Settings:
+    """Read the settings once for each folder and environment: a run must not parse a pyproject.toml every time."""
+    try:
+        return Settings()
+    except (ValidationError, ValueError) as error:
+        raise SettingsError(f"a setting is not valid: {_first(error)}") from None
+
+
+def _first(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    detail = error.errors(include_url=False)[0]
+    name = ".".join(map(str, detail["loc"]))
+    return (
+        f"{name} = {detail['input']!r}: {detail['msg']} (PLAYHEAD_{name.upper()} or [tool.playhead] in pyproject.toml)"
+    )

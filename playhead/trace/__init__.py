@@ -1,0 +1,1 @@
+"""What happened: event types, writer, reader, recording, integrity, redaction."""

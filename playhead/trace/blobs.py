@@ -1,0 +1,168 @@
+"""Values too large for a line: each goes whole into a file of its own, named by its hash.
+
+A blob is written and renamed before the event that names it, so an event never names a blob that is not there yet.
+Everything goes through a descriptor of the folder itself, so a link in its place leads nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import stat
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json, to_json
+
+from playhead.errors import MissingBlobError
+from playhead.trace.values import TYPE_TAG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BLOB_BYTES: Final = 256 * 1024
+"""A field whose JSON is longer goes to a blob."""
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+class BlobFolder:
+    """The folder `<run id>.blobs` beside a trace; made when the first blob is."""
+
+    def __init__(self, trace_path: Path) -> None:
+        self.path = trace_path.with_name(run_id_of(trace_path) + ".blobs")
+        self._lock = threading.Lock()
+        self._written: set[str] = set()
+        self._unsynced: set[str] = set()
+
+    def store_large(self, data: bytes) -> bytes:
+        """Return the JSON object `data` with every field of over `BLOB_BYTES` replaced by a reference to its blob.
+
+        Raises:
+            OSError: a blob cannot be written.
+            ValueError: `data` is no JSON object that this or any other parser reads.
+        """
+        fields = from_json(data)
+        return to_json({name: self._store_if_large(value) for name, value in fields.items()})
+
+    def sync(self) -> None:
+        """Make every blob so far survive a crash of the machine.
+
+        Raises:
+            OSError: the system could not do so.
+        """
+        with self._lock:
+            unsynced, self._unsynced = self._unsynced, set()
+        if not unsynced:
+            return
+        with self._folder() as folder:
+            for digest in unsynced:
+                with _descriptor(os.open(digest, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)) as blob:
+                    os.fsync(blob)
+            os.fsync(folder)
+
+    def resolve(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return `data` with every reference replaced by the value.
+
+        Raises:
+            MissingBlobError: a blob is not there, or its content is not what its name says.
+        """
+        return {name: self.load(value) if is_reference(value) else value for name, value in data.items()}
+
+    def load(self, reference: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the value of one blob; raises `MissingBlobError` like `resolve`."""
+        digest = str(reference.get("sha256"))
+        if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
+            raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
+        try:
+            content = self._read(digest)
+        except OSError as error:
+            raise MissingBlobError(f"blob {digest} cannot be read: {error.strerror}") from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise MissingBlobError(f"blob {digest} holds something else than when it was written")
+        try:
+            return from_json(content)
+        except ValueError:
+            raise MissingBlobError(f"blob {digest} holds no JSON") from None
+
+    def _store_if_large(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        content = to_json(value)
+        if len(content) <= BLOB_BYTES:
+            return value
+        digest = hashlib.sha256(content).hexdigest()
+        with self._lock:  # two threads may have the same value at the same time
+            if digest not in self._written:
+                self._write(digest, content)
+                self._written.add(digest)
+                self._unsynced.add(digest)
+        return {TYPE_TAG: "blob", "sha256": digest, "bytes": len(content)}
+
+    def _write(self, digest: str, content: bytes) -> None:
+        with suppress(FileExistsError):
+            self.path.mkdir(mode=0o700)
+        temporary = f"{digest}.{os.urandom(4).hex()}.tmp"
+        with self._folder() as folder:
+            try:
+                created = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+                with _descriptor(created) as blob:
+                    write_all(blob, content)
+                os.replace(temporary, digest, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
+
+    def _read(self, digest: str) -> bytes:
+        # O_NONBLOCK: a pipe in the place of a blob must not make us wait for its writer.
+        with self._folder() as folder:
+            descriptor = os.open(digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "it is no file")
+            return file.read()
+
+    @contextmanager
+    def _folder(self) -> Iterator[int]:
+        with _descriptor(os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)) as folder:
+            yield folder
+
+
+@contextmanager
+def _descriptor(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive a crash of the machine; raises `OSError`."""
+    with _descriptor(os.open(path, os.O_RDONLY | os.O_DIRECTORY)) as folder:
+        os.fsync(folder)
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write every byte, looping on short writes; raises `OSError` as `os.write` does."""
+    rest = memoryview(content)
+    while rest:
+        written = os.write(descriptor, rest)
+        if not written:
+            raise OSError(errno.EIO, "the system took nothing and gave no reason")
+        rest = rest[written:]
+
+
+def is_reference(value: object) -> bool:
+    """Return whether a field is a reference to a blob."""
+    return isinstance(value, dict) and value.get(TYPE_TAG) == "blob"
+
+
+def run_id_of(path: Path) -> str:
+    """Return the run id that a trace's file name gives."""
+    name = path.name
+    for suffix in (".gz", ".zst", ".jsonl"):
+        name = name.removesuffix(suffix)
+    return name

@@ -1,0 +1,201 @@
+"""What steered the run: decisions, limits, approvals, and every fact that is neither model nor tool."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.types import Rationale, Usage
+from playhead.trace.values import JsonValue
+
+
+class StrategySelected(EventBase):
+    """A strategy was chosen for the task."""
+
+    kind: Literal["strategy-selected"] = "strategy-selected"
+    strategy: str
+    """The strategy."""
+    reason: str | None = None
+    """Why this one."""
+
+
+class StrategySwitchEvaluated(EventBase):
+    """A change of strategy was considered."""
+
+    kind: Literal["strategy-switch-evaluated"] = "strategy-switch-evaluated"
+    from_strategy: str
+    """The strategy in use."""
+    recommended_strategy: str
+    """The strategy that was recommended."""
+    will_switch: bool
+    """Whether the change is made."""
+    rationale: str | None = None
+    """Why."""
+
+
+class StrategySwitched(EventBase):
+    """Another strategy took over."""
+
+    kind: Literal["strategy-switched"] = "strategy-switched"
+    from_strategy: str
+    """The strategy given up."""
+    to_strategy: str
+    """The strategy used from now on."""
+    switch_number: int
+    """1 for the first switch of the run."""
+    rationale: str | None = None
+    """Why."""
+
+
+class DecisionEvaluated(EventBase):
+    """A controller judged the run and decided something."""
+
+    kind: Literal["decision-evaluated"] = "decision-evaluated"
+    decision: str
+    """What was decided."""
+    rationale: str | None = None
+    """Why."""
+
+
+class CuratorDecision(EventBase):
+    """What the context curator did with an observation."""
+
+    kind: Literal["curator-decision"] = "curator-decision"
+    action: Literal["kept", "dropped", "compressed", "marked-untrusted"]
+    """What it did."""
+    ref: str
+    """The observation."""
+    rationale: str | None = None
+    """Why."""
+
+
+class ContextSynthesized(EventBase):
+    """The thread was rebuilt for the next request."""
+
+    kind: Literal["context-synthesized"] = "context-synthesized"
+    mode: str
+    """How it was rebuilt."""
+    kept: int
+    """Messages kept as they were."""
+    dropped: int
+    """Messages left out."""
+
+
+class NudgeIssued(EventBase):
+    """The kernel put a word to the model into the thread."""
+
+    kind: Literal["nudge-issued"] = "nudge-issued"
+    nudge: str
+    """Which nudge."""
+    text: str
+    """What it says."""
+    severity: Literal["info", "warn", "critical"] = "info"
+    """How grave the occasion is."""
+
+
+class GuardrailViolation(EventBase):
+    """A guard refused an input or an output."""
+
+    kind: Literal["guardrail-violation"] = "guardrail-violation"
+    guard: str
+    """Which guard."""
+    violations: tuple[str, ...]
+    """What it found."""
+    blocked: bool
+    """Whether the run was stopped for it."""
+
+
+class VerifierVerdict(EventBase):
+    """A check of the answer before it leaves."""
+
+    kind: Literal["verifier-verdict"] = "verifier-verdict"
+    verified: bool
+    """Whether the answer passed."""
+    summary: str
+    """The verdict in a sentence."""
+    checks: tuple[JsonValue, ...] = ()
+    """The checks, in order: name, passed, reason."""
+
+
+class ApprovalRequested(EventBase):
+    """Somebody has to allow a call before it runs."""
+
+    kind: Literal["approval-requested"] = "approval-requested"
+    call_id: str
+    """The call."""
+    tool: str
+    """The tool."""
+    args_hash: str
+    """Hash of exactly the arguments that are to be approved."""
+
+
+class ApprovalDecided(EventBase):
+    """The answer to an approval request; anything but an explicit yes is a no."""
+
+    kind: Literal["approval-decided"] = "approval-decided"
+    call_id: str
+    """The call."""
+    approved: bool
+    """Whether the call may run."""
+    why: str | None = None
+    """The reason given."""
+    by: str | None = None
+    """Who decided."""
+
+
+class BudgetReserved(EventBase):
+    """The ledger set aside the worst case of a call before it is made."""
+
+    kind: Literal["budget-reserved"] = "budget-reserved"
+    request: int
+    """The request."""
+    tokens: int | None = None
+    """Tokens set aside."""
+    cost_usd: float | None = None
+    """US dollars set aside."""
+    output_cap: int | None = None
+    """The cap on output tokens that the request was given for it."""
+
+
+class KillswitchFired(EventBase):
+    """A killswitch ended the run."""
+
+    kind: Literal["killswitch-fired"] = "killswitch-fired"
+    switch: str
+    """The switch's name."""
+    reason: str
+    """What it found."""
+    on_trigger: Literal["stop", "terminate"] = "stop"
+    """Whether the run counts as done or as failed."""
+
+
+class FactRecorded(EventBase):
+    """Something that steered the run and came from neither model nor tool: replays serve it back."""
+
+    kind: Literal["fact-recorded"] = "fact-recorded"
+    name: str
+    """What was asked: `approval`, `clock`, `random`, …"""
+    key: str = ""
+    """Tells apart questions of one name that are open at the same time."""
+    value: JsonValue = None
+    """The answer."""
+
+
+class KernelStateSnapshot(EventBase):
+    """Where the loop stands; never the whole state."""
+
+    kind: Literal["kernel-state-snapshot"] = "kernel-state-snapshot"
+    status: str
+    """`thinking`, `acting`, `observing`, `done`, `failed`."""
+    steps: int
+    """Steps so far."""
+    messages: int
+    """Messages in the thread."""
+    usage: Usage
+    """Tokens so far."""
+    cost_usd: float | None = None
+    """US dollars so far; None when a price is not known."""
+    terminated_by: str | None = None
+    """The reason code, once the run has ended."""
+    termination_rationale: Rationale | None = None
+    """Why, where the code alone does not say it."""

@@ -1,0 +1,108 @@
+"""Model calls: what was asked, what came back, what went wrong."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.types import Range, ToolCall, Usage, Value
+from playhead.trace.values import JsonValue
+
+
+class ErrorInfo(Value):
+    """An error as data."""
+
+    type: str
+    """Name of the exception or of the failure."""
+    message: str
+    """What it said."""
+
+
+class LlmRequested(EventBase):
+    """A request is about to be handed to the adapter; written before it is sent."""
+
+    kind: Literal["llm-requested"] = "llm-requested"
+    request: int
+    """Dense per owner: 0, 1, 2 …; a retried request keeps its number."""
+    attempt: int = 0
+    """0 for the first attempt, then 1, 2 …"""
+    model: str
+    """`provider/model` as asked for."""
+    messages: tuple[Range, ...]
+    """The messages, by inclusive id ranges in send order."""
+    tools: tuple[Range, ...] = ()
+    """The tools offered, by inclusive id ranges in send order."""
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    """Sampling and other parameters, as handed to the adapter."""
+    purpose: str = "think"
+    """What the call is for: `think`, `critique`, `plan`, …"""
+
+
+class LlmResponded(EventBase):
+    """The adapter returned an answer."""
+
+    kind: Literal["llm-responded"] = "llm-responded"
+    request: int
+    """The request that this answers."""
+    attempt: int = 0
+    """The attempt that this answers."""
+    text: str = ""
+    """What the model said."""
+    thinking: str | None = None
+    """Its reasoning, when the provider shows it."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls it asks for, in its order."""
+    finish_reason: str | None = None
+    """Why it stopped, in the provider's word."""
+    usage: Usage = Field(default_factory=Usage)
+    """Tokens as the provider counts them."""
+    cost_usd: float | None = None
+    """US dollars; None when the price is not known."""
+    latency_ms: float = 0.0
+    """Milliseconds from the request to the whole answer."""
+    model: str | None = None
+    """The model that answered, in the provider's word."""
+
+
+class LlmFailed(EventBase):
+    """An attempt ended without an answer."""
+
+    kind: Literal["llm-failed"] = "llm-failed"
+    request: int
+    """The request that failed."""
+    attempt: int = 0
+    """The attempt that failed."""
+    error: ErrorInfo
+    """What went wrong."""
+    retryable: bool = False
+    """Whether the same request may pass later."""
+    latency_ms: float = 0.0
+    """Milliseconds from the request to the failure."""
+
+
+class LlmRetried(EventBase):
+    """The same request will be sent again."""
+
+    kind: Literal["llm-retried"] = "llm-retried"
+    request: int
+    """The request."""
+    attempt: int
+    """The attempt that comes next."""
+    delay_s: float
+    """Seconds waited before it."""
+
+
+class ProviderFallback(EventBase):
+    """Another model takes over."""
+
+    kind: Literal["provider-fallback"] = "provider-fallback"
+    from_model: str
+    """The model given up."""
+    to_model: str
+    """The model used from now on."""
+    reason: str
+    """Why."""
+    attempt: int
+    """Failures in a row that led here."""

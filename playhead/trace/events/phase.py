@@ -1,0 +1,80 @@
+"""Phases of the loop, and what hooks did at them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.values import JsonValue
+
+
+class PhaseEntered(EventBase):
+    """A phase with something to do begins."""
+
+    kind: Literal["phase-entered"] = "phase-entered"
+    phase: str
+    """The phase's name."""
+
+
+class PhaseCompleted(EventBase):
+    """A phase with something to do is over."""
+
+    kind: Literal["phase-completed"] = "phase-completed"
+    phase: str
+    """The phase's name."""
+    duration_ms: float
+    """Milliseconds it took."""
+
+
+class HookFired(EventBase):
+    """A phase hook returned something that steers the run."""
+
+    kind: Literal["hook-fired"] = "hook-fired"
+    hook: str
+    """The hook's name."""
+    phase: str
+    """Where it stands."""
+    timing: Literal["before", "after", "on-error"]
+    """On which side of the phase."""
+    action: str
+    """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`."""
+    reason: str | None = None
+    """Why, as the hook says."""
+
+
+class HookFailed(EventBase):
+    """A hook or subscriber raised; the run went on without it."""
+
+    kind: Literal["hook-failed"] = "hook-failed"
+    hook: str
+    """The hook's name."""
+    where: str
+    """The tag, phase or event kind at which it failed."""
+    error: str
+    """What it raised."""
+
+
+class EmissionChanged(EventBase):
+    """A transform replaced a payload."""
+
+    kind: Literal["emission-changed"] = "emission-changed"
+    tag: str
+    """The tag of the payload."""
+    hook: str
+    """Who replaced it."""
+    before: JsonValue = None
+    """The payload before."""
+    after: JsonValue = None
+    """The payload after."""
+
+
+class EmissionSuppressed(EventBase):
+    """A transform removed a payload."""
+
+    kind: Literal["emission-suppressed"] = "emission-suppressed"
+    tag: str
+    """The tag of the payload."""
+    hook: str
+    """Who removed it."""
+    before: JsonValue = None
+    """The payload that was removed."""

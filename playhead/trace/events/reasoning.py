@@ -1,0 +1,115 @@
+"""What the model thought, planned and criticised, in its own words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.types import Alternative, Rationale
+from playhead.trace.values import JsonValue
+
+
+class Thought(EventBase):
+    """What the model said beside its calls, without rationale blocks."""
+
+    kind: Literal["thought"] = "thought"
+    request: int
+    """The request whose answer holds it."""
+    text: str | None = None
+    """The thought; absent when it is the whole text of the answer."""
+
+
+class PlanCreated(EventBase):
+    """A plan was made or made anew."""
+
+    kind: Literal["plan-created"] = "plan-created"
+    plan_id: str
+    """Id of the plan."""
+    version: int
+    """0 for the first plan, then 1, 2 …"""
+    goal: str
+    """What it is for."""
+    steps: tuple[JsonValue, ...]
+    """The steps, typed by the strategy."""
+
+
+class PlanStepChanged(EventBase):
+    """A step of a plan changed its state."""
+
+    kind: Literal["plan-step-changed"] = "plan-step-changed"
+    plan_id: str
+    """Id of the plan."""
+    step_id: str
+    """Id of the step."""
+    status: str
+    """The new state: `pending`, `in_progress`, `completed`, `failed`, `skipped`."""
+    reason: str | None = None
+    """Why it changed, when that is not plain."""
+
+
+class Reflection(EventBase):
+    """The model judged the progress so far."""
+
+    kind: Literal["reflection"] = "reflection"
+    text: str
+    """What it said."""
+    satisfied: bool | None = None
+    """Whether it considers the goal met."""
+
+
+class Critique(EventBase):
+    """The model, or a critic, judged an answer."""
+
+    kind: Literal["critique"] = "critique"
+    text: str
+    """What it said."""
+    satisfied: bool | None = None
+    """Whether the answer is good enough."""
+    score: float | None = None
+    """The score it gave, 0 to 1."""
+
+
+class AssumptionRecorded(EventBase):
+    """The model stated an assumption ("I assume X because Y")."""
+
+    kind: Literal["assumption-recorded"] = "assumption-recorded"
+    request: int
+    """The request whose answer holds it."""
+    assumption: str
+    """The assumption, at most 240 characters."""
+    rationale: Rationale | None = None
+    """The stated reason; absent when none was given."""
+
+
+class AlternativesConsidered(EventBase):
+    """The model named what it rejected."""
+
+    kind: Literal["alternatives-considered"] = "alternatives-considered"
+    decision: str
+    """What was decided."""
+    alternatives: tuple[Alternative, ...]
+    """What was rejected, and why."""
+
+
+class RationaleMissing(EventBase):
+    """A call came without the reason that was asked for."""
+
+    kind: Literal["rationale-missing"] = "rationale-missing"
+    path: Literal["native", "text", "plan"]
+    """How the call was asked for."""
+    call_id: str
+    """The call."""
+    tool: str
+    """The tool."""
+
+
+class StructuredOutputFailed(EventBase):
+    """An answer did not have the form that was asked for."""
+
+    kind: Literal["structured-output-failed"] = "structured-output-failed"
+    expected: str
+    """Name of the form."""
+    error: str
+    """What is wrong with the answer."""
+    attempt: int
+    """0 for the first answer, then 1, 2 …"""

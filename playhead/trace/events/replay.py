@@ -1,0 +1,35 @@
+"""What a replay served, and where it left the recording."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.events.tools import Rung
+from playhead.trace.values import JsonValue
+
+
+class ReplayServed(EventBase):
+    """A recorded answer was served instead of asking again."""
+
+    kind: Literal["replay-served"] = "replay-served"
+    call_id: str
+    """The call in the replay."""
+    rung: Rung
+    """How sure it is that this is the right answer."""
+    source_seq: int | None = None
+    """`seq` of the recorded answer in the recording."""
+
+
+class ReplayDiverged(EventBase):
+    """The replay did something else than the recording."""
+
+    kind: Literal["replay-diverged"] = "replay-diverged"
+    what: str
+    """What differs."""
+    where: str
+    """Owner, iteration and event."""
+    expected: JsonValue = None
+    """What the recording has."""
+    actual: JsonValue = None
+    """What the replay did."""

@@ -1,0 +1,101 @@
+"""A run and its sub-agents: how they start and how they end."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.types import AgentHeader, Content, Usage
+from playhead.trace.values import JsonValue
+
+
+class RunStarted(EventBase):
+    """The first line of every file: what runs, on what, under which limits."""
+
+    kind: Literal["run-started"] = "run-started"
+    format: str
+    """Version of the trace format, `major.minor`; a reader refuses a newer major."""
+    run_id: str
+    """The run's id, which is also the file's name."""
+    agent: AgentHeader
+    """Everything about the agent that is data."""
+    task: Content
+    """What the agent was asked."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Versions of Playhead and of Python."""
+    replay_of: str | None = None
+    """Id of the run that this one replays."""
+    replay_mode: str | None = None
+    """How it is replayed: `reproduce`, `replay`, `fork`."""
+    resumed_from: str | None = None
+    """Id of the run that this one continues."""
+
+
+class Ending(EventBase):
+    """What a run and a sub-agent have in common when they end."""
+
+    kind: str
+    status: Literal["done", "failed"]
+    """`done` when the agent stopped in order, `failed` when something broke or a switch terminated it."""
+    terminated_by: str
+    """The reason code: `final_answer_tool`, `end_turn`, `max_iterations`, `llm_error`, …"""
+    terminated_source: str
+    """Who ended it: `kernel`, `strategy:<name>`, `killswitch:<name>`, …"""
+    output: JsonValue = None
+    """The answer, or the best there was."""
+    error: str | None = None
+    """What broke, for a failed run."""
+    usage: Usage = Field(default_factory=Usage)
+    """Tokens of the agent's own model calls and of those below it."""
+    cost_usd: float | None = None
+    """US dollars for `usage`; None when a price is not known."""
+    iterations: int = 0
+    """Turns of the loop."""
+    duration_ms: float = 0.0
+    """Milliseconds from start to end."""
+
+
+class RunCompleted(Ending):
+    """The last line of a closed file."""
+
+    kind: Literal["run-completed"] = "run-completed"
+    lost_events: int = 0
+    """Events that could not be written; their `seq` numbers are missing from the file."""
+
+
+class RunPaused(EventBase):
+    """The run waits at a safe point."""
+
+    kind: Literal["run-paused"] = "run-paused"
+    reason: str
+    """Why it waits."""
+
+
+class RunResumed(EventBase):
+    """The run goes on after a pause."""
+
+    kind: Literal["run-resumed"] = "run-resumed"
+    reason: str
+    """Why it goes on."""
+
+
+class AgentStarted(EventBase):
+    """A sub-agent starts; its events carry its own owner."""
+
+    kind: Literal["agent-started"] = "agent-started"
+    agent: AgentHeader
+    """Everything about the sub-agent that is data."""
+    task: Content
+    """What it was asked."""
+    parent: str
+    """Owner that called it."""
+    call_id: str
+    """The call that it answers."""
+
+
+class AgentCompleted(Ending):
+    """A sub-agent ended; the call that it answers is completed next."""
+
+    kind: Literal["agent-completed"] = "agent-completed"

@@ -1,0 +1,51 @@
+"""The thread that a model reads: each message and each tool schema is written once and referred to by id."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.types import Content, Role, ToolCall, ToolSpec, Value
+
+
+class MessageRef(Value):
+    """Where the content of a message already stands."""
+
+    request: int | None = None
+    """The request whose `llm-responded` holds the text and the tool calls."""
+    call: str | None = None
+    """The call whose `tool-call-completed` holds the result."""
+
+
+class MessageAdded(EventBase):
+    """A message joins the thread of its owner."""
+
+    kind: Literal["message-added"] = "message-added"
+    id: int
+    """Dense per owner, in order of addition."""
+    role: Role
+    """Who speaks."""
+    content: Content | None = None
+    """The content, unless `ref` says where it stands."""
+    ref: MessageRef | None = None
+    """Where the content stands, instead of `content`."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls an assistant message asks for, unless `ref` holds them."""
+    tool_call_id: str | None = None
+    """In a tool message, the call that this answers."""
+    name: str | None = None
+    """In a tool message, the tool's name."""
+    replaces: tuple[int, ...] = ()
+    """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
+    transient: bool = False
+    """Sent once and not kept in the thread."""
+
+
+class ToolsDefined(EventBase):
+    """Tool schemas join the owner's list; requests name them by id."""
+
+    kind: Literal["tools-defined"] = "tools-defined"
+    first_id: int
+    """Id of the first of `tools`; the others follow densely."""
+    tools: tuple[ToolSpec, ...]
+    """The tools."""

@@ -1,0 +1,105 @@
+"""Tool calls: one `tool-call-started` and exactly one `tool-call-completed` each."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from playhead.trace.events.base import EventBase
+from playhead.trace.events.model import ErrorInfo
+from playhead.trace.types import Rationale, Role
+from playhead.trace.values import JsonValue, as_text
+
+Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
+"""How a replayed result came about, from the surest to the least sure."""
+
+
+class ToolCallStarted(EventBase):
+    """A call is about to be checked and run; written before its body may start."""
+
+    kind: Literal["tool-call-started"] = "tool-call-started"
+    call_id: str
+    """Id of the call, unique within its owner."""
+    tool: str
+    """The tool's name."""
+    position: int
+    """Place of the call among those of its iteration, from 0."""
+    args: JsonValue = Field(default_factory=dict)
+    """The arguments that the body gets, or the model's text when it is no JSON object."""
+    args_hash: str
+    """SHA-256 of the canonical JSON of `args`."""
+    rationale: Rationale | None = None
+    """The model's own reason for the call."""
+    source: Literal["native", "text", "plan", "tool"] = "native"
+    """Asked for through the provider's tool calls, in text, by a plan, or by another tool's body."""
+    request: int | None = None
+    """The request whose answer asked for it."""
+
+
+class ToolCallHealed(EventBase):
+    """A malformed call was put right before it ran."""
+
+    kind: Literal["tool-call-healed"] = "tool-call-healed"
+    call_id: str
+    """The call."""
+    stage: str
+    """What was put right: `name`, `parameters`, `path`, `types`."""
+    before: JsonValue = None
+    """What the model wrote."""
+    after: JsonValue = None
+    """What it was read as."""
+
+
+class ToolCallCompleted(EventBase):
+    """A call is over: it returned, failed, was refused or was given up."""
+
+    kind: Literal["tool-call-completed"] = "tool-call-completed"
+    call_id: str
+    """The call."""
+    tool: str
+    """The tool's name."""
+    position: int
+    """Place of the call among those of its iteration, from 0."""
+    ok: bool
+    """Whether the body returned a result."""
+    result: JsonValue = None
+    """What it returned, as JSON; absent after a failure."""
+    error: ErrorInfo | None = None
+    """What went wrong; absent after a success."""
+    duration_ms: float = 0.0
+    """Milliseconds from the start of the call."""
+    cached: bool = False
+    """Whether the answer came from this run's memory of an equal call."""
+    abandoned: bool = False
+    """Whether the body was still running when the call was given up."""
+    rung: Rung | None = None
+    """In a replay, how the result came about."""
+
+    def observation(self) -> str:
+        """Return what the model is told about this result."""
+        if self.ok:
+            return as_text(self.result)
+        return f"error: {self.error.message}" if self.error else "error"
+
+    def message_text(self, role: Role) -> str:
+        """Return the content of the message that carries this result.
+
+        A call that was asked for in text has no id that a provider would know, so its result is a user message, which
+        has to say what it is.
+        """
+        return self.observation() if role == "tool" else f"Result of {self.tool}:\n{self.observation()}"
+
+
+class ToolCallLate(EventBase):
+    """The body of an abandoned call came back; its result was not used."""
+
+    kind: Literal["tool-call-late"] = "tool-call-late"
+    call_id: str
+    """The call."""
+    tool: str
+    """The tool's name."""
+    ok: bool
+    """Whether it returned or raised."""
+    duration_ms: float
+    """Milliseconds from the start of the call."""

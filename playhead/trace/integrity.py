@@ -1,0 +1,76 @@
+"""Is a trace what was written? The chain, the order, the blobs, the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from playhead.trace.events import RunCompleted, RunStarted
+from playhead.trace.reader import Problem, scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.line import Record
+
+Verdict = Literal["ok", "open", "truncated", "lost-events", "missing-blob", "damaged", "other-head"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The outcome of `check_trace`."""
+
+    path: Path
+    """The file."""
+    run_id: str | None
+    """The run that the file says it holds."""
+    verdict: Verdict
+    """`ok`: closed and unchanged. `open`: sound, but without an end. The others name what is wrong."""
+    events: int
+    """Events that could be read."""
+    head: str
+    """Hash of the last event. Keep it elsewhere: cutting off whole lines, or hashing a changed file anew, shows only
+    against it."""
+    lost: int
+    """Events that the writer could not write, as the file shows or says."""
+    problems: tuple[Problem, ...]
+    """Everything that is wrong, in the order of the file."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the trace is closed, complete and unchanged."""
+        return self.verdict == "ok"
+
+
+def check_trace(path: Path, head: str | None = None) -> Check:
+    """Verify a trace, and when `head` is given that it ends in exactly this hash.
+
+    Raises:
+        TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
+    """
+    problems: list[Problem] = []
+    last: Record | None = None
+    run_id, events = None, 0
+    for item in scan(path):
+        if isinstance(item, Problem):
+            problems.append(item)
+            continue
+        last, events = item, events + 1
+        if isinstance(item.event, RunStarted):
+            run_id = item.event.run_id
+    found = last.h if last else ""
+    verdict = _verdict(problems, closed=last is not None and isinstance(last.event, RunCompleted))
+    lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
+    other = head is not None and head != found
+    return Check(path, run_id, "other-head" if other else verdict, events, found, lost, tuple(problems))
+
+
+def _verdict(problems: list[Problem], *, closed: bool) -> Verdict:
+    kinds = {problem.kind for problem in problems}
+    if not kinds:
+        return "ok" if closed else "open"
+    if kinds == {"truncated"}:
+        return "truncated"
+    if kinds == {"blob"}:
+        return "missing-blob"
+    return "lost-events" if kinds <= {"lost-events", "truncated"} else "damaged"

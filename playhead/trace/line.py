@@ -1,0 +1,272 @@
+"""One event, one line: how it is written, how it is read, how it is chained.
+
+    {"seq":0,"ts":1790000000000000,"kind":"thought","owner":"root","iteration":0,"data":{…},"h":"<64 hex>"}
+
+`h` is the lower-case hex SHA-256 over the previous line's `h` (its 64 bytes, nothing for the first line) and this line's
+bytes before `,"h":`. Reader and writer stand side by side here so that they cannot drift apart. Change
+`playhead.trace.events.FORMAT` when a reader of today would misread what is written here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
+
+from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
+from playhead.trace.values import float_name, repair_json, scrub
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from playhead.trace.values import JsonValue
+
+TAIL: Final = len(b',"h":""}') + 64
+"""Bytes at the end of a line, without its newline, that the hash does not cover."""
+
+TORN: Final = b"\x18"
+"""CAN, "the data before this are in error": ends the line of an event of which only a part could be written. No event
+holds this byte, for JSON escapes it."""
+
+BLOB: Final = b'{"$type":"blob"'
+"""How a reference to a blob begins; inside a text its quotes would be escaped."""
+
+_KIND: Final = re.compile("[a-z][a-z0-9-]*")
+ENVELOPE: Final = re.compile(
+    rb'\{"seq":(0|[1-9]\d{0,17}),"ts":(0|[1-9]\d{0,17}),"kind":"([a-z][a-z0-9-]*)","owner":("[^"\\]*(?:\\.[^"\\]*)*")'
+    rb'(?:,"iteration":(0|[1-9]\d{0,17}))?,"data":'
+)
+_HASH_TAIL: Final = re.compile(rb',"h":"([0-9a-f]{64})"\}\Z')
+_ENVELOPE_FIELDS: Final = {"kind"}
+_BRACKETS: Final = 100
+"""Fewer than this cannot nest too deep for a parser."""
+
+Resolve = Callable[[dict[str, Any]], dict[str, Any]]
+"""Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
+
+
+class Record(NamedTuple):
+    """An event with its envelope: when it happened, to whom, and where it stands in the file.
+
+    (A named tuple: a frozen data class takes three times as long to make, and a reader makes one per line.)
+    """
+
+    seq: int
+    """Place in the file: 0, 1, 2 … without gaps."""
+    ts: int
+    """Microseconds since the Unix epoch."""
+    owner: str
+    """`root`, or the call that started the sub-agent, such as `root/researcher@3.0`."""
+    iteration: int | None
+    """Turn of the owner's loop, from 0; None outside it."""
+    event: EventBase
+    """What happened."""
+    h: str = ""
+    """The chained hash; empty when the event was not written to a file."""
+
+    @property
+    def kind(self) -> str:
+        """The event's kind."""
+        return self.event.kind
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record in the form of its line."""
+        line: dict[str, Any] = {"seq": self.seq, "ts": self.ts, "kind": self.kind, "owner": self.owner}
+        if self.iteration is not None:
+            line["iteration"] = self.iteration
+        return {**line, "data": json.loads(encode_data(self.event)), "h": self.h}
+
+
+class LineError(ValueError):
+    """A line is no event of this format; the message says why."""
+
+
+class Envelope(NamedTuple):
+    """What a line says about its event."""
+
+    seq: int
+    ts: int
+    kind: bytes
+    owner: str
+    iteration: int | None
+    data: bytes
+    """The JSON of the event's own fields."""
+
+
+def encode_data(event: EventBase) -> bytes:
+    """Return the JSON of the event's own fields; never raises. A field that is None is left out where it can be."""
+    try:
+        if _nones_can_go(event):
+            data = event.__pydantic_serializer__.to_json(event, exclude=_ENVELOPE_FIELDS, exclude_none=True)
+            if _is_readable(data):
+                return data
+    except Exception:  # noqa: BLE001, S110 - a field holds what is no JSON: lone surrogates, an object, 1,000 levels …
+        pass
+    return to_json({name: value for name, value in _fields_of(event).items() if name not in _ENVELOPE_FIELDS})
+
+
+def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
+    seq: int, ts: int, kind: str, owner: str, iteration: int | None, data: bytes, previous: str
+) -> tuple[bytes, str]:
+    """Return the line with its newline, and its hash.
+
+    Raises:
+        ValueError: no event can be of this kind.
+    """
+    where = b"" if iteration is None else b',"iteration":%d' % iteration
+    body = b'{"seq":%d,"ts":%d,%b%b,"data":%b' % (seq, ts, _kind_and_owner(kind, owner), where, data)
+    h = chain(previous.encode(), body)
+    return b'%b,"h":"%b"}\n' % (body, h.encode()), h
+
+
+def chain(previous: bytes, body: bytes) -> str:
+    """Return the hash of a line whose bytes before `,"h":` are `body`."""
+    return hashlib.sha256(previous + body).hexdigest()
+
+
+def split_line(line: bytes) -> tuple[bytes, str]:
+    """Return the hashed part and the hash of a line without its newline.
+
+    Raises:
+        LineError: the line does not end in a hash of the exact form.
+    """
+    match = _HASH_TAIL.match(line, max(0, len(line) - TAIL))
+    if match is None:
+        raise LineError('it does not end in ,"h":"<64 hex digits>"}')
+    return line[:-TAIL], match[1].decode()
+
+
+def split_body(body: bytes) -> Envelope | None:
+    """Return the parts of a line's hashed part, or None when it is not in the form of a trace event."""
+    match = ENVELOPE.match(body)
+    if match is None:
+        return None
+    seq, ts, kind, owner, iteration = match.groups()
+    try:
+        name = owner_of(owner)
+    except ValueError:
+        return None
+    return Envelope(int(seq), int(ts), kind, name, None if iteration is None else int(iteration), body[match.end() :])
+
+
+def decode_data(kind: str, data: bytes, resolve: Resolve | None = None) -> EventBase:
+    """Return the event of this kind.
+
+    Raises:
+        LineError: the data do not fit the kind.
+    """
+    try:
+        if resolve is not None and BLOB in data:
+            return _event_of(kind, resolve(_parse_object(data)))
+        return decoder_of(kind.encode())(data)
+    except ValidationError as error:
+        raise LineError(f"its data do not fit {kind!r}: {_first(error)}") from None
+    except LineError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"its data are not JSON: {error}") from None
+
+
+@lru_cache(maxsize=1024)
+def decoder_of(kind: bytes) -> Callable[[bytes], EventBase]:
+    """Return the function that makes an event of this kind from its data; it raises `ValueError`."""
+    name = kind.decode()
+    if name not in EVENT_TYPES:
+        return lambda data: _event_of(name, _parse_object(data))
+    EVENT_TYPES[name].model_rebuild()  # the first access would do so too, but looks five frames up for names
+    return EVENT_TYPES[name].__pydantic_validator__.validate_json
+
+
+def _event_of(kind: str, fields: dict[str, Any]) -> EventBase:
+    if "kind" in fields:
+        raise LineError("its data hold a 'kind', which belongs into the envelope")
+    return EVENT_TYPES.get(kind, UnknownEvent).model_validate({**fields, "kind": kind})
+
+
+def _parse_object(data: bytes) -> dict[str, Any]:
+    value = from_json(data)
+    if not isinstance(value, dict):
+        raise LineError("its data are no JSON object")
+    return value
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, detail["loc"]))
+    return f"{ascii(place)[1:-1]}: {detail['msg']}"  # a key may hold anything, and messages go to terminals
+
+
+@lru_cache(maxsize=1024)
+def _kind_and_owner(kind: str, owner: str) -> bytes:
+    if not _KIND.fullmatch(kind):
+        raise ValueError(f"{kind!r} is no kind of event")
+    return b'"kind":"%b","owner":%b' % (kind.encode(), to_json(scrub(owner)))
+
+
+@lru_cache(maxsize=1024)
+def owner_of(quoted: bytes) -> str:
+    """Return the owner that a JSON string names; raises `ValueError`."""
+    return str(json.loads(quoted))
+
+
+def _nones_can_go(event: EventBase) -> bool:
+    """Return whether every field of the event that is None would be None, too, if it were left out."""
+    extra = event.__pydantic_extra__
+    if extra and None in extra.values():
+        return False
+    return all(getattr(event, name) is not None for name in _none_matters(type(event)))
+
+
+@cache
+def _none_matters(model: type[BaseModel]) -> tuple[str, ...]:
+    def may_be_none(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
+        return annotation is Any or type(None) in get_args(annotation)
+
+    fields = model.model_fields.items()
+    return tuple(
+        name
+        for name, field in fields
+        if may_be_none(field.annotation) and field.get_default(call_default_factory=True) is not None
+    )
+
+
+def _is_readable(data: bytes) -> bool:
+    """Return whether every JSON parser reads this (text that only says NaN costs the careful way, nothing else)."""
+    if b"NaN" in data or b"Infinity" in data:
+        return False
+    if data.count(b"[") + data.count(b"{") < _BRACKETS:
+        return True
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _fields_of(model: BaseModel) -> dict[str, JsonValue]:
+    """Return the model's fields as strict JSON, one by one: slow, and right whatever they hold."""
+    extra = model.__pydantic_extra__ or {}
+    kept = {*_none_matters(type(model)), *extra}
+    declared = type(model).model_fields
+    return {
+        scrub(name): _field(value, declared.get(name))
+        for name, value in {**model.__dict__, **extra}.items()
+        if value is not None or name in kept
+    }
+
+
+def _field(value: Any, declared: FieldInfo | None) -> JsonValue:  # noqa: ANN401 - any field of any event
+    if isinstance(value, BaseModel):
+        return _fields_of(value)
+    if isinstance(value, tuple):
+        return [_field(item, None) for item in value]
+    if isinstance(value, float) and not isfinite(value) and declared is not None and declared.annotation is not Any:
+        return float_name(value)  # this is what a field that has to be a float reads back
+    return repair_json(value)

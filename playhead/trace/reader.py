@@ -1,0 +1,276 @@
+"""Reading a trace back: streaming, verified line by line, and never a traceback whatever the file holds."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from playhead.errors import (
+    MissingBlobError,
+    MissingDependencyError,
+    NewerFormatError,
+    NotATraceError,
+    TraceNotFoundError,
+)
+from playhead.trace.blobs import BlobFolder
+from playhead.trace.events import FORMAT, RunCompleted
+from playhead.trace.line import (
+    BLOB,
+    ENVELOPE,
+    TAIL,
+    TORN,
+    Envelope,
+    LineError,
+    Record,
+    chain,
+    decode_data,
+    decoder_of,
+    owner_of,
+    split_body,
+    split_line,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MAX_LINE: Final = 64 * 1024 * 1024
+"""Bytes; no event of ours comes near it, and a hostile file shall not fill the memory."""
+CHUNK: Final = 1024 * 1024
+"""Bytes read at a time."""
+
+_FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
+_FORMAT: Final = re.compile(rb'"format":"(\d{1,9})')
+
+ProblemKind = Literal[
+    "truncated", "bad-line", "chain", "gap", "duplicate", "reordered", "after-end", "blob", "lost-events"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a trace, and where."""
+
+    kind: ProblemKind
+    """`truncated`: a torn last line. `lost-events`: the writer could not write them; the chain shows that nobody took
+    them out. Everything else around these two is sound. `blob`: a value is gone. The others mean damage."""
+    line: int
+    """Line number, from 1."""
+    message: str
+    """What is wrong."""
+    events: int = 0
+    """Events that are missing here, for `lost-events` and `gap`."""
+
+    def __str__(self) -> str:
+        """Return the problem as one line."""
+        return f"line {self.line}: {self.kind}: {self.message}"
+
+
+def scan(path: Path) -> Iterator[Record | Problem]:
+    """Yield every event of a trace, and every problem at the place where it is.
+
+    Raises:
+        TraceNotFoundError: there is no such file, or it cannot be read.
+        NotATraceError: it does not start with an event.
+        NewerFormatError: it is of a newer major format.
+    """
+    with open_trace(path) as file:
+        yield from _Scan(file, path).run()
+
+
+@contextmanager
+def open_trace(path: Path) -> Iterator[io.BufferedIOBase]:
+    """Open a trace for reading, plain or compressed; errors of the file system become ours."""
+    try:
+        file = _open(path)
+    except FileNotFoundError:
+        raise TraceNotFoundError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise TraceNotFoundError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _open(path: Path) -> io.BufferedIOBase:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")
+    if path.suffix == ".zst":
+        return _zstd().open(path, "rb")  # type: ignore[no-any-return]
+    return io.BufferedReader(io.FileIO(path))
+
+
+def _zstd() -> Any:  # noqa: ANN401 - a module
+    try:
+        from compression import zstd  # noqa: PLC0415 - Python 3.14
+    except ImportError:
+        try:
+            from backports import zstd  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise MissingDependencyError("reading .zst traces needs: pip install 'playhead[zstd]'") from None
+    return zstd
+
+
+class Lines:
+    """The whole lines of an open trace, without their newlines; afterwards, what stands behind the last of them."""
+
+    def __init__(self, file: io.BufferedIOBase) -> None:
+        self._file = file
+        self.rest = b""
+        """What has no newline yet; at the end, the torn last line."""
+        self.broken = ""
+        """Why the file could not be read to its end: its compressed data are damaged or cut off."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (chunk := self._read()) and len(self.rest) < MAX_LINE:
+            if b"\n" not in chunk:
+                self.rest += chunk
+                continue
+            *lines, self.rest = (self.rest + chunk).split(b"\n")
+            yield from lines
+
+    def _read(self) -> bytes:
+        try:
+            return self._file.read1(CHUNK)
+        except Exception as error:  # noqa: BLE001 - each way of compression has its own
+            self.broken = str(error) or type(error).__name__
+            return b""
+
+
+class _Scan:
+    """The state of one pass over a file."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+        self._lines = Lines(file)
+        self._name = path.name
+        self._blobs = BlobFolder(path)
+        self._number = 0
+        self._previous = b""
+        self._next_seq = 0
+        self._seen = -1
+        self._lost = 0
+        self._ended = False
+
+    def run(self) -> Iterator[Record | Problem]:
+        for line in self._lines:
+            if not self._number:
+                _require_trace(line, self._name)
+            self._number += 1
+            record = self._sound(line)
+            if record is None:
+                yield from self._careful(line)
+            else:
+                yield record
+        if self._lines.rest or self._lines.broken:
+            yield self._cut_off()
+        elif not self._number:
+            raise NotATraceError(f"{self._name} is empty")
+
+    def _sound(self, line: bytes) -> Record | None:
+        """Return the record of a line with which everything is right, by the shortest way, or None."""
+        h = hashlib.sha256(self._previous + line[:-TAIL]).hexdigest()
+        previous = h.encode()
+        match = ENVELOPE.match(line)
+        if match is None or line[-TAIL:] != b',"h":"' + previous + b'"}':
+            return None
+        seq, ts, kind, owner, iteration = match.groups()
+        data = line[match.end() : -TAIL]
+        if int(seq) != self._next_seq or self._ended or kind == b"run-completed" or (b"$" in data and BLOB in data):
+            return None
+        try:
+            event = decoder_of(kind)(data)
+            record = Record(int(seq), int(ts), owner_of(owner), None if iteration is None else int(iteration), event, h)
+        except (ValueError, RecursionError):
+            return None
+        self._previous = previous
+        self._seen = record.seq
+        self._next_seq = record.seq + 1
+        return record
+
+    def _careful(self, line: bytes) -> Iterator[Record | Problem]:
+        try:
+            body, h, envelope = _split(line)
+        except LineError as error:
+            yield self._problem("lost-events" if line.endswith(TORN) else "bad-line", str(error))
+            return
+        intact = chain(self._previous, body) == h
+        self._previous = h.encode()
+        yield from self._order(envelope.seq, intact=intact)
+        try:
+            event = decode_data(envelope.kind.decode(), envelope.data, self._blobs.resolve)
+        except (LineError, MissingBlobError) as error:
+            yield self._problem("bad-line" if isinstance(error, LineError) else "blob", str(error))
+            return
+        record = Record(envelope.seq, envelope.ts, envelope.owner, envelope.iteration, event, h)
+        yield from self._end(record)
+        yield record
+
+    def _order(self, seq: int, *, intact: bool) -> Iterator[Problem]:
+        missing = seq - self._next_seq
+        if not intact:
+            yield self._problem("chain", f"event {seq} or the line before it is not what was written")
+        if seq == self._seen:
+            yield self._problem("duplicate", f"event {seq} stands here again")
+        elif missing < 0:
+            yield self._problem("reordered", f"event {seq} stands after event {self._next_seq - 1}")
+        elif missing and intact:  # only the writer itself can leave events out and go on with the chain
+            self._lost += missing
+            yield self._problem("lost-events", f"{missing} events before event {seq} could not be written", missing)
+        elif missing:
+            yield self._problem("gap", f"{missing} events are missing before event {seq}", missing)
+        self._seen = seq
+        self._next_seq = max(self._next_seq, seq + 1)
+
+    def _end(self, record: Record) -> Iterator[Problem]:
+        if self._ended:
+            yield self._problem("after-end", f"event {record.seq} stands after the end of the run")
+        if not isinstance(record.event, RunCompleted):
+            return
+        self._ended = True
+        more = record.event.lost_events - self._lost
+        if more > 0:  # they got no number: they could not even be redacted
+            yield self._problem("lost-events", f"{more} more events could not be written", more)
+
+    def _cut_off(self) -> Problem:
+        rest = self._lines.rest
+        if not self._number:
+            reason = self._lines.broken or "it was cut within its first line"
+            raise NotATraceError(f"{self._name} is not a trace that can be read: {reason}")
+        self._number += 1
+        if len(rest) >= MAX_LINE:
+            return self._problem("bad-line", f"it is longer than {MAX_LINE} bytes")
+        if self._lines.broken:
+            return self._problem("truncated", f"the compressed data end here: {self._lines.broken}")
+        return self._problem("truncated", f"it ends after {len(rest)} bytes without a newline")
+
+    def _problem(self, kind: ProblemKind, message: str, events: int = 0) -> Problem:
+        return Problem(kind, self._number, message, events)
+
+
+def _split(line: bytes) -> tuple[bytes, str, Envelope]:
+    if line.endswith(TORN):
+        raise LineError("a part of an event that could not be written whole")
+    body, h = split_line(line)
+    envelope = split_body(body)
+    if envelope is None:
+        raise LineError("it is not in the form of a trace event")
+    return body, h, envelope
+
+
+def _require_trace(line: bytes, name: str) -> None:
+    """Refuse a file that is no trace, or one of a newer major format, before anything in it is believed."""
+    start = line[:4096]
+    version = _FORMAT.search(start) if b'"run-started"' in start else None
+    if version and int(version[1]) > int(FORMAT.partition(".")[0]):
+        raise NewerFormatError(
+            f"{name} is in trace format {version[1].decode()}.x; this version of Playhead reads {FORMAT}. "
+            "Upgrade Playhead to read it"
+        )
+    if not _FIRST_LINE.match(start) and not line.endswith(TORN):
+        raise NotATraceError(f"{name} is not a Playhead trace: its first line is no event")

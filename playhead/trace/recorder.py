@@ -1,0 +1,155 @@
+"""The one door to the trace: redacts, writes, and tells subscribers what was written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from playhead.trace.events import EventBase, HookFailed, RunCompleted
+from playhead.trace.line import Record, encode_data
+from playhead.trace.redaction import Redactor
+from playhead.trace.values import json_hash
+
+if TYPE_CHECKING:
+    from playhead.trace.clock import Clock
+    from playhead.trace.values import JsonValue
+    from playhead.trace.writer import TraceWriter
+
+log = logging.getLogger("playhead")
+
+OnRecord = Callable[[Record], None]
+Undo = Callable[[], None]
+
+
+class Subscriptions:
+    """Who wants to hear of which events; may be changed while runs go on, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: tuple[tuple[str | None, OnRecord], ...] = ()
+
+    def add(self, kind: str | None, function: OnRecord) -> Undo:
+        """Call `function` with every record of this kind, or with every record when `kind` is None."""
+        entry = (kind, function)
+        with self._lock:
+            self._entries = (*self._entries, entry)
+
+        def undo() -> None:
+            with self._lock:
+                self._entries = tuple(other for other in self._entries if other is not entry)
+
+        return undo
+
+    def __bool__(self) -> bool:
+        """Return whether anybody listens."""
+        return bool(self._entries)
+
+    def of(self, kind: str) -> list[OnRecord]:
+        """Return the functions to call for this kind, in order of registration."""
+        return [function for wanted, function in self._entries if wanted is None or wanted == kind]
+
+
+class Recorder:
+    """Records the events of one run, from any thread.
+
+    A subscriber that raises is heard of once, in the log and as a `hook-failed` event, and never hurts the run.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        writer: TraceWriter | None = None,
+        redactor: Redactor | None = None,
+        subscriptions: tuple[Subscriptions, ...] = (),
+    ) -> None:
+        self.clock = clock
+        self.writer = writer
+        self.redactor = redactor or Redactor()
+        self.sealed = False
+        """Whether the record is closed; what comes now comes too late."""
+        self.subscriber_failures = 0
+        """Calls of subscribers that raised."""
+        self._error: Exception | None = None
+        self._withheld = 0
+        self._subscriptions = subscriptions
+        self._blamed: dict[int, OnRecord] = {}
+        self._numbers = count()  # of a run without a file
+
+    @property
+    def lost(self) -> int:
+        """Events that could not be written."""
+        return self._withheld + (self.writer.lost if self.writer else 0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything so far is in the file as asked."""
+        return self.error is None
+
+    @property
+    def error(self) -> Exception | None:
+        """The first thing that went wrong, or None."""
+        return self._error or (self.writer.error if self.writer else None)
+
+    def emit(self, event: EventBase, owner: str, iteration: int | None = None) -> bool:
+        """Record one event; return whether it is safely where it belongs. Never raises.
+
+        After `seal` nothing is recorded.
+        """
+        if self.sealed:
+            return False
+        listeners = [function for each in self._subscriptions if each for function in each.of(event.kind)]
+        if self.writer is None and not listeners:
+            return True
+        try:
+            event, data, owner = self._redacted(event, owner)
+        except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
+            self._withheld += 1
+            self._error = self._error or error
+            return False
+        record, written = self._write(event, owner, iteration, data)
+        if record.seq >= 0:
+            for function in listeners:
+                self._tell(function, record)
+        return written
+
+    def hash_of(self, value: JsonValue) -> str:
+        """Return the hash of a JSON value as it is recorded, that is, after redaction."""
+        return json_hash(self.redactor.redact(value))
+
+    def seal(self) -> None:
+        """Close the file; whatever comes later comes too late."""
+        self.sealed = True
+        if self.writer is not None:
+            self.writer.close()
+
+    def _redacted(self, event: EventBase, owner: str) -> tuple[EventBase, bytes, str]:
+        data = encode_data(event)
+        if self.redactor.concerns(data):
+            event = self.redactor.redact_model(event)
+            data = encode_data(event)
+        return event, data, self.redactor.redact_secrets(owner)
+
+    def _write(self, event: EventBase, owner: str, iteration: int | None, data: bytes) -> tuple[Record, bool]:
+        if self.writer is None:
+            return Record(next(self._numbers), self.clock.now_us(), owner, iteration, event), True
+        written = self.writer.append(event.kind, owner, iteration, data)
+        return Record(written.seq, written.ts, owner, iteration, event, written.h), written.ok
+
+    def _tell(self, function: OnRecord, record: Record) -> None:
+        try:
+            function(record)
+        except Exception as error:  # noqa: BLE001 - a subscriber is user code and must not hurt the run
+            self.subscriber_failures += 1
+            if id(function) not in self._blamed:
+                self._blamed[id(function)] = function
+                self._blame(function, record, error)
+
+    def _blame(self, function: OnRecord, record: Record, error: Exception) -> None:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        log.warning("subscriber %s failed on %s: %r (said once)", name, record.kind, error)
+        if not isinstance(record.event, RunCompleted):  # after which no event may stand
+            failure = HookFailed(hook=f"subscriber:{name}", where=record.kind, error=type(error).__name__)
+            self.emit(failure, record.owner, record.iteration)

@@ -1,0 +1,241 @@
+"""A trace as one whole: who asked what, what came back, and the exact requests.
+
+The thread is written once and requests name their messages by id; here they are put together again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from playhead.errors import NotATraceError
+from playhead.trace.events import (
+    AgentCompleted,
+    AgentStarted,
+    FactRecorded,
+    LlmFailed,
+    LlmRequested,
+    LlmResponded,
+    MessageAdded,
+    RunCompleted,
+    RunStarted,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolsDefined,
+)
+from playhead.trace.reader import Problem, scan
+from playhead.trace.types import Message, Range, Request, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from playhead.trace.line import Record
+
+RecordingStatus = Literal["closed", "open", "truncated", "damaged"]
+
+
+@dataclass(slots=True)
+class RecordedExchange:
+    """One attempt at a model call."""
+
+    requested: LlmRequested
+    iteration: int | None
+    outcome: LlmResponded | LlmFailed | None = None
+    """None when the recording ends before the answer."""
+
+
+@dataclass(slots=True)
+class RecordedCall:
+    """One tool call."""
+
+    started: ToolCallStarted
+    iteration: int | None
+    seq: int
+    completed: ToolCallCompleted | None = None
+    """None when the recording ends before the result."""
+
+
+@dataclass(slots=True)
+class OwnerRecording:
+    """Everything that happened to one owner: the root agent, a sub-agent, or a tool that used the ports."""
+
+    owner: str
+    started: RunStarted | AgentStarted | None = None
+    completed: RunCompleted | AgentCompleted | None = None
+    records: list[Record] = field(default_factory=list)
+    messages: dict[int, MessageAdded] = field(default_factory=dict)
+    tools: dict[int, ToolSpec] = field(default_factory=dict)
+    exchanges: list[RecordedExchange] = field(default_factory=list)
+    responses: dict[int, LlmResponded] = field(default_factory=dict)
+    calls: dict[str, RecordedCall] = field(default_factory=dict)
+    facts: list[FactRecorded] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        """Take one more record of this owner."""
+        self.records.append(record)
+        match record.event:
+            case RunStarted() | AgentStarted() as event:
+                self.started = event
+            case RunCompleted() | AgentCompleted() as event:
+                self.completed = event
+            case MessageAdded() as event:
+                self.messages[event.id] = event
+            case ToolsDefined() as event:
+                self.tools.update(enumerate(event.tools, event.first_id))
+            case LlmRequested() as event:
+                self.exchanges.append(RecordedExchange(event, record.iteration))
+            case LlmResponded() | LlmFailed() as event:
+                self._answer(event)
+            case ToolCallStarted() as event:
+                self.calls[event.call_id] = RecordedCall(event, record.iteration, record.seq)
+            case ToolCallCompleted() as event if event.call_id in self.calls:
+                self.calls[event.call_id].completed = event
+            case FactRecorded() as event:
+                self.facts.append(event)
+
+    def _answer(self, event: LlmResponded | LlmFailed) -> None:
+        if isinstance(event, LlmResponded):
+            self.responses[event.request] = event
+        for exchange in reversed(self.exchanges):
+            asked = exchange.requested
+            if (asked.request, asked.attempt) == (event.request, event.attempt):
+                exchange.outcome = event
+                return
+
+    def message(self, message_id: int) -> Message:
+        """Return a message with its content, wherever that stands.
+
+        Raises:
+            NotATraceError: the trace does not hold it.
+        """
+        added = self.messages.get(message_id)
+        if added is None:
+            raise NotATraceError(f"the trace names message {message_id} of {self.owner}, which it does not hold")
+        content, tool_calls = added.content, added.tool_calls
+        if added.ref is not None and added.ref.request is not None:
+            response = self._response(added.ref.request)
+            content, tool_calls = response.text, response.tool_calls
+        elif added.ref is not None and added.ref.call is not None:
+            content = self._result(added.ref.call).message_text(added.role)
+        return Message(
+            id=added.id,
+            role=added.role,
+            content=content or "",
+            tool_calls=tool_calls,
+            tool_call_id=added.tool_call_id,
+            name=added.name,
+        )
+
+    def request(self, requested: LlmRequested) -> Request:
+        """Return the exact request that was handed to the adapter; raises like `message`."""
+        return Request(
+            model=requested.model,
+            messages=tuple(self.message(number) for number in _ids(requested.messages)),
+            tools=tuple(self._tool(number) for number in _ids(requested.tools)),
+            parameters=requested.parameters,
+        )
+
+    def _tool(self, tool_id: int) -> ToolSpec:
+        if tool_id not in self.tools:
+            raise NotATraceError(f"the trace names tool {tool_id} of {self.owner}, which it does not hold")
+        return self.tools[tool_id]
+
+    def _response(self, request: int) -> LlmResponded:
+        if request in self.responses:
+            return self.responses[request]
+        raise NotATraceError(f"the trace names the answer to request {request} of {self.owner}, which it does not hold")
+
+    def _result(self, call_id: str) -> ToolCallCompleted:
+        call = self.calls.get(call_id)
+        if call is None or call.completed is None:
+            raise NotATraceError(
+                f"the trace names the result of call {call_id!r} of {self.owner}, which it does not hold"
+            )
+        return call.completed
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A trace that has been read: the ground of every replay, diff and debrief."""
+
+    path: Path
+    """The file."""
+    records: tuple[Record, ...]
+    """Every event, in the order of the file."""
+    problems: tuple[Problem, ...]
+    """What is wrong with the file; a replay refuses damage, and says where a truncated file ends."""
+
+    @property
+    def header(self) -> RunStarted:
+        """The first event."""
+        event = self.records[0].event
+        assert isinstance(event, RunStarted)  # noqa: S101 - `load_recording` refuses anything else
+        return event
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.header.run_id
+
+    @cached_property
+    def owners(self) -> dict[str, OwnerRecording]:
+        """Everything by owner, in order of first appearance."""
+        owners: dict[str, OwnerRecording] = {}
+        for record in self.records:
+            owners.setdefault(record.owner, OwnerRecording(record.owner)).add(record)
+        return owners
+
+    @property
+    def root(self) -> OwnerRecording:
+        """What happened to the root agent."""
+        return self.owners["root"]
+
+    @property
+    def ending(self) -> RunCompleted | None:
+        """The last event, or None when the run has no end in the file."""
+        completed = self.root.completed
+        return completed if isinstance(completed, RunCompleted) else None
+
+    @property
+    def status(self) -> RecordingStatus:
+        """Whether the file is whole."""
+        kinds = {problem.kind for problem in self.problems}
+        if kinds - {"truncated"}:
+            return "damaged"
+        if kinds:
+            return "truncated"
+        return "closed" if self.ending is not None else "open"
+
+    def counts(self) -> dict[str, int]:
+        """Return how many events there are of each kind."""
+        counts: dict[str, int] = defaultdict(int)
+        for record in self.records:
+            counts[record.kind] += 1
+        return dict(counts)
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a trace.
+
+    Raises:
+        TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
+    """
+    records: list[Record] = []
+    problems: list[Problem] = []
+    for item in scan(path):
+        if isinstance(item, Problem):
+            problems.append(item)
+        else:
+            records.append(item)
+    if not records or not isinstance(records[0].event, RunStarted):
+        reason = f" ({problems[0]})" if problems else ""
+        raise NotATraceError(f"{path.name}: its first event cannot be read{reason}")
+    return Recording(path, tuple(records), tuple(problems))
+
+
+def _ids(ranges: Iterable[Range]) -> list[int]:
+    # A range from a hostile file may span billions: the ids that exist end it, because the first missing one raises.
+    return [number for first, last in ranges for number in range(first, min(last, first + 10_000_000) + 1)]

@@ -1,0 +1,157 @@
+"""Keeping secrets out of the trace: what is text is redacted before it becomes bytes.
+
+So no secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
+wherever they stand. The user's functions see free text only: not the ids that tie events together, and not the words of
+the format itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from playhead.trace.values import TYPE_TAG, scrub
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+RedactText = Callable[[str], str]
+"""Takes the text of a leaf (or of a key) and returns what may be written."""
+
+MIN_SECRET: Final = 6
+"""Shorter "secrets" would redact half of any text; local servers accept keys such as `none`."""
+IDENTITIES: Final = frozenset(
+    {"id", "call_id", "tool_call_id", "run_id", "args_hash", "format", "replay_of", "resumed_from"}
+)
+"""Fields that tie events together; only known secrets are replaced in them, everywhere by the same."""
+FAILED: Final = "[redaction failed]"
+"""Stands for a leaf whose redactor raised or returned no text: rather nothing than the wrong thing."""
+
+
+class Redactor:
+    """Replaces known secrets, and whatever the user's functions replace, in everything that is recorded."""
+
+    def __init__(self, functions: Iterable[RedactText] = ()) -> None:
+        self._functions = tuple(functions)
+        # Replaced as a whole, never changed: another thread may be reading them.
+        self._replacements: tuple[tuple[str, str], ...] = ()
+        self._needles: tuple[bytes, ...] = ()
+        self.failures = 0
+        """Leaves that a function failed on; each was replaced by `FAILED`."""
+
+    def add_secret(self, secret: str, name: str) -> bool:
+        """Redact this value from now on; `name` says in the trace what stood there, such as `OPENAI_API_KEY`.
+
+        Return False, and do nothing, when it is shorter than `MIN_SECRET`.
+        """
+        if len(secret) < MIN_SECRET:
+            return False
+        replacements = dict.fromkeys(_forms(secret), f"[redacted:{name}]") | dict(self._replacements)
+        # The longest first: a secret may be a part of another.
+        self._replacements = tuple(sorted(replacements.items(), key=lambda item: -len(item[0])))
+        self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
+        return True
+
+    def concerns(self, data: bytes) -> bool:
+        """Return whether `redact` may change the value that these JSON bytes hold; a quick look, no parsing."""
+        return bool(self._functions) or any(needle in data for needle in self._needles)
+
+    def redact_model(self, model: AnyModel) -> AnyModel:
+        """Return the event, or a value inside it, redacted; its type stays what it is."""
+        words = _words_of_the_format(type(model))
+        fields = {**model.__dict__, **(model.__pydantic_extra__ or {})}
+        changes = {
+            name: self.redact_secrets(value) if name in IDENTITIES else self._redact_field(value)
+            for name, value in fields.items()
+            if name not in words
+        }
+        return model.model_copy(update=changes)
+
+    def redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the JSON value with every text in it redacted: leaves, keys, and numbers that are a secret."""
+        if isinstance(value, str):
+            return self._redact_text(value)
+        if isinstance(value, list):
+            return [self.redact(item) for item in value]
+        if isinstance(value, dict):
+            return self._redact_tag(value) if TYPE_TAG in value else self._redact_dict(value)
+        return self._redact_number(value)
+
+    def redact_secrets(self, text: Any) -> Any:  # noqa: ANN401 - a text, or the None in its place
+        """Return the text without known secrets."""
+        if not isinstance(text, str):
+            return text
+        for form, replacement in self._replacements:
+            if form in text:
+                text = text.replace(form, replacement)
+        return text
+
+    def _redact_field(self, value: Any) -> Any:  # noqa: ANN401 - any field of any event
+        if isinstance(value, BaseModel):
+            return self.redact_model(value)
+        if isinstance(value, tuple):
+            return tuple(self._redact_field(item) for item in value)
+        return self.redact(value)
+
+    def _redact_text(self, text: str) -> str:
+        return scrub(self._applied(text))
+
+    def _applied(self, text: str) -> str:
+        text = self.redact_secrets(text)
+        for function in self._functions:
+            try:
+                text = str.__str__(function(text))
+            except Exception:  # noqa: BLE001 - user code; the leaf is withheld and counted
+                self.failures += 1
+                return FAILED
+        return text
+
+    def _redact_dict(self, value: dict[str, Any]) -> dict[str, Any]:
+        redacted: dict[str, Any] = {}
+        for key, item in value.items():
+            name = self._redact_text(key)
+            while name in redacted:  # two keys that are the same now must not swallow each other
+                name += "'"
+            redacted[name] = self.redact(item)
+        return redacted
+
+    def _redact_tag(self, tag: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(tag.get("base64"), str):
+            return {**tag, "base64": self._redact_base64(tag["base64"])}
+        return {key: item if key == TYPE_TAG else self.redact(item) for key, item in tag.items()}
+
+    def _redact_base64(self, encoded: str) -> str:
+        try:
+            text = base64.b64decode(encoded, validate=True).decode(errors="surrogateescape")
+        except ValueError:  # a tag that somebody else wrote
+            return self._redact_text(encoded)
+        return base64.b64encode(self._applied(text).encode(errors="surrogateescape")).decode()
+
+    def _redact_number(self, value: Any) -> Any:  # noqa: ANN401 - a number, a bool or None
+        text = str(value)
+        redacted = self.redact_secrets(text)
+        return value if redacted == text else redacted
+
+
+def _forms(secret: str) -> set[str]:
+    """Return the secret as it looks in text, in JSON that is text (such as a model's arguments), and in JSON in that."""
+    once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
+    return {secret, *once, *twice}
+
+
+@cache
+def _words_of_the_format(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset({"kind"} | {name for name, field in model.model_fields.items() if not _is_text(field.annotation)})
+
+
+def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
+    """Return whether a field may hold free text: not when it is a number or one of a few words."""
+    if get_origin(annotation) is Literal or annotation in {int, float, bool, type(None), ...}:
+        return False
+    parts = get_args(annotation)
+    return any(map(_is_text, parts)) if parts else True

@@ -1,0 +1,261 @@
+"""The folder of traces: where it is, what is in it, which run a reference means."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playhead.errors import AmbiguousRunError, RunIdError, TraceNotFoundError, nearest
+from playhead.trace.blobs import is_reference, run_id_of
+
+SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
+_ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_CROCKFORD: Final = str.maketrans("ABCDEFGHJKMNPQRSTVWXYZ", "ABCDEFGHIJKLMNOPQRSTUV")
+"""From the alphabet of ULIDs to the one that `int(…, 32)` reads."""
+_LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
+"""Bytes to look at for the first and the last line of a file, if they are not found in less."""
+_END: Final = b'"kind":"run-completed"'
+_NOBODY_KNOWS: Final = 1000
+"""Names that an unknown reference is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run as `playhead list` shows it: from the first and the last line of its file alone."""
+
+    run_id: str
+    """The run's id, by which it can be referred to."""
+    path: Path
+    """The file."""
+    started_us: int | None
+    """Microseconds since the Unix epoch."""
+    agent: str | None
+    """The agent's name."""
+    model: str | None
+    """`provider/model` as asked for."""
+    task: str | None
+    """What the agent was asked."""
+    status: str
+    """`done`, `failed`, `open` (no end: still running, or killed) or `unreadable`."""
+    terminated_by: str | None = None
+    """The reason code of the end."""
+    output: str | None = None
+    """The answer, as text."""
+    duration_ms: float | None = None
+    """Milliseconds from start to end."""
+    total_tokens: int | None = None
+    """Input and output tokens together."""
+    cost_usd: float | None = None
+    """US dollars, when the prices are known."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the summary with its path as text."""
+        return {**asdict(self), "path": str(self.path)}
+
+
+class TraceStore:
+    """The traces of one folder. Links in it are not followed: a trace elsewhere is named by its path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self) -> bool:
+        """Make the folder, readable by its owner only; return whether it was not there before.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        if self.folder.is_dir():
+            return False
+        for folder in (*reversed(self.folder.parents), self.folder):  # `mkdir(parents=True)` would open the parents
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+        return True
+
+    def path_for(self, run_id: str) -> Path:
+        """Return where the trace of a run is to be written.
+
+        Raises:
+            RunIdError: the id could lead out of the folder, is no portable file name, or means something else.
+        """
+        if _LATEST.fullmatch(run_id) or run_id.endswith(SUFFIXES):
+            raise RunIdError(f"{run_id!r} cannot name a run: as a reference it means something else")
+        return self.folder / f"{checked_run_id(run_id)}.jsonl"
+
+    def resolve(self, reference: str | Path) -> Path:
+        """Return the file that a reference means: a run id or its unique prefix, `latest`, `latest~2`, or a path.
+
+        Only what looks like a path (a `Path`, or text with a trace's suffix) is taken as one; an id never leaves the
+        folder.
+
+        Raises:
+            TraceNotFoundError, AmbiguousRunError, RunIdError: no run, or more than one, or no possible id.
+        """
+        text = os.fspath(reference)
+        if isinstance(reference, Path) or text.endswith(SUFFIXES):
+            return _explicit(Path(text))
+        if latest := _LATEST.fullmatch(text):
+            return self._latest(int(latest[1] or 0))
+        return self._by_id(checked_run_id(text))
+
+    def paths(self) -> list[Path]:
+        """Return every trace of the folder, newest first.
+
+        Raises:
+            TraceNotFoundError: the folder cannot be read.
+        """
+        return [self.folder / name for name in self._names()]
+
+    def summaries(self, limit: int | None = None) -> list[RunSummary]:
+        """Return the newest runs, at most `limit`; raises like `paths`."""
+        return [summarise(path) for path in self.paths()[:limit]]
+
+    def _names(self) -> list[str]:
+        try:
+            with os.scandir(self.folder) as entries:
+                found = [(_started_ms(entry), entry.name) for entry in entries if _is_trace(entry)]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:  # a NUL in the path is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            raise TraceNotFoundError(f"the trace folder {self.folder} cannot be read: {reason}") from None
+        return [name for _, name in sorted(found, reverse=True)]
+
+    def _latest(self, back: int) -> Path:
+        names = self._names()
+        if back >= len(names):
+            raise TraceNotFoundError(f"the trace folder {self.folder} holds {len(names)} runs: no latest~{back}")
+        return self.folder / names[back]
+
+    def _by_id(self, run_id: str) -> Path:
+        runs = {run_id_of(Path(name)): name for name in sorted(self._names(), reverse=True)}  # plain before compressed
+        if run_id in runs:
+            return self.folder / runs[run_id]
+        # ULIDs are upper case, which nobody likes to type.
+        matches = sorted(name for name in runs if name.upper().startswith(run_id.upper()))
+        if len(matches) == 1:
+            return self.folder / runs[matches[0]]
+        if matches:
+            some = ", ".join(matches[:4]) + (", …" if matches[4:] else "")
+            raise AmbiguousRunError(f"{len(matches)} runs start with {run_id!r}: {some}")
+        raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{self._hint(run_id, list(runs))}")
+
+    def _hint(self, run_id: str, known: list[str]) -> str:
+        if any((self.folder / f"{run_id}{suffix}").is_symlink() for suffix in SUFFIXES):
+            return " There is a link of this name; name the path that it leads to."
+        return nearest(run_id, known[:_NOBODY_KNOWS])
+
+
+def checked_run_id(run_id: str) -> str:
+    """Return the id unchanged when it is a safe file name.
+
+    Raises:
+        RunIdError: it is not.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise RunIdError(
+            f"{run_id[:80]!r} is no run id: letters, digits, '.', '_' and '-' only, first a letter or digit, "
+            "at most 128 characters. (A trace outside the trace folder is named by its path, ending in .jsonl)"
+        )
+    return run_id
+
+
+def new_run_id() -> str:
+    """Return a new ULID: sorts by time, and its 128 bits are the OpenTelemetry trace id."""
+    from ulid import ULID  # noqa: PLC0415 - not needed to read a trace
+
+    return str(ULID())
+
+
+def summarise(path: Path) -> RunSummary:
+    """Return what the first and the last line of a trace say; never raises for what the file holds."""
+    try:
+        first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+        return _summary(path, json.loads(first), json.loads(last) if _END in last[:200] else None)
+    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
+        return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
+
+
+def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
+    agent, end = first["data"]["agent"], last["data"] if last else {}
+    usage = end.get("usage", {})
+    return RunSummary(
+        run_id=run_id_of(path),
+        path=path,
+        started_us=int(first["ts"]),
+        agent=_text(agent.get("name")),
+        model=_text(agent.get("model")),
+        task=_text(first["data"]["task"]),
+        status=str(end.get("status", "open")),
+        terminated_by=_text(end.get("terminated_by")),
+        output=_text(end.get("output")),
+        duration_ms=_number(end.get("duration_ms")),
+        total_tokens=int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0)) if last else None,
+        cost_usd=_number(end.get("cost_usd")),
+    )
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
+    if value is None or isinstance(value, str):
+        return value
+    return f"[{value.get('bytes')} bytes]" if is_reference(value) else json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: Any) -> float | None:  # noqa: ANN401 - any JSON value
+    return None if value is None else float(value)
+
+
+def _ends_of_file(path: Path) -> tuple[bytes, bytes]:
+    """Return the first and the last whole line, without reading what is between them."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        size = os.fstat(descriptor).st_size
+        for length in _LENGTHS:
+            head = os.pread(descriptor, length, 0)
+            tail = head if size <= length else os.pread(descriptor, length, size - length)
+            if size <= length or (b"\n" in head and tail.count(b"\n") > 1):
+                return head.partition(b"\n")[0], tail.rsplit(b"\n", 2)[-2]
+    finally:
+        os.close(descriptor)
+    raise ValueError("its first or last line is longer than that of any trace")
+
+
+def _ends_of_stream(path: Path) -> tuple[bytes, bytes]:
+    """Return the first and the last whole line of a compressed trace, whose end cannot be jumped to."""
+    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` does without pydantic's models
+
+    with open_trace(path) as file:
+        lines = iter(Lines(file))
+        first = last = next(lines)
+        for line in lines:
+            last = line
+    return first, last
+
+
+def _is_trace(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(SUFFIXES) and entry.is_file(follow_symlinks=False)
+
+
+def _started_ms(entry: os.DirEntry[str]) -> int:
+    """Return when a run started: ULIDs say it themselves; for other ids the file's time has to do."""
+    if _ULID.match(entry.name):
+        return int(entry.name[:10].translate(_CROCKFORD), 32)
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
+def _explicit(path: Path) -> Path:
+    try:
+        if path.expanduser().is_file():
+            return path.expanduser()
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL, no home
+        pass
+    raise TraceNotFoundError(f"{str(path)[:300]!r}: no such file")

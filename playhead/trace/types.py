@@ -1,0 +1,240 @@
+"""The value types that events are made of: messages, tool calls, usage, rationale.
+
+They live beside the events because the recording is the definition: the kernel uses the same types, so what it hands to
+a model is by construction what the trace can hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from playhead.trace.values import JsonValue
+
+Role = Literal["system", "user", "assistant", "tool"]
+Range = tuple[int, int]
+"""The first and the last id of a run of ids, both included."""
+
+
+class Value(BaseModel):
+    """A frozen value. Fields that a newer minor format added are kept."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="allow", defer_build=True, ser_json_inf_nan="constants"
+    )
+
+
+class TextPart(Value):
+    """Text inside a message that has other parts too."""
+
+    type: Literal["text"] = "text"
+    text: str
+    """The text."""
+
+
+class ImagePart(Value):
+    """An image, by address or by content."""
+
+    type: Literal["image"] = "image"
+    url: str
+    """An http(s) address or a `data:` URL with the image itself."""
+
+
+Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+Content = str | tuple[Part, ...]
+
+
+class Rationale(Value):
+    """Why the model decided so, in its own words; never made up for it."""
+
+    why: str
+    """The stated reason, at most 280 characters."""
+    refs: tuple[str, ...] = ()
+    """What it points to, such as `obs:1`; kept as stated, known or not."""
+    alternatives: tuple[Alternative, ...] = ()
+    """What else was considered."""
+    confidence: float | None = None
+    """The model's own confidence, 0 to 1."""
+
+
+class Alternative(Value):
+    """An option that the model says it rejected."""
+
+    option: str
+    """The option."""
+    rejected_because: str
+    """The stated reason, at most 160 characters."""
+
+
+class ToolCall(Value):
+    """A call that a model asked for."""
+
+    id: str
+    """The provider's id for the call; unique within the owner."""
+    name: str
+    """The tool's name as the model wrote it."""
+    arguments: dict[str, JsonValue] | None = None
+    """The arguments, or None when the model's text for them is no JSON object."""
+    raw_arguments: str | None = None
+    """The model's text for the arguments, kept only when it is no JSON object."""
+
+
+class Message(Value):
+    """One message of a thread."""
+
+    id: int
+    """Dense per owner, in order of addition: 0, 1, 2 …"""
+    role: Role
+    """Who speaks."""
+    content: Content = ""
+    """Text, or parts."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls an assistant message asks for."""
+    tool_call_id: str | None = None
+    """In a tool message, the call that this answers."""
+    name: str | None = None
+    """In a tool message, the tool's name."""
+
+
+class Usage(Value):
+    """Tokens as the provider counts them."""
+
+    input_tokens: int = 0
+    """Tokens of the prompt, cached ones included."""
+    output_tokens: int = 0
+    """Tokens of the answer, reasoning included."""
+    cache_read_tokens: int = 0
+    """Tokens of the prompt that came from the provider's cache."""
+    cache_write_tokens: int = 0
+    """Tokens of the prompt that were written to the provider's cache."""
+    reasoning_tokens: int = 0
+    """Tokens of the answer that are reasoning."""
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum, field by field."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+class Prices(Value):
+    """US dollars per token when the run started, so that a replay costs what it cost then."""
+
+    input_usd: float
+    """Per token of the prompt that is not cached."""
+    output_usd: float
+    """Per token of the answer."""
+    cache_read_usd: float | None = None
+    """Per token read from the cache; None: as `input_usd`."""
+    cache_write_usd: float | None = None
+    """Per token written to the cache; None: as `input_usd`."""
+
+
+class ToolSpec(Value):
+    """A tool as the model and the trace know it: everything but the code."""
+
+    name: str
+    """Unique within an agent; letters, digits, `_` and `-`, at most 64."""
+    description: str = ""
+    """What the model is told about it."""
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the arguments."""
+    read_only: bool = False
+    """Declared free of side effects: may run beside others, may run again."""
+    timeout_s: float | None = None
+    """Seconds a call may take; None: no limit."""
+    requires_approval: bool = False
+    """Nothing runs before an approver said yes to these arguments."""
+    risk: Literal["low", "medium", "high", "critical"] = "low"
+    """How bad a wrong call is, as declared."""
+    key: tuple[str, ...] | None = None
+    """The arguments that identify a call; None: all of them."""
+    cache: bool = False
+    """Whether a repeated call of this run may be answered from memory."""
+    kind: Literal["function", "agent", "meta"] = "function"
+    """A function, an agent that is entered, or a tool of the kernel itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is handed to a model adapter.
+
+    No pydantic model, because that would look at every message again in every step.
+    """
+
+    model: str
+    """`provider/model`."""
+    messages: tuple[Message, ...]
+    """The messages, in send order."""
+    tools: tuple[ToolSpec, ...] = ()
+    """The tools offered, in send order."""
+    parameters: dict[str, JsonValue] = field(default_factory=dict)
+    """Sampling and other parameters."""
+
+
+class Completion(Value):
+    """What a model adapter returns."""
+
+    text: str = ""
+    """What the model said."""
+    thinking: str | None = None
+    """Its reasoning, when the provider shows it."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The calls it asks for, in its order."""
+    finish_reason: str | None = None
+    """Why it stopped, in the provider's word."""
+    usage: Usage = Field(default_factory=Usage)
+    """Tokens as the provider counts them."""
+    cost_usd: float | None = None
+    """US dollars; None when the price is not known."""
+    model: str | None = None
+    """The model that answered, in the provider's word."""
+
+
+class AgentHeader(Value):
+    """Everything about an agent that is not code: what a replay needs to build it again."""
+
+    name: str
+    """The agent's name."""
+    model: str
+    """`provider/model` as asked for."""
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    """Sampling and other request parameters, as handed to the adapter."""
+    strategy: str = "reactive"
+    """The strategy's registered name."""
+    strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """The strategy's own settings."""
+    system_prompt: str | None = None
+    """The prompt the user gave; what was sent is the thread's system message."""
+    examples: tuple[Message, ...] = ()
+    """Turns placed before the task to show the model how (few-shot)."""
+    rationale: bool = True
+    """Whether the model is asked to state a reason for every call."""
+    meta_tools: tuple[str, ...] = ()
+    """The kernel's own tools that are offered."""
+    max_iterations: int = 10
+    """Turns of the loop at most."""
+    max_retries: int = 2
+    """Attempts after the first for one model call that failed in a way that may pass."""
+    retry_delay_s: float = 0.5
+    """Seconds before the first retry; doubled for each further one."""
+    max_parallel: int = 3
+    """Read-only calls of one turn that run at once."""
+    required_tools: tuple[str, ...] = ()
+    """Tools that have to be called before the run may end by itself."""
+    prices: Prices | None = None
+    """What a token cost at the start, when the adapter knows."""
+
+
+Rationale.model_rebuild(_types_namespace={"Alternative": Alternative})

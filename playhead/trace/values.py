@@ -1,0 +1,310 @@
+"""Any Python value as strict JSON, and back.
+
+What JSON cannot hold is written as an object with a `$type` key. `bytes`, `set`, `int` beyond 2^53, not-a-number,
+dictionaries with other keys than strings and text with lone surrogates come back as they were; tuples come back as
+lists. Data classes, pydantic models, dates, paths, UUIDs, decimals and enums become the plain JSON that stands for them
+everywhere. Cycles, values nested deeper than `MAX_DEPTH` and all other objects cannot come back: their tag says
+`"lossy": true`. docs/trace-format.md lists the tags.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from numbers import Integral
+from operator import index
+from pathlib import PurePath
+from typing import Any, Final
+
+TYPE_TAG: Final = "$type"
+MAX_DEPTH: Final = 100
+"""Levels of JSON, counted from the value. Parsers on the way give up at 128 (serde), 200 (pydantic), 255 …"""
+SAFE_INTEGER: Final = 2**53
+"""From here on a double, and so JSON in most languages, no longer holds every integer (RFC 7493, 2.2)."""
+_LONGEST_DECIMAL_BITS: Final = 2048
+"""617 digits. Python can be told to neither print nor read integers of over 640 digits; in hex it always does."""
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+JsonValue = Any
+"""None, bool, int, float, str, or a list or dict of these. (A recursive alias costs pydantic milliseconds per model.)"""
+
+
+def to_json(value: object) -> JsonValue:
+    """Return `value` as strict JSON, tagged where JSON has no form for it; never raises."""
+    return _Conversion(escaped_key=TYPE_TAG).run(value)
+
+
+def repair_json(value: JsonValue) -> JsonValue:
+    """Return what should be JSON already, tags included, as strict JSON: unchanged when it is; never raises."""
+    return _Conversion(escaped_key=None).run(value)
+
+
+def from_json(value: JsonValue) -> Any:  # noqa: ANN401 - the value may be of any type
+    """Return the value that `to_json` was given; lossy and unknown tags stay as they are."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag = value.get(TYPE_TAG)
+    restore = _RESTORE.get(tag) if isinstance(tag, str) else None
+    if restore is None:
+        return {key: from_json(item) for key, item in value.items()}
+    try:
+        return restore(value)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):  # a tag that somebody else wrote
+        return value
+
+
+def canonical_json(value: object) -> bytes:
+    """Return the one JSON text of `value`: RFC 8785 after tagging. For hashes and for matching."""
+    import rfc8785  # noqa: PLC0415 - not needed to read a trace
+
+    return rfc8785.dumps(to_json(value))
+
+
+def content_hash(value: object) -> str:
+    """Return the lower-case hex SHA-256 of the canonical JSON of `value`."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def json_hash(value: JsonValue) -> str:
+    """Return the same for a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
+    import rfc8785  # noqa: PLC0415 - not needed to read a trace
+
+    try:
+        canonical = rfc8785.dumps(value)
+    except (ValueError, RecursionError):  # no JSON after all
+        canonical = rfc8785.dumps(repair_json(value))
+    return hashlib.sha256(canonical).hexdigest()
+
+
+def as_text(value: JsonValue) -> str:
+    """Return a JSON value as the text that a model reads: strings bare, everything else as compact JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def scrub(text: str) -> str:
+    """Replace lone surrogates, which no UTF-8 file and no wire can hold, by U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _torn(text) else text
+
+
+class _Conversion:
+    """One walk over one value."""
+
+    def __init__(self, escaped_key: str | None) -> None:
+        self._escaped_key = escaped_key
+        self._open: set[int] = set()  # ids of the containers that the walk is inside of
+
+    def run(self, value: object) -> JsonValue:
+        try:
+            return self._convert(value, 0)
+        except Exception as error:  # noqa: BLE001 - no stack left, or no memory: the run goes on
+            return _opaque(value, error)
+
+    def _convert(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - see below: any type, asked for one by one
+        # By exact type first: it is nearly always one of these, and `isinstance` would ask a liar's `__class__`.
+        kind = type(value)
+        if kind is str:
+            return _text(value)
+        if value is None or kind is bool:
+            return value
+        if kind is int:
+            return _int(value)
+        if kind is float:
+            return _float(value)
+        try:
+            return self._inside(value, depth) if issubclass(kind, _CONTAINERS) else self._object(value, depth)
+        except Exception as error:  # noqa: BLE001 - a foreign object may raise anything while it is read
+            return _opaque(value, error)
+
+    def _inside(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - what can be iterated over
+        if depth >= MAX_DEPTH:
+            return {TYPE_TAG: "too-deep", "depth": depth, "lossy": True}
+        if id(value) in self._open:
+            return {TYPE_TAG: "cycle", "lossy": True}
+        self._open.add(id(value))
+        try:
+            return self._container(value, depth)
+        finally:
+            self._open.discard(id(value))
+
+    def _container(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - what can be iterated over
+        kind = type(value)
+        if issubclass(kind, Mapping):
+            return self._mapping(list(value.items()), depth)
+        if issubclass(kind, AbstractSet):
+            items = [self._convert(item, depth + 2) for item in value]
+            return {TYPE_TAG: "set", "items": sorted(items, key=lambda item: json.dumps(item, sort_keys=True))}
+        if issubclass(kind, (list, tuple, deque)):
+            return [self._convert(item, depth + 1) for item in value]
+        return self._convert(_fields(value), depth)
+
+    def _mapping(self, entries: list[tuple[object, object]], depth: int) -> JsonValue:
+        # The keys first: to convert the values twice would be exponential in the depth.
+        names = [self._key(key) for key, _ in entries]
+        if None not in names and len(set(names)) == len(names):
+            return {name: self._convert(item, depth + 1) for name, (_, item) in zip(names, entries, strict=True)}
+        pairs = [[self._convert(key, depth + 3), self._convert(item, depth + 3)] for key, item in entries]
+        return {TYPE_TAG: "dict", "entries": pairs}
+
+    def _key(self, key: object) -> str | None:
+        """Return the key as it can stand in a JSON object, or None."""
+        if not issubclass(type(key), str):
+            return None
+        name = str.__str__(key)
+        return None if name == self._escaped_key or _torn(name) else name
+
+    def _object(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - the same
+        kind = type(value)
+        if issubclass(kind, str):
+            return _text(str.__str__(value))
+        if issubclass(kind, Integral):  # NumPy's integers, too
+            return _int(int(index(value)))
+        if issubclass(kind, float):
+            return _float(float.__float__(value))
+        if issubclass(kind, (bytes, bytearray, memoryview)):
+            return _bytes(bytes(value))
+        if issubclass(kind, Enum) or _has_fields(kind):
+            return self._inside(value, depth)
+        return _leaf(value)
+
+
+_CONTAINERS: Final = (dict, list, tuple, Mapping, AbstractSet, deque)
+
+
+def _has_fields(kind: type[Any]) -> bool:
+    return dataclasses.is_dataclass(kind) or hasattr(kind, "model_dump")
+
+
+def _fields(value: Any) -> object:  # noqa: ANN401 - an enum, a data class or a pydantic model
+    if issubclass(type(value), Enum):
+        return value.value
+    if hasattr(type(value), "model_dump"):
+        return value.model_dump(by_alias=True, warnings=False)
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+
+
+def _leaf(value: object) -> JsonValue:
+    if issubclass(type(value), Iterator):  # to read a generator, or a file, would use it up
+        return _opaque(value)
+    if issubclass(type(value), PurePath):  # pydantic knows `Path` alone
+        return _text(str(value))
+    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - foreign objects only
+
+    try:
+        return repair_json(to_jsonable_python(value, inf_nan_mode="constants"))
+    except PydanticSerializationError:
+        return _opaque(value)
+
+
+def _torn(text: str) -> bool:
+    """Return whether the text holds lone surrogates."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _text(value: str) -> JsonValue:
+    # The text itself stays as it is, so that redaction finds in it what it finds in any other.
+    if not _torn(value):
+        return value
+    places = [[match.start(), ord(match[0])] for match in _SURROGATE.finditer(value)]
+    return {TYPE_TAG: "text", "text": _SURROGATE.sub("\ufffd", value), "surrogates": places}
+
+
+def _int(value: int) -> JsonValue:
+    if -SAFE_INTEGER < value < SAFE_INTEGER:
+        return value
+    return {TYPE_TAG: "int", "value": str(value) if value.bit_length() <= _LONGEST_DECIMAL_BITS else hex(value)}
+
+
+def _float(value: float) -> JsonValue:
+    if math.isfinite(value):
+        return value
+    return {TYPE_TAG: "float", "value": float_name(value)}
+
+
+def float_name(value: float) -> str:
+    """Return the name of a float that JSON has no number for: `NaN`, `Infinity` or `-Infinity`."""
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _bytes(value: bytes) -> JsonValue:
+    try:
+        return {TYPE_TAG: "bytes", "utf8": value.decode()}
+    except UnicodeDecodeError:
+        return {TYPE_TAG: "bytes", "base64": base64.b64encode(value).decode()}
+
+
+def _opaque(value: object, error: Exception | None = None) -> JsonValue:
+    shown = f"<{type(error).__name__} while it was read>" if error else _tried(lambda: repr(value))
+    name = _tried(lambda: f"{type(value).__module__}.{type(value).__qualname__}")
+    return {TYPE_TAG: "object", "class": name, "repr": shown, "lossy": True}
+
+
+def _tried(text: Callable[[], str]) -> str:
+    try:
+        return scrub(str.__str__(text()))
+    except Exception as error:  # noqa: BLE001 - a failing repr must not end a run
+        return f"<{type(error).__name__}>"
+
+
+def _restore_text(tag: dict[str, Any]) -> str:
+    characters = list(tag["text"])
+    for place, code in tag["surrogates"]:
+        if characters[place] != "\ufffd" or not _SURROGATE.match(chr(code)):
+            raise ValueError("the text has been changed, so the places no longer hold")
+        characters[place] = chr(code)
+    return "".join(characters)
+
+
+def _restore_bytes(tag: dict[str, Any]) -> bytes:
+    if "utf8" in tag:
+        return tag["utf8"].encode()  # type: ignore[no-any-return]
+    return base64.b64decode(tag["base64"], validate=True)
+
+
+def _restore_set(tag: dict[str, Any]) -> set[object]:
+    restored = {_hashable(from_json(item)) for item in tag["items"]}
+    _require_all(restored, tag["items"])
+    return restored
+
+
+def _restore_dict(tag: dict[str, Any]) -> dict[object, Any]:
+    restored = {_hashable(from_json(key)): from_json(item) for key, item in tag["entries"]}
+    _require_all(restored, tag["entries"])
+    return restored
+
+
+def _require_all(restored: Sized, items: Sized) -> None:
+    if len(restored) != len(items):
+        raise ValueError("keys that were different are the same as JSON (an enum's member and its value)")
+
+
+def _hashable(value: object) -> object:
+    if isinstance(value, list):
+        return tuple(_hashable(item) for item in value)
+    return frozenset(value) if isinstance(value, set) else value
+
+
+_RESTORE: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "text": _restore_text,
+    "int": lambda tag: int(tag["value"], 0),
+    "float": lambda tag: float(tag["value"]),
+    "bytes": _restore_bytes,
+    "set": _restore_set,
+    "dict": _restore_dict,
+}

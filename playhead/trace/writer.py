@@ -1,0 +1,214 @@
+"""The file of a run: one line per event, acknowledged when the whole line has been handed to the system."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, ParamSpec, TypeVar
+
+from playhead.errors import TraceExistsError
+from playhead.trace.blobs import BLOB_BYTES, BlobFolder, sync_folder, write_all
+from playhead.trace.line import TORN, encode_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Durability = Literal["write", "group", "fsync"]
+"""What survives: `write` a crash of the process, `group` one of the machine up to `GROUP_S` before it, `fsync` all."""
+
+GROUP_S: Final = 0.1
+"""Seconds from an event to the sync that covers it under `durability="group"`."""
+
+_END: Final = "run-completed"
+
+
+class Written(NamedTuple):
+    """The envelope that an event got; `ok` is False when its line is not safely where it belongs.
+
+    `seq` is -1 when the event got no place: it came after the end of the run, or from the child of a fork.
+    """
+
+    seq: int
+    ts: int
+    h: str
+    ok: bool
+
+
+class _Tail(NamedTuple):
+    """Where the file ends. Replaced as a whole, so a signal handler that raises never leaves it half changed."""
+
+    seq: int = 0
+    """Of the next event."""
+    h: str = ""
+    """Of the last whole line."""
+    size: int = 0
+    """Bytes so far."""
+    lost: int = 0
+    """Events that are not in the file."""
+    torn: bool = False
+    """Whether the last line is only a part of one."""
+    ended: bool = False
+    """Whether the last line is the end of the run."""
+
+
+class TraceWriter:
+    """Appends events to one trace file, from any thread.
+
+    An event that cannot be written is lost and counted; its `seq` stays missing from the file, and the next line starts
+    on its own line. After a fork only the parent writes. Nothing is written after `run-completed` or `close`.
+    """
+
+    def __init__(self, path: Path, now_us: Callable[[], int], durability: Durability = "write") -> None:
+        """Create the file, readable by its owner only.
+
+        Raises:
+            TraceExistsError: a run of this id exists.
+            OSError: the file cannot be created.
+        """
+        self.path = path
+        self.error: Exception | None = None
+        """The first failure: of a write, a sync or the close."""
+        self._now_us = now_us
+        self._durability = durability
+        self._blobs = BlobFolder(path)
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._sync_lock = threading.Lock()  # its own, so that a slow disk holds up the next sync but not the next event
+        self._sync_timer: threading.Timer | None = None
+        self._ts = 0
+        self._tail = _Tail()
+        self._in_flight: _Tail | None = None
+        try:
+            self._descriptor: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        except FileExistsError:
+            raise TraceExistsError(f"{path} exists: a run of this id has been or is being written") from None
+        if durability != "write":
+            self._guarded(sync_folder, path.parent)
+
+    @property
+    def lost(self) -> int:
+        """Events that could not be written."""
+        return self._tail.lost
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything so far was written and synced as asked."""
+        return self.error is None
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line written."""
+        return self._tail.h
+
+    def append(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
+        """Write one event whose fields are the JSON object `data`; never raises."""
+        if os.getpid() != self._pid:  # before the lock: another thread of the parent may have held it at the fork
+            return Written(-1, self._now_us(), "", ok=False)
+        short = data if len(data) <= BLOB_BYTES else self._guarded(self._blobs.store_large, data)
+        with self._lock:
+            self._settle()
+            self._ts = max(self._ts, self._now_us())
+            if self._descriptor is None or self._tail.ended:
+                return Written(-1, self._ts, "", ok=False)
+            seq = self._tail.seq
+            ok = self._write(self._descriptor, kind, owner, iteration, short) and self._sync_as_asked(self._descriptor)
+            return Written(seq, self._ts, self._tail.h if ok else "", ok)
+
+    def close(self) -> None:
+        """Sync and close the file; nothing is written afterwards. A second close does nothing."""
+        if os.getpid() != self._pid:
+            return
+        with self._sync_lock, self._lock:
+            self._settle()
+            descriptor, self._descriptor = self._descriptor, None
+            if descriptor is not None:
+                self._sync(descriptor)
+                self._guarded(os.close, descriptor)
+            timer, self._sync_timer = self._sync_timer, None
+        if timer is not None:
+            timer.cancel()
+            timer.join()
+
+    def _write(self, descriptor: int, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
+        tail = self._tail
+        line = data and self._guarded(encode_line, tail.seq, self._ts, kind, owner, iteration, data, tail.h)
+        if not line:
+            self._tail = tail._replace(seq=tail.seq + 1, lost=tail.lost + 1)
+            return False
+        content = TORN + b"\n" + line[0] if tail.torn else line[0]
+        self._in_flight = _Tail(tail.seq + 1, line[1], tail.size + len(content), tail.lost, ended=kind == _END)
+        try:
+            write_all(descriptor, content)
+        except OSError as error:
+            self._note(error)
+            self._settle()
+            return False
+        self._tail = self._in_flight
+        self._in_flight = None
+        return True
+
+    def _settle(self) -> None:
+        """Find out what became of a line whose write did not return: after an error, or an exception from a signal."""
+        whole, self._in_flight = self._in_flight, None
+        tail = self._tail
+        if whole is None or whole is tail:
+            return
+        size = self._guarded(self._actual_size)
+        if size == whole.size:
+            self._tail = whole
+        elif size == tail.size:
+            self._tail = tail._replace(seq=whole.seq, lost=tail.lost + 1)
+        else:
+            self._tail = tail._replace(seq=whole.seq, lost=tail.lost + 1, torn=True, size=size or whole.size)
+
+    def _actual_size(self) -> int:
+        return os.fstat(self._descriptor).st_size if self._descriptor is not None else -1
+
+    def _sync_as_asked(self, descriptor: int) -> bool:
+        if self._durability == "fsync":
+            return self._sync(descriptor)
+        if self._durability == "group" and self._sync_timer is None:
+            self._sync_timer = threading.Timer(GROUP_S, self._sync_group)
+            self._sync_timer.daemon = True
+            try:
+                self._sync_timer.start()
+            except RuntimeError:  # no thread to be had: too many, or the interpreter is going down
+                self._sync_timer = None
+                return self._sync(descriptor)
+        return True
+
+    def _sync_group(self) -> None:
+        with self._sync_lock:
+            with self._lock:
+                self._sync_timer = None
+                descriptor = self._descriptor
+            if descriptor is not None:
+                self._sync(descriptor)
+
+    def _sync(self, descriptor: int) -> bool:
+        try:
+            self._blobs.sync()
+            _fdatasync(descriptor)
+        except OSError as error:
+            self._note(error)
+            return False
+        return True
+
+    def _guarded(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever it is: the trace suffers, not the run
+            self._note(error)
+            return None
+
+    def _note(self, error: Exception) -> None:
+        if self.error is None:
+            self.error = error
+
+
+def _fdatasync(descriptor: int) -> None:
+    sync = os.fdatasync if hasattr(os, "fdatasync") else os.fsync  # macOS has only the latter
+    sync(descriptor)

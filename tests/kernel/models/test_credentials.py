@@ -1,0 +1,55 @@
+"""What an adapter sends but nobody may record or print is known before anything is sent."""
+
+import pytest
+
+from playhead.kernel.models.credentials import public_address
+from playhead.kernel.models.litellm import LiteLLMModel
+
+
+@pytest.mark.parametrize(
+    ("name", "environment", "arguments", "secrets"),
+    [
+        ("openai/m", {}, {}, {}),
+        ("openai/m", {"OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b"}, {}, {"OPENAI_API_KEY": "a"}),
+        ("openai/m", {"OPENAI_API_KEY": "a"}, {"api_key": "c"}, {"OPENAI_API_KEY": "a", "api_key": "c"}),
+        (
+            "together_ai/m",
+            {"TOGETHERAI_API_KEY": "a", "TOGETHER_AI_TOKEN": "b"},
+            {},
+            {"TOGETHERAI_API_KEY": "a", "TOGETHER_AI_TOKEN": "b"},
+        ),
+        ("gemini/m", {"GOOGLE_API_KEY": "a"}, {}, {"GOOGLE_API_KEY": "a"}),
+        ("bedrock/m", {"AWS_SECRET_ACCESS_KEY": "a", "AWS_REGION": "eu"}, {}, {"AWS_SECRET_ACCESS_KEY": "a"}),
+        (
+            "openai/m",
+            {},
+            {"api_base": "http://me:p%40ss@127.0.0.1:9/v1"},
+            {"api_base_password": "p%40ss", "api_base_password_decoded": "p@ss"},
+        ),
+        (
+            "openai/m",
+            {"OPENAI_BASE_URL": "http://token@127.0.0.1"},
+            {},
+            {"OPENAI_BASE_URL_password": "token", "OPENAI_BASE_URL_password_decoded": "token"},
+        ),
+    ],
+)
+def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environment, arguments, secrets):
+    """Keys given or found in the environment, and passwords in addresses, are what the recorder is told to redact."""
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    assert LiteLLMModel(name, **arguments).secrets == secrets
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://me:secret@127.0.0.1:9/v1?key=k#f", "http://127.0.0.1:9/v1"),
+        ("127.0.0.1:11434", "127.0.0.1:11434"),
+        ("me:secret@host:1", "host:1"),
+        ("http://[::1", "an address that cannot be read"),
+    ],
+)
+def test_an_address_is_shown_without_what_is_secret_in_it(address, shown):
+    """User info and query never get into a message."""
+    assert public_address(address) == shown

@@ -1,0 +1,243 @@
+"""Whatever goes wrong with a provider is one clear error that names the fix."""
+
+import inspect
+import logging
+import socket
+import traceback
+
+import pytest
+
+from playhead.errors import (
+    MissingApiKeyError,
+    ModelRequestError,
+    ModelUnavailableError,
+    RateLimitError,
+    UnknownModelError,
+)
+from playhead.kernel.models import litellm as adapter
+from playhead.kernel.models.failures import clean_message, verdict_of
+from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.trace.types import Message, Request
+
+pytestmark = pytest.mark.anyio
+
+KEY = "sk-test-key-0123456789"
+
+
+def ask(text="Say hi", model="openai/gpt-4o-mini", tools=(), **parameters):
+    """Return a request with one question in it."""
+    return Request(
+        model=model, messages=(Message(id=0, role="user", content=text),), tools=tools, parameters=parameters
+    )
+
+
+@pytest.fixture
+def model(stub):
+    """Return a model that the stub server answers for."""
+    return LiteLLMModel("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
+
+
+@pytest.fixture
+def dead_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def told(status, body=None):
+    """Return what the stub server is told to answer."""
+    return {"status": status, "body": body or {"error": {"message": f"said {status}", "type": "t", "code": "c"}}}
+
+
+TOO_LONG = {
+    "message": "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    "type": "invalid_request_error",
+    "code": "context_length_exceeded",
+}
+NOT_JSON = (
+    "URL failed (openai/gpt-4o-mini): Empty or invalid response from LLM endpoint. Received: '<html>'. "
+    "Check the reverse proxy or model server configuration."
+)
+POLICY = {"message": "Your request was rejected by our safety system.", "code": "content_policy_violation"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (told(400), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 400"),
+        (told(401), MissingApiKeyError, "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401"),
+        (told(402), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 402"),
+        (told(403), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 403"),
+        (told(404), UnknownModelError, "'openai/gpt-4o-mini' is no model that URL knows (said 404)."),
+        (told(408), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
+        (told(409), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 409"),
+        (told(413), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 413"),
+        (told(422), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 422"),
+        (told(429), RateLimitError, "URL refused the request to openai/gpt-4o-mini: said 429"),
+        (told(500), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 500"),
+        (told(502), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 502"),
+        (told(503), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 503"),
+        (told(504), ModelUnavailableError, "URL did not answer in time (openai/gpt-4o-mini)"),
+        (told(529), ModelUnavailableError, "URL failed (openai/gpt-4o-mini): said 529"),
+        (
+            told(400, {"error": TOO_LONG}),
+            ModelRequestError,
+            "URL refused the request to openai/gpt-4o-mini: " + TOO_LONG["message"],
+        ),
+        (
+            told(400, {"error": POLICY}),
+            ModelRequestError,
+            "URL refused the request to openai/gpt-4o-mini: " + POLICY["message"],
+        ),
+        (
+            told(200, "<html>"),
+            ModelUnavailableError,
+            NOT_JSON,
+        ),
+    ],
+    ids=lambda value: str(value.get("status")) if isinstance(value, dict) else "",
+)
+async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answer, kind, message):
+    """A failure is sent once, comes back as one of our errors with the provider's own words, and prints nothing."""
+    caplog.set_level(logging.DEBUG)
+    adapter._litellm.cache_clear()  # and so the level is set again
+    logging.getLogger("LiteLLM").setLevel(logging.NOTSET)
+    stub.answers(**answer)
+    with pytest.raises(kind) as caught:
+        await model.complete(ask())
+    text = str(caught.value).replace(stub.url + "/v1", "URL")
+    assert (type(caught.value), text.partition(" Models with")[0]) == (kind, message)
+    assert len(stub.requests) == 1
+    assert (*capfd.readouterr(), [record.message for record in caplog.records if "LiteLLM" in record.name]) == (
+        "",
+        "",
+        [],
+    )
+
+
+async def test_a_server_that_is_not_there(dead_port):
+    """Nobody at the address: the error names it, without the password that was in it, and says what to look at."""
+    llm = LiteLLMModel("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
+    with pytest.raises(ModelUnavailableError) as caught:
+        await llm.complete(ask(model="openai/m"))
+    assert (
+        str(caught.value) == f"no server answers at http://127.0.0.1:{dead_port}/v1 (openai/m). Is the server running?"
+    )
+    assert caught.value.retryable
+
+
+async def test_a_server_that_is_too_slow(stub, model):
+    """A request may be given a time; when it is over, that is a failure that may pass."""
+    stub.delay_s = 0.3
+    with pytest.raises(ModelUnavailableError) as caught:
+        await model.complete(ask(timeout=0.05))
+    assert str(caught.value) == f"{stub.url}/v1 did not answer in time (openai/gpt-4o-mini)"
+    assert len(stub.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [
+        ("openai/gpt-4o-mini", "OPENAI_API_KEY"),
+        ("anthropic/claude-haiku-4-5", "ANTHROPIC_API_KEY"),
+        ("gemini/gemini-2.5-flash", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        ("azure/gpt-4o", "AZURE_API_KEY"),
+    ],
+)
+async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
+    """No key: one error that names the environment variable, and nothing is sent anywhere."""
+    with pytest.raises(MissingApiKeyError) as caught:
+        await LiteLLMModel(name).complete(ask(model=name))
+    assert str(caught.value) == (
+        f"no API key for {name}: set {variables}, or pass api_key= (any text, if the server needs none)"
+    )
+
+
+async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
+    """A server that quotes the key it refuses does not get it into the error, nor into its traceback."""
+    stub.answers({"error": {"message": f"Incorrect API key provided: {KEY}."}}, status=401)
+    with pytest.raises(MissingApiKeyError) as caught:
+        await model.complete(ask())
+    assert str(caught.value).endswith("from api_key: Incorrect API key provided: [redacted:api_key].")
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("opnai/gpt-4o", "'opnai/gpt-4o': there is no such provider. Providers with a name like that: openai"),
+        ("zzzzzz/qqq", "'zzzzzz/qqq': there is no such provider."),
+    ],
+)
+async def test_a_provider_that_does_not_exist(name, message):
+    """A mistyped provider is named, with those that it may have been meant to be."""
+    with pytest.raises(UnknownModelError) as caught:
+        await LiteLLMModel(name, api_key=KEY).complete(ask(model=name))
+    assert str(caught.value).partition(",")[0] == message
+
+
+async def test_a_model_that_the_server_does_not_know(stub):
+    """A mistyped model is named, with the nearest that litellm knows of that provider."""
+    stub.answers({"error": {"message": "The model `gpt-4o-minni` does not exist"}}, status=404)
+    llm = LiteLLMModel("openai/gpt-4o-minni", api_base=f"{stub.url}/v1", api_key=KEY)
+    with pytest.raises(UnknownModelError) as caught:
+        await llm.complete(ask(model=llm.name))
+    assert str(caught.value).startswith(
+        f"'openai/gpt-4o-minni' is no model that {stub.url}/v1 knows (The model `gpt-4o-minni` does not exist). "
+        "Models with a name like that: openai/gpt-4o-mini, "
+    )
+
+
+async def test_a_parameter_that_the_provider_does_not_have(stub):
+    """A parameter that would be ignored is refused, without litellm's advice on its own settings."""
+    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    with pytest.raises(ModelRequestError) as caught:
+        await llm.complete(ask(model=llm.name, logit_bias={}))
+    assert str(caught.value) == (
+        f"{stub.url} refused the request to anthropic/claude-haiku-4-5: "
+        "anthropic does not support parameters: ['logit_bias'], for model=claude-haiku-4-5."
+    )
+
+
+def exceptions_of(module):
+    """Return the exception classes that a module has."""
+    return {kind for _, kind in inspect.getmembers(module, inspect.isclass) if issubclass(kind, Exception)}
+
+
+def test_every_exception_of_the_clients_is_mapped():
+    """No exception class of litellm, openai, httpx, aiohttp or ollama is without a meaning here."""
+    import aiohttp
+    import httpx
+    import litellm
+    import ollama
+    import openai
+
+    kinds = exceptions_of(litellm) | exceptions_of(litellm.exceptions) | exceptions_of(openai) | exceptions_of(httpx)
+    kinds |= exceptions_of(ollama) | {aiohttp.ClientError, aiohttp.ServerTimeoutError, TimeoutError, ConnectionError}
+    python_own = {kind for kind in kinds if kind.__module__ in {"builtins", "zoneinfo._common"}} - {TimeoutError}
+    assert {kind.__name__ for kind in kinds - python_own if verdict_of(kind) is None} == set()
+    assert len(kinds) > 60
+
+
+@pytest.mark.parametrize(
+    ("said_by_litellm", "message"),
+    [
+        ("litellm.BadRequestError: OpenAIException - no", "no"),
+        ("litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - too long", "too long"),
+        (
+            'litellm.InternalServerError: AnthropicException - {"type":"error","error":{"message":"sick"}}. Handle with `litellm.X`.',
+            "sick",
+        ),
+        ('GeminiException - b\'{"error": "flat"}\'', "flat"),
+        ("litellm.APIConnectionError: bad\nTraceback (most recent call last):\n  File", "bad"),
+        ("no\n\nGive Feedback / Get Help: https://…", "no"),
+        ("two\n  lines {not json", "two lines {not json"),
+        ("a" * 400, "a" * 299 + "…"),
+        ("key is hunter2hunter2", "key is [redacted:K]"),
+        ("", ""),
+    ],
+)
+def test_a_message_is_the_providers_own_words(said_by_litellm, message):
+    """Class names, advice, tracebacks and secrets are taken off; what the provider said is left."""
+    assert clean_message(said_by_litellm, {"K": "hunter2hunter2"}) == message

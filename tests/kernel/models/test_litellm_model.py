@@ -1,0 +1,392 @@
+"""The litellm adapter: answers from a real local model (cassettes), failures from a loopback server."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from playhead.errors import (
+    MissingDependencyError,
+    ModelRequestError,
+    ModelUnavailableError,
+)
+from playhead.kernel.models import litellm as adapter
+from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Model
+from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.openai_format import parsed_arguments, to_openai
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
+
+pytestmark = pytest.mark.anyio
+
+REAL = "openai/qwen2.5-coder-1.5b"
+SERVER = "http://127.0.0.1:8095/v1"
+"""Where `real-models/serve.sh 8095` was when the cassettes were recorded."""
+CASSETTES = Path(__file__).parent / "cassettes"
+KEY = "sk-test-key-0123456789"
+WEATHER = ToolSpec(
+    name="get_weather",
+    description="Return the weather in a city.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+def ask(text="Say hi", model="openai/gpt-4o-mini", tools=(), **parameters):
+    """Return a request with one question in it."""
+    return Request(
+        model=model, messages=(Message(id=0, role="user", content=text),), tools=tools, parameters=parameters
+    )
+
+
+def said(message, **body):
+    """Return the body of a chat completion in OpenAI's form."""
+    choice = {
+        "index": 0,
+        "finish_reason": body.pop("finish_reason", "stop"),
+        "message": {"role": "assistant", **message},
+    }
+    return {"id": "answer-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], **body}
+
+
+@pytest.fixture
+def model(stub):
+    """Return a model that the stub server answers for."""
+    return LiteLLMModel("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
+
+
+# What a real model says
+
+
+async def test_a_plain_answer(cassette):
+    """Text, finish reason, tokens and the model's own name come back; a model outside the price table has no cost."""
+    with cassette("litellm_plain.yaml"):
+        completion = await LiteLLMModel(REAL, api_base=SERVER, api_key="none").complete(
+            ask("Reply with exactly one word: pong", REAL, temperature=0, max_tokens=8)
+        )
+    assert completion == Completion(
+        text="pong",
+        finish_reason="stop",
+        usage=Usage(input_tokens=36, output_tokens=2, cache_read_tokens=24),
+        cost_usd=None,
+        model="qwen2.5-coder-1.5b",
+    )
+
+
+async def test_a_tool_call_and_the_answer_to_its_result(cassette):
+    """A call comes back with its arguments as an object, and its result is understood when it is sent after it."""
+    llm = LiteLLMModel(REAL, api_base=SERVER, api_key="none")
+    question = Message(id=0, role="user", content="What is the weather in Oslo? Use the tool.")
+    with cassette("litellm_tool_round_trip.yaml"):
+        asked = await llm.complete(
+            Request(model=REAL, messages=(question,), tools=(WEATHER,), parameters={"temperature": 0})
+        )
+        (call,) = asked.tool_calls
+        thread = (
+            question,
+            Message(id=1, role="assistant", content=asked.text, tool_calls=asked.tool_calls),
+            Message(id=2, role="tool", content="-3 degrees, snow", tool_call_id=call.id, name=call.name),
+        )
+        answered = await llm.complete(Request(model=REAL, messages=thread, parameters={"temperature": 0}))
+    assert asked == Completion(
+        tool_calls=(ToolCall(id="FZcwtRoItyHgxjlOowb1LLGkDYyyZEQ2", name="get_weather", arguments={"city": "Oslo"}),),
+        finish_reason="tool_calls",
+        usage=Usage(input_tokens=202, output_tokens=22, cache_read_tokens=201),
+        model="qwen2.5-coder-1.5b",
+    )
+    assert answered == Completion(
+        text="The weather in Oslo is -3 degrees Celsius with snow.",
+        finish_reason="stop",
+        usage=Usage(input_tokens=85, output_tokens=13, cache_read_tokens=24),
+        model="qwen2.5-coder-1.5b",
+    )
+
+
+def test_cassettes_hold_nothing_private():
+    """No key, no path of the machine that recorded them, and no address but the loopback one."""
+    files = sorted(CASSETTES.glob("*.yaml"))
+    text = "".join(file.read_text() for file in files)
+    assert set(re.findall(r"https?://([^:/\s]+)", text)) == {"127.0.0.1"}
+    assert re.findall(r"(?i)authorization|x-api-key|bearer|sk-|/home/|/root/|/tmp/|/work/", text) == []
+    assert [file.name for file in files] == [
+        "litellm_plain.yaml",
+        "litellm_tool_round_trip.yaml",
+        "ollama_plain_proxied.yaml",
+        "ollama_schema_proxied.yaml",
+    ]
+
+
+# What a response means
+
+
+async def test_thinking_tokens_and_cost(stub, model):
+    """Reasoning, cached and written tokens are told apart, and the price comes from litellm's table."""
+    stub.answers(
+        said(
+            {"content": "done", "reasoning_content": "hm"},
+            model="gpt-4o-mini-2024-07-18",
+            usage={
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "total_tokens": 150,
+                "prompt_tokens_details": {"cached_tokens": 40},
+                "completion_tokens_details": {"reasoning_tokens": 20},
+            },
+        )
+    )
+    completion = await model.complete(ask())
+    assert completion.cost_usd == pytest.approx(60 * 1.5e-07 + 40 * 7.5e-08 + 50 * 6e-07)
+    assert completion.model_copy(update={"cost_usd": None}) == Completion(
+        text="done",
+        thinking="hm",
+        finish_reason="stop",
+        usage=Usage(input_tokens=100, output_tokens=50, cache_read_tokens=40, reasoning_tokens=20),
+        model="gpt-4o-mini-2024-07-18",
+    )
+
+
+async def test_what_anthropic_counts(stub):
+    """Anthropic counts cached tokens beside the others; here the input holds them all, as everywhere."""
+    stub.answers(
+        {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-haiku-4-5-20251001",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "text", "text": "let me look"},
+                {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}},
+            ],
+            "stop_reason": "tool_use",
+            "usage": {
+                "input_tokens": 10,
+                "cache_creation_input_tokens": 20,
+                "cache_read_input_tokens": 30,
+                "output_tokens": 5,
+            },
+        }
+    )
+    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    completion = await llm.complete(ask(model=llm.name, tools=(WEATHER,)))
+    assert completion.cost_usd == pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06)
+    assert (
+        completion.text,
+        completion.thinking,
+        completion.tool_calls,
+        completion.finish_reason,
+        completion.model,
+    ) == (
+        "let me look",
+        "hm",
+        (ToolCall(id="toolu_1", name="get_weather", arguments={"city": "Oslo"}),),
+        "tool_calls",
+        "claude-haiku-4-5-20251001",
+    )
+    assert (
+        completion.usage.input_tokens,
+        completion.usage.output_tokens,
+        completion.usage.cache_read_tokens,
+        completion.usage.cache_write_tokens,
+    ) == (60, 5, 30, 20)
+
+
+async def test_arguments_that_are_no_object_stay_text(stub, model):
+    """Whatever a model writes as arguments comes back: as an object if it is one, else as the very text."""
+    written = ['{"a": 1}', "{}", "", '{"a": ', "[1]", '"x"', "null", '{"a": NaN}']
+    calls = [
+        {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": text}}
+        for number, text in enumerate(written)
+    ]
+    stub.answers(said({"content": None, "tool_calls": calls}, finish_reason="tool_calls"))
+    completion = await model.complete(ask())
+    assert [(call.arguments, call.raw_arguments) for call in completion.tool_calls] == [
+        ({"a": 1}, None),
+        ({}, None),
+        ({}, None),
+        (None, '{"a": '),
+        (None, "[1]"),
+        (None, '"x"'),
+        (None, "null"),
+        (None, '{"a": NaN}'),
+    ]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' + "9" * 5000 + "}"])
+def test_no_arguments_break_the_parser(text):
+    """Text that Python's own parser gives up on is no object, and no crash."""
+    assert parsed_arguments(text) is None
+
+
+async def test_an_answer_without_a_message_is_a_failure(stub, model):
+    """A response with no choice in it is an error that may pass, not an empty answer."""
+    stub.answers({"choices": []})
+    with pytest.raises(ModelUnavailableError, match="but with no message in it"):
+        await model.complete(ask())
+
+
+# What is sent
+
+
+async def test_malformed_arguments_do_not_break_the_thread(stub):
+    """A call whose arguments are no JSON can be sent back to a provider that insists on an object, and nothing is made up."""
+    stub.answers(
+        {"content": [], "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}, "stop_reason": "end_turn"}
+    )
+    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    thread = (
+        Message(id=0, role="user", content="q"),
+        Message(id=1, role="assistant", tool_calls=(ToolCall(id="c1", name="f", raw_arguments="{bad"),)),
+        Message(id=2, role="tool", content="error: no JSON", tool_call_id="c1", name="f"),
+    )
+    await llm.complete(Request(model=llm.name, messages=thread, tools=(WEATHER,), parameters={"max_tokens": 9}))
+    assert stub.requests == [
+        (
+            "/v1/messages",
+            {
+                "model": "claude-haiku-4-5",
+                "max_tokens": 9,
+                "tools": [
+                    {
+                        "type": "custom",
+                        "name": "get_weather",
+                        "description": "Return the weather in a city.",
+                        "input_schema": WEATHER.parameters,
+                    }
+                ],
+                "messages": [
+                    {"role": "user", "content": [{"type": "text", "text": "q"}]},
+                    {
+                        "role": "assistant",
+                        "content": [
+                            {"type": "tool_use", "id": "c1", "name": "f", "input": {"malformed_arguments": "{bad"}}
+                        ],
+                    },
+                    {
+                        "role": "user",
+                        "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "error: no JSON"}],
+                    },
+                ],
+            },
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "api_key", "num_retries", "fallbacks"])
+def test_a_parameter_cannot_change_what_the_recording_says(name):
+    """What decides who answers, how often and what is asked is refused as a parameter."""
+    with pytest.raises(ModelRequestError, match=f"^{name}: not for a request to set"):
+        to_openai(Request(model="openai/m", messages=(), parameters={name: 2}))
+
+
+def test_lone_surrogates_are_replaced():
+    """Text that no wire can hold is sent with a replacement character instead of failing the run."""
+    call = ToolCall(id="c", name="f", arguments={"a\ud800": ["\udfff"]})
+    request = Request(
+        model="openai/m", messages=(Message(id=0, role="assistant", content="x\ud800", tool_calls=(call,)),)
+    )
+    sent = to_openai(request)
+    assert json.dumps(sent, ensure_ascii=False).encode().decode().count("\ufffd") == 3
+
+
+# Prices
+
+
+async def test_prices_come_from_the_table_or_not_at_all():
+    """A price is what litellm's table says; a model that is not in it, or only by half, has none."""
+    names = ("openai/gpt-4o-mini", "openai/no-such-model", "bedrock/twelvelabs.pegasus-1-2-v1:0", "ollama_chat/x")
+    assert [await LiteLLMModel(name).prices() for name in names] == [
+        Prices(input_usd=1.5e-07, output_usd=6e-07, cache_read_usd=7.5e-08),
+        None,
+        None,
+        None,
+    ]
+
+
+async def test_free_is_only_what_the_table_calls_free(monkeypatch):
+    """A cost of nothing is believed for a model with a price of nothing, and is unknown for any other."""
+    litellm = adapter._litellm()
+    monkeypatch.setattr(litellm, "completion_cost", lambda **_: 0.0)
+    assert [adapter._cost(litellm, None, name) for name in ("openai/gpt-4o-mini", "openai/no-such-model")] == [
+        0.0,
+        None,
+    ]
+
+
+# Living with litellm
+
+
+def test_an_adapter_is_a_model_and_is_chosen_by_name():
+    """Everything but `ollama/…` goes through litellm, and nothing is imported for it yet."""
+    script = """
+        import sys
+        from playhead.kernel.models import resolve_model
+        model = resolve_model("openai/gpt-4o-mini", api_key="k")
+        print(type(model).__name__, model.name, dict(model.secrets), sorted({"litellm", "openai", "httpx"} & set(sys.modules)))
+    """
+    assert run(script) == ("LiteLLMModel openai/gpt-4o-mini {'api_key': 'k'} []\n", "")
+    assert isinstance(resolve_model("openai/gpt-4o-mini"), Model)
+
+
+async def test_litellm_is_an_extra(monkeypatch):
+    """Without litellm the error says how to get it."""
+    adapter._litellm.cache_clear()
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[litellm\]'$"):
+        await LiteLLMModel("openai/m").prices()
+
+
+def test_many_event_loops_and_the_end_of_the_process(stub):
+    """Loops one after another, beside each other and left running: every call answers, and nothing is left unclosed.
+
+    Warnings are errors here, also those of the interpreter's last moments.
+    """
+    stub.answers(said({"content": "ok"}))
+    script = f"""
+        import asyncio, logging, threading
+        from playhead.kernel.models.litellm import LiteLLMModel
+        from playhead.trace.types import Message, Request
+
+        logging.getLogger().setLevel(logging.DEBUG)  # as an application may: litellm brings its own handler
+        model = LiteLLMModel("openai/m", api_base="{stub.url}/v1", api_key="k")
+        request = Request(model="openai/m", messages=(Message(id=0, role="user", content="hi"),))
+
+        async def ask():
+            answers = await asyncio.gather(*[model.complete(request) for _ in range(3)])
+            print("".join(answer.text for answer in answers) + " ", end="")
+
+        async def ask_and_stay(asked):
+            await ask()
+            asked.set()
+            await asyncio.sleep(60)
+
+        for _ in range(3):
+            asyncio.run(ask())
+        threads = [threading.Thread(target=asyncio.run, args=(ask(),)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        asked = threading.Event()
+        threading.Thread(target=asyncio.run, args=(ask_and_stay(asked),), daemon=True).start()
+        asked.wait()
+    """
+    assert run(script) == ("okokok " * 8, "")
+    assert len(stub.requests) == 24
+
+
+def run(script):
+    """Return what a script prints, to stdout and to stderr, in a fresh interpreter where every warning is an error."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDEVMODE": ""},
+    )
+    return done.stdout, done.stderr

@@ -1,0 +1,313 @@
+"""The Ollama adapter. No registry has the real server, so answers come from two sources.
+
+Plain ones are cassettes of a real local model behind a proxy that speaks Ollama's protocol (`*_proxied.yaml`; it counts
+words as tokens). Calls, thinking and failures are written after Ollama's API documentation, on a loopback server.
+"""
+
+import base64
+import socket
+import sys
+
+import pytest
+
+from playhead.errors import (
+    MissingApiKeyError,
+    MissingDependencyError,
+    ModelRequestError,
+    ModelUnavailableError,
+    RateLimitError,
+    UnknownModelError,
+)
+from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Model
+from playhead.kernel.models.ollama import OllamaModel, to_ollama
+from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, ToolCall, ToolSpec, Usage
+
+pytestmark = pytest.mark.anyio
+
+PROXIED = "ollama/local/qwen2.5-coder-1.5b"
+WEATHER = ToolSpec(
+    name="get_weather",
+    description="Return the weather in a city.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+def ask(text="Say hi", name="ollama/qwen3:8b", tools=(), **parameters):
+    """Return a request with one question in it."""
+    return Request(model=name, messages=(Message(id=0, role="user", content=text),), tools=tools, parameters=parameters)
+
+
+def said(message, **body):
+    """Return the body of a chat response as Ollama's documentation shows it."""
+    return {
+        "model": "qwen3:8b",
+        "created_at": "2025-10-17T23:14:07.414671Z",
+        "message": {"role": "assistant", "content": "", **message},
+        "done_reason": "stop",
+        "done": True,
+        "total_duration": 174560334,
+        "load_duration": 101397084,
+        "prompt_eval_count": 11,
+        "prompt_eval_duration": 13074791,
+        "eval_count": 18,
+        "eval_duration": 52479709,
+        **body,
+    }
+
+
+@pytest.fixture
+def model(stub):
+    """Return a model that the stub server answers for."""
+    return OllamaModel("ollama/qwen3:8b", host=stub.url)
+
+
+# What a model says
+
+
+async def test_a_plain_answer(cassette):
+    """Text, done reason, counts and the model's name come back from the default address, and cost nothing."""
+    with cassette("ollama_plain_proxied.yaml"):
+        completion = await OllamaModel(PROXIED).complete(
+            ask("Reply with exactly one word: pong", PROXIED, temperature=0, max_tokens=8)
+        )
+    assert completion == Completion(
+        text="pong",
+        finish_reason="stop",
+        usage=Usage(input_tokens=6, output_tokens=1),
+        cost_usd=0.0,
+        model="local/qwen2.5-coder-1.5b",
+    )
+
+
+async def test_an_answer_in_a_schema(cassette):
+    """A response format in OpenAI's form reaches Ollama as its own, and the model keeps to it."""
+    schema = {"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]}
+    with cassette("ollama_schema_proxied.yaml"):
+        completion = await OllamaModel(PROXIED).complete(
+            ask(
+                "What is the capital of Norway? Answer in JSON.",
+                PROXIED,
+                temperature=0,
+                response_format={"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
+            )
+        )
+    assert completion == Completion(
+        text='{\n  "capital": "Oslo"\n}',
+        finish_reason="stop",
+        usage=Usage(input_tokens=9, output_tokens=4),
+        cost_usd=0.0,
+        model="local/qwen2.5-coder-1.5b",
+    )
+
+
+async def test_tool_calls_and_thinking(stub, model):
+    """Arguments come as an object; a server that gives calls no ids leaves them empty, for the session to fill."""
+    stub.answers(
+        said(
+            {
+                "thinking": "hm",
+                "tool_calls": [
+                    {"function": {"name": "get_weather", "arguments": {"city": "Oslo", "days": [1, 2]}}},
+                    {"id": "call_1", "function": {"index": 1, "name": "get_weather", "arguments": {}}},
+                ],
+            }
+        )
+    )
+    assert await model.complete(ask(tools=(WEATHER,))) == Completion(
+        thinking="hm",
+        tool_calls=(
+            ToolCall(id="", name="get_weather", arguments={"city": "Oslo", "days": [1, 2]}),
+            ToolCall(id="call_1", name="get_weather", arguments={}),
+        ),
+        finish_reason="stop",
+        usage=Usage(input_tokens=11, output_tokens=18),
+        cost_usd=0.0,
+        model="qwen3:8b",
+    )
+
+
+async def test_arguments_that_are_no_object_stay_text(stub, model):
+    """A server that passes a model's text through, as some stand-ins for Ollama do, loses none of it."""
+    calls = [{"function": {"name": "f", "arguments": written}} for written in ('{"a": 1}', '{"a": ', [1], None)]
+    stub.answers(said({"tool_calls": calls}))
+    completion = await model.complete(ask())
+    assert [(call.arguments, call.raw_arguments) for call in completion.tool_calls] == [
+        ({"a": 1}, None),
+        (None, '{"a": '),
+        (None, "[1]"),
+        ({}, None),
+    ]
+
+
+async def test_counts_that_are_left_out_are_zero(stub, model):
+    """Ollama leaves out the count of a prompt that it had in memory."""
+    answer = said({"content": "hi"})
+    del answer["prompt_eval_count"]
+    stub.answers(answer)
+    assert (await model.complete(ask())).usage == Usage(input_tokens=0, output_tokens=18)
+
+
+# What is sent
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sent"),
+    [
+        ({}, {}),
+        ({"max_completion_tokens": 5, "num_ctx": 8192}, {"options": {"num_predict": 5, "num_ctx": 8192}}),
+        ({"stop": ["a", "b"]}, {"options": {"stop": ["a", "b"]}}),
+        ({"think": "high", "keep_alive": -1, "format": "json"}, {"think": "high", "keep_alive": -1, "format": "json"}),
+        ({"response_format": {"type": "json_object"}}, {"format": "json"}),
+        ({"response_format": {"type": "text"}}, {}),
+        ({"truncate": True}, {"truncate": True}),
+        ({"timeout": 5}, {}),
+    ],
+)
+def test_parameters_go_where_ollama_looks_for_them(parameters, sent):
+    """Sampling goes into `options`, the rest beside it; a prompt is never shortened unless that is asked for."""
+    body = to_ollama(ask(**parameters))
+    rest = {"model": "qwen3:8b", "messages": [{"role": "user", "content": "Say hi"}], "stream": False}
+    assert body == {**rest, "truncate": False, "shift": False, **sent}
+
+
+@pytest.mark.parametrize(("name", "guess"), [("tool_choice", ""), ("num_predicted", " Did you mean 'num_predict'?")])
+def test_a_parameter_that_ollama_does_not_have_is_refused(name, guess):
+    """Ollama would ignore it and say so only in its own log."""
+    with pytest.raises(ModelRequestError) as caught:
+        to_ollama(ask(**{name: 1}))
+    assert str(caught.value).startswith(f"Ollama has no parameter {name!r}.{guess} Known: draft_num_predict, ")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://127.0.0.1/a.png", "data:image/png,abc", "data:image/png;base64,!", "/etc/hosts"]
+)
+def test_an_image_is_sent_by_content_or_not_at_all(url):
+    """An address is not fetched and a path is not read: what the client would do with a text that names a file."""
+    message = Message(id=0, role="user", content=(ImagePart(url=url),))
+    with pytest.raises(ModelRequestError, match="base64"):
+        to_ollama(Request(model="ollama/llava", messages=(message,)))
+
+
+def test_an_image_in_a_data_url_is_sent_as_it_is():
+    """The base64 text of a data URL is what Ollama wants."""
+    content = base64.b64encode(b"\x89PNG").decode()
+    message = Message(id=0, role="user", content=(ImagePart(url=f"data:image/png;base64,{content}"),))
+    (sent,) = to_ollama(Request(model="ollama/llava", messages=(message,)))["messages"]
+    assert sent == {"role": "user", "content": "", "images": [content]}
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "message"),
+    [
+        (
+            400,
+            {"error": "m does not support tools"},
+            ModelRequestError,
+            "URL refused the request to ollama/qwen3:8b: m does not support tools",
+        ),
+        (
+            401,
+            {"error": "unauthorized"},
+            MissingApiKeyError,
+            "no API key for ollama/qwen3:8b: set OLLAMA_API_KEY",
+        ),
+        (
+            404,
+            {"error": "model 'qwen3:8b' not found"},
+            UnknownModelError,
+            "'ollama/qwen3:8b' is no model that URL knows (model 'qwen3:8b' not found). Get it: ollama pull qwen3:8b",
+        ),
+        (429, {"error": "slow down"}, RateLimitError, "URL refused the request to ollama/qwen3:8b: slow down"),
+        (
+            500,
+            {"error": "model runner has stopped"},
+            ModelUnavailableError,
+            "URL failed (ollama/qwen3:8b): model runner has stopped",
+        ),
+        (
+            200,
+            "<html>",
+            ModelUnavailableError,
+            "URL failed (ollama/qwen3:8b): Expecting value: line 1 column 1 (char 0)",
+        ),
+        (
+            200,
+            {"choices": []},
+            ModelUnavailableError,
+            "the server answered, but with no message in it; is it an Ollama server?",
+        ),
+    ],
+    ids=["400", "401", "404", "429", "500", "not JSON", "not Ollama"],
+)
+async def test_every_refusal_is_one_clear_error(stub, model, status, body, kind, message):
+    """A failure is sent once and comes back as one of our errors, with the server's own words and what to do."""
+    stub.answers(body, status)
+    with pytest.raises(kind) as caught:
+        await model.complete(ask())
+    assert (type(caught.value), str(caught.value).replace(stub.url, "URL")) == (kind, message)
+    assert len(stub.requests) == 1
+
+
+@pytest.mark.parametrize("user_info", ["", "me:hunter22@"])
+async def test_a_server_that_is_not_there(user_info):
+    """Nobody at the address: the error names it, without the password that was in it, and says what to start."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ModelUnavailableError) as caught:
+        await OllamaModel("ollama/m", host=f"http://{user_info}127.0.0.1:{port}").complete(ask(name="ollama/m"))
+    assert str(caught.value) == f"no server answers at http://127.0.0.1:{port} (ollama/m). Is `ollama serve` running?"
+    assert caught.value.retryable
+
+
+async def test_a_server_that_is_too_slow(stub, model):
+    """A request may be given a time; when it is over, that is a failure that may pass."""
+    stub.delay_s = 0.3
+    with pytest.raises(ModelUnavailableError) as caught:
+        await model.complete(ask(timeout=0.05))
+    assert str(caught.value) == f"{stub.url} did not answer in time (ollama/qwen3:8b)"
+
+
+async def test_the_client_is_an_extra(monkeypatch):
+    """Without the client the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "ollama", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[ollama\]'$"):
+        await OllamaModel("ollama/m").complete(ask(name="ollama/m"))
+
+
+# Names, secrets, prices
+
+
+def test_an_adapter_is_a_model_and_is_chosen_by_name():
+    """`ollama/…` goes through Ollama's own client."""
+    model = resolve_model("ollama/qwen3:8b")
+    assert (type(model), model.name, isinstance(model, Model)) == (OllamaModel, "ollama/qwen3:8b", True)
+
+
+def test_secrets_are_known_before_anything_is_sent(monkeypatch):
+    """The key for Ollama's cloud and the passwords in addresses are what the recorder is told to redact."""
+    monkeypatch.setenv("OLLAMA_API_KEY", "key")
+    monkeypatch.setenv("OLLAMA_HOST", "me:word@10.0.0.1:11434")
+    assert OllamaModel("ollama/m", host="http://you:pass@127.0.0.1").secrets == {
+        "OLLAMA_API_KEY": "key",
+        "OLLAMA_HOST_password": "word",
+        "OLLAMA_HOST_password_decoded": "word",
+        "api_base_password": "pass",
+        "api_base_password_decoded": "pass",
+    }
+
+
+async def test_only_ones_own_machine_is_free():
+    """A local model costs nothing; what Ollama's cloud charges is not known, which is not nothing."""
+    assert [
+        await model.prices()
+        for model in (
+            OllamaModel("ollama/m"),
+            OllamaModel("ollama/gpt-oss:120b-cloud"),
+            OllamaModel("ollama/m", host="https://ollama.com"),
+        )
+    ] == [Prices(input_usd=0.0, output_usd=0.0), None, None]

@@ -1,0 +1,68 @@
+"""`reproduce(record(x)) == x`, for random agents."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.replay.random_agents import Canary, random_agent
+
+from playhead import PlayheadError, load_recording
+from playhead.replay import reproduce
+from playhead.trace.integrity import check_trace
+
+AGENTS = 600
+GROUPS = 20
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+async def test_every_event_comes_out_the_same(group: int, tmp_path: Path) -> None:
+    """Whatever random agents did, a replay from the file alone, and one with the agent's code, repeat every event."""
+    for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
+        canary = Canary()
+        agent = random_agent(seed, canary, trace=tmp_path)
+        with suppress(PlayheadError):
+            await agent.run("Do it.", run_id=f"run-{seed}")
+        canary.armed = True
+        recording = load_recording(tmp_path / f"run-{seed}.jsonl")
+        assert (recording.status, recording.problems) == ("closed", ()), seed
+        for outcome in (await reproduce(recording), await reproduce(recording, agent=agent)):
+            assert outcome.divergences == (), (seed, outcome.divergences[0])
+            assert outcome.identical
+            assert not outcome.cut_short
+        assert canary.sang == [], seed
+
+
+@pytest.mark.parametrize("group", range(4))
+async def test_a_recording_cut_anywhere_is_reproduced_up_to_there(group: int, tmp_path: Path) -> None:
+    """A run that was killed between any two events gives back what it had done, and says that it was cut short."""
+    for seed in range(group * 3, group * 3 + 3):
+        with suppress(PlayheadError):
+            await random_agent(seed, Canary(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
+        lines = (tmp_path / f"run-{seed}.jsonl").read_bytes().splitlines(keepends=True)
+        for kept in range(1, len(lines)):
+            path = tmp_path / f"cut-{seed}-{kept}.jsonl"
+            path.write_bytes(b"".join(lines[:kept]))
+            outcome = await reproduce(load_recording(path))
+            assert outcome.divergences == (), (seed, kept, outcome.divergences[0])
+            assert outcome.status == "open"
+
+
+async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
+    """The property can fail: a recording that says something else than the code does is not reproduced."""
+    agent = random_agent(1, Canary(), trace=tmp_path)
+    result = await agent.run("Do it.", run_id="run")
+    recording = load_recording("run", tmp_path)
+    assert result.trace_path is not None
+    assert check_trace(result.trace_path).ok
+    header = recording.header.model_copy(update={"task": "Do something else."})
+    first = recording.records[0]
+    changed = type(first)(first.seq, first.ts, first.owner, first.iteration, header, first.h)
+    other = type(recording)(recording.path, (changed, *recording.records[1:]), ())
+    outcome = await reproduce(other)
+    assert not outcome.identical
+    assert [(each.where, each.what) for each in outcome.divergences][0] == (
+        "outside the loop: message-added",
+        "content of message-added differs",
+    )

@@ -1,0 +1,118 @@
+"""Random values and random events, for the property tests."""
+
+from __future__ import annotations
+
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
+from playhead.trace.values import SAFE_INTEGER
+
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+"""Texts that UTF-8 can hold."""
+any_texts = st.text(st.one_of(st.characters(), st.characters(categories=("Cs",))), max_size=12)
+"""Texts with lone surrogates among them."""
+safe_integers = st.integers(1 - SAFE_INTEGER, SAFE_INTEGER - 1)
+numbers = st.floats(allow_nan=False)
+
+json_values = st.recursive(
+    st.none() | st.booleans() | safe_integers | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts.filter(lambda key: key != "$type"), inner),
+    max_leaves=10,
+)
+"""What JSON can hold without tags."""
+
+_scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(SAFE_INTEGER - 2, SAFE_INTEGER + 2),
+    st.just(10**700),
+    st.just(-(10**4000)),
+    st.floats(),
+    any_texts,
+    st.binary(max_size=8),
+)
+_keys = st.recursive(
+    st.sampled_from(["1", "$type", "a"]) | st.just(1) | _scalars.filter(lambda value: value == value),
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
+    max_leaves=3,
+)
+python_values = st.recursive(
+    _scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(_keys, inner, max_size=4),
+        st.sets(_keys, max_size=4),
+        st.fixed_dictionaries({"$type": inner | st.sampled_from(["bytes", "dict", "set", "blob", "text", "int"])}),
+    ),
+    max_leaves=12,
+)
+"""Everything that comes back from JSON as it was."""
+
+
+def same(left: object, right: object) -> bool:
+    """Return whether two values are equal and of equal types, not-a-number being equal to itself and 0.0 not to -0.0."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, float):
+        return repr(left) == repr(right)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    return left == right
+
+
+def of(annotation: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy of a field's annotation."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    if origin is Literal:
+        return st.sampled_from(parts)
+    if origin in {Union, UnionType}:
+        return st.one_of(*map(of, parts))
+    if origin is Annotated:
+        return of(parts[0])
+    if origin is tuple:
+        return st.lists(of(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(of, parts))
+    if origin is dict:
+        return st.dictionaries(of(parts[0]), of(parts[1]), max_size=3)
+    return models(annotation)
+
+
+def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
+    """Return the strategy of a model with every field filled in, or left at its default."""
+    model.model_rebuild()
+    required = {name: of(field.annotation) for name, field in model.model_fields.items() if field.is_required()}
+    optional = {name: of(field.annotation) for name, field in model.model_fields.items() if not field.is_required()}
+    fields = st.fixed_dictionaries(required, optional={key: it for key, it in optional.items() if key != "kind"})
+    return fields.map(lambda values: model(**values))
+
+
+_PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    Any: json_values,
+    str: texts,
+    int: safe_integers,
+    float: numbers,
+    bool: st.booleans(),
+    NoneType: st.none(),
+}
+
+unknown_events = st.builds(
+    lambda kind, fields: UnknownEvent(kind=f"x-{kind}", **fields),
+    st.sampled_from(["", "new", "thought-2"]),
+    st.dictionaries(st.sampled_from(["a", "self", "data", "seq", "h", "model_config", "$"]), json_values, max_size=4),
+)
+"""Events of a newer minor format."""
+
+
+def events(kind: str | None = None) -> st.SearchStrategy[EventBase]:
+    """Return the strategy of the events of one kind, or of all kinds."""
+    if kind is not None:
+        return models(EVENT_TYPES[kind])
+    return st.one_of(st.sampled_from(sorted(EVENT_TYPES)).flatmap(events), unknown_events)

@@ -1,0 +1,292 @@
+"""One event, one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from playhead.trace.events import (
+    EVENT_TYPES,
+    DebriefCompleted,
+    EventBase,
+    FactRecorded,
+    PhaseCompleted,
+    Thought,
+    ToolCallStarted,
+    UnknownEvent,
+)
+from playhead.trace.line import LineError, Record, decode_data, encode_data, encode_line, split_body, split_line
+from playhead.trace.types import Prices
+from playhead.trace.values import to_json
+from tests.trace.strategies import any_texts, events, python_values, same, texts
+
+
+def no_constants(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def decoded(line: bytes) -> Record:
+    """Return the record of a line."""
+    assert line.endswith(b"\n")
+    body, h = split_line(line[:-1])
+    envelope = split_body(body)
+    assert envelope
+    event = decode_data(envelope.kind.decode(), envelope.data)
+    return Record(envelope.seq, envelope.ts, envelope.owner, envelope.iteration, event, h)
+
+
+def again(event: EventBase) -> EventBase:
+    """Return an event after it was written and read."""
+    return decode_data(event.kind, encode_data(event))
+
+
+# ── what is written is read ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(
+    st.integers(0, 10**18 - 1), st.integers(0, 10**18 - 1), texts, st.none() | st.integers(0, 10**18 - 1), events()
+)
+def test_round_trip(seq: int, ts: int, owner: str, iteration: int | None, event: EventBase):
+    """Every record is read from its line as it was written, and its line is one line of strict JSON."""
+    line, h = encode_line(seq, ts, event.kind, owner, iteration, encode_data(event), "ab" * 32)
+    assert decoded(line) == Record(seq, ts, owner, iteration, event, h)
+    assert line.count(b"\n") == 1
+    parsed = json.loads(line, parse_constant=no_constants)
+    assert parsed == Record(seq, ts, owner, iteration, event, h).as_json()
+    assert list(parsed)[-1] == "h"
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_every_kind_round_trips(kind: str, data: st.DataObject):
+    """No kind loses anything on the way through a line."""
+    event = data.draw(events(kind))
+    assert again(event) == event
+
+
+@given(python_values)
+@example(float("nan"))
+@example(["NaN and Infinity are words, too"])
+def test_tagged_values_round_trip(value: Any):
+    """What `to_json` tagged stands in an event as in itself."""
+    event = FactRecorded(name="f", value=to_json(value))
+    recovered = again(event)
+    assert isinstance(recovered, FactRecorded)
+    assert same(recovered.value, event.value)
+
+
+def test_the_line_in_full():
+    """The exact bytes of a line: the format that other programs read."""
+    line, h = encode_line(3, 17, "thought", "root/ä@0.1", 2, encode_data(Thought(request=1, text="hm")), "0" * 64)
+    body = '{"seq":3,"ts":17,"kind":"thought","owner":"root/ä@0.1","iteration":2,"data":{"request":1,"text":"hm"}'
+    assert line.decode() == f'{body},"h":"{h}"}}\n'
+    assert h == hashlib.sha256(("0" * 64 + body).encode()).hexdigest()
+
+
+def test_outside_the_loop_there_is_no_iteration():
+    """A missing iteration is left out, not null."""
+    line, _ = encode_line(0, 1, "thought", "root", None, b"{}", "")
+    assert json.loads(line).keys() == {"seq", "ts", "kind", "owner", "data", "h"}
+
+
+# ── None ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_none_is_left_out_where_absence_means_none():
+    """A field that is None is not written: lines stay short."""
+    assert encode_data(Thought(request=1)) == b'{"request":1}'
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ToolCallStarted(call_id="c", tool="t", position=0, args=None, args_hash="h"),
+        DebriefCompleted(debrief=None),
+        UnknownEvent(kind="new", value=None),
+        Thought(request=1, new_field=None),  # type: ignore[call-arg]
+    ],
+)
+def test_none_is_written_where_absence_means_something_else(event: EventBase):
+    """A None that the default would not bring back is null in the file."""
+    assert again(event) == event
+    assert b"null" in encode_data(event)
+
+
+# ── what is no JSON ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_a_float_that_json_has_no_number_for(number: float):
+    """Infinity and not-a-number survive in fields that have to be a float, and the line is strict JSON."""
+    event = PhaseCompleted(phase="think", duration_ms=number, new=number)  # type: ignore[call-arg]
+    parsed = json.loads(encode_data(event), parse_constant=no_constants)
+    assert parsed["new"] == {"$type": "float", "value": parsed["duration_ms"]}
+    recovered = again(event)
+    assert isinstance(recovered, PhaseCompleted)
+    assert same(recovered.duration_ms, number)
+
+
+def test_a_float_in_a_value_within_an_event():
+    """The same holds for the values that events are made of."""
+    header = decode_data(
+        "run-started",
+        b'{"format":"1.0","run_id":"r","task":"t","agent":{"name":"a","model":"m","prices":{"input_usd":"NaN",'
+        b'"output_usd":"Infinity"}}}',
+    )
+    text = encode_data(header)
+    assert json.loads(text, parse_constant=no_constants)["agent"]["prices"] == {
+        "input_usd": "NaN",
+        "output_usd": "Infinity",
+    }
+    assert isinstance(Prices.model_validate({"input_usd": "NaN", "output_usd": 1}).input_usd, float)
+
+
+def nested(levels: int) -> Any:
+    value: Any = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+NO_JSON = {
+    "object": object(),
+    "bytes": b"\xff",
+    "lone surrogate": "\ud800",
+    "lone surrogate in a key": {"\ud800": 1},
+    "not a number": [float("nan")],
+    "150 levels": nested(150),
+    "195 levels": nested(195),
+    "230 levels": nested(230),
+    "100,000 levels": nested(100_000),
+}
+
+
+@pytest.mark.parametrize("value", NO_JSON.values(), ids=NO_JSON)
+def test_a_field_that_is_no_json_is_still_written(value: Any):
+    """A value that nobody tagged costs its own form, not the event, and not the reader."""
+    event = FactRecorded(name="f", value=value, extra={"\ud800": value})  # type: ignore[call-arg]
+    data = encode_data(event)
+    json.loads(data, parse_constant=no_constants)
+    assert decode_data("fact-recorded", data).model_dump(include={"name"}) == {"name": "f"}
+
+
+def test_an_event_that_was_never_validated_is_still_written():
+    """Whatever somebody put together by `model_construct` is no reason to raise."""
+    assert json.loads(encode_data(Thought.model_construct(request=object()))).keys() == {"request"}
+
+
+@given(any_texts)
+def test_any_owner_can_be_written(owner: str):
+    """An owner with quotes, control characters or lone surrogates keeps to its line."""
+    line, _ = encode_line(0, 1, "thought", owner, None, b'{"request":1}', "")
+    assert decoded(line).owner == json.loads(line)["owner"]
+    assert line.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("kind", ['x","a":"', "", "Thought", "1x", "a\n", "ä"])
+def test_a_kind_that_would_break_the_line_is_refused(kind: str):
+    """A kind is lower-case letters, digits and hyphens."""
+    with pytest.raises(ValueError, match="is no kind of event"):
+        encode_line(0, 1, kind, "root", None, b"{}", "")
+
+
+# ── what is no line ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+TAIL = b',"h":"' + b"0" * 64 + b'"}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{}",
+        b"x" * 100,
+        TAIL[:-1],
+        TAIL + b" ",
+        TAIL.replace(b"0", b"A"),
+        TAIL.replace(b"0", b"g"),
+        TAIL.replace(b'"h"', b'"H"'),
+        TAIL + b"\n",
+    ],
+)
+def test_a_line_without_its_hash_is_none(line: bytes):
+    """The end of a line has exactly one form."""
+    with pytest.raises(LineError, match="does not end in"):
+        split_line(line)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b'{"seq":01,"ts":1,"kind":"thought","owner":"root","data":{}',
+        b'{"seq":-1,"ts":1,"kind":"thought","owner":"root","data":{}',
+        b'{"seq":1.0,"ts":1,"kind":"thought","owner":"root","data":{}',
+        b'{"seq":1000000000000000000000,"ts":1,"kind":"thought","owner":"root","data":{}',
+        b'{"ts":1,"seq":1,"kind":"thought","owner":"root","data":{}',
+        b'{"seq":1, "ts":1,"kind":"thought","owner":"root","data":{}',
+        b'{"seq":1,"ts":1,"kind":"Thought","owner":"root","data":{}',
+        b'{"seq":1,"ts":1,"kind":"thought","owner":"\\x","data":{}',
+        b'{"seq":1,"ts":1,"kind":"thought","owner":"\xff","data":{}',
+        b'{"seq":1,"ts":1,"kind":"thought","owner":"root","iteration":null,"data":{}',
+    ],
+)
+def test_an_envelope_has_exactly_one_form(body: bytes):
+    """What another program wrote in another way is not half understood."""
+    assert split_body(body) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        ("thought", b"{}", "its data do not fit 'thought': request: Field required"),
+        ("thought", b'{"request":"\x1b[31m"}', "its data do not fit 'thought': : Invalid JSON: control character"),
+        ("thought", b"[]", "its data do not fit 'thought': : Input should be"),
+        ("thought", b"{", "its data do not fit 'thought': : Invalid JSON: EOF"),
+        ("thought", b'{"request":1}}', "its data do not fit 'thought': : Invalid JSON: trailing"),
+        ("new-kind", b"[]", "its data are no JSON object"),
+        ("new-kind", b"{", "its data are not JSON: EOF"),
+        ("new-kind", b'{"kind":"thought"}', "its data hold a 'kind'"),
+        ("new-kind", b"[" * 100_000, "its data are not JSON: recursion"),
+    ],
+)
+def test_data_that_do_not_fit(kind: str, data: bytes, message: str):
+    """Bad data are one clear error that says what and where."""
+    with pytest.raises(LineError) as caught:
+        decode_data(kind, data)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_message_never_holds_control_characters():
+    """A key from a hostile file cannot speak to the terminal through an error message."""
+    with pytest.raises(LineError) as caught:
+        decode_data("run-started", b'{"format":"1.0","run_id":"r","agent":{"name":"a","model":"m"},"task":"t",'
+                                   b'"versions":{"\\u001b[31m":1}}')  # fmt: skip
+    assert str(caught.value).isprintable()
+    assert "\\x1b[31m" in str(caught.value)
+
+
+# ── unknown kinds and fields ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("new-kind", b'{"a":1,"b":null,"self":[{"c":"d"}]}'),
+        ("new-kind", b"{}"),
+        ("thought", b'{"request":1,"text":"t","new":{"a":null},"newer":null}'),
+        ("llm-responded", b'{"request":1,"attempt":0,"text":"","tool_calls":[{"id":"1","name":"n","new":[1]}],'
+                          b'"usage":{"input_tokens":1,"output_tokens":0,"cache_read_tokens":0,"cache_write_tokens":0,'
+                          b'"reasoning_tokens":0,"audio_tokens":7},"latency_ms":0.0}'),
+    ],
+)  # fmt: skip
+def test_what_a_newer_minor_format_added_is_kept(kind: str, data: bytes):
+    """Unknown kinds and fields are written again as they were read, byte for byte."""
+    assert encode_data(decode_data(kind, data)) == data

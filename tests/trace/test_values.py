@@ -1,0 +1,427 @@
+"""Any value becomes strict JSON, and what can comes back."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import hashlib
+import itertools
+import json
+import pathlib
+import random
+import types
+import uuid
+from typing import Any
+
+import pytest
+import rfc8785
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from pydantic_core import to_json as dump
+
+from playhead.trace.values import (
+    MAX_DEPTH,
+    SAFE_INTEGER,
+    as_text,
+    canonical_json,
+    content_hash,
+    from_json,
+    json_hash,
+    repair_json,
+    scrub,
+    to_json,
+)
+from tests.trace.strategies import any_texts, json_values, python_values, same
+
+
+def no_constants(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def through_a_file(value: Any) -> Any:
+    """Return the value after it was written as JSON text and parsed by a strict parser."""
+    text = dump(to_json(value)).decode()
+    return json.loads(text, parse_constant=no_constants)
+
+
+# ── what comes back ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(python_values)
+@example({1: "int", "1": "text"})
+@example({"$type": "bytes", "base64": "AAAA"})
+@example(["\ud83d\ude00", "\udc00\ud800"])
+def test_round_trip(value: Any):
+    """Builtins come back from strict JSON text as they were: types, keys, bytes, sets, surrogates, any number."""
+    assert same(from_json(through_a_file(value)), value)
+
+
+@given(json_values)
+def test_json_is_its_own_form(value: Any):
+    """What is JSON already stays untouched."""
+    assert same(to_json(value), value)
+    assert same(from_json(value), value)
+
+
+@given(python_values)
+def test_repair_is_idempotent(value: Any):
+    """`repair_json` leaves alone what `to_json` made, tags included."""
+    tagged = to_json(value)
+    assert same(repair_json(tagged), tagged)
+
+
+@given(any_texts)
+def test_scrubbed_text_can_be_written(text: str):
+    """`scrub` makes any text writable as UTF-8, and leaves writable text alone."""
+    scrubbed = scrub(text)
+    scrubbed.encode()
+    assert scrub(scrubbed) == scrubbed
+
+
+def test_scrub_joins_a_pair_and_replaces_the_rest():
+    """A pair of surrogates is the character that it stands for; a lone one is U+FFFD."""
+    assert scrub("a\ud83d\ude00b\udc00") == "a😀b\ufffd"
+
+
+# ── canonical JSON ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shuffled(value: Any, dice: random.Random) -> Any:
+    """Return an equal value whose dictionaries were filled in another order."""
+    if isinstance(value, list):
+        return [shuffled(item, dice) for item in value]
+    if isinstance(value, dict):
+        keys = list(value)
+        dice.shuffle(keys)
+        return {key: shuffled(value[key], dice) for key in keys}
+    return value
+
+
+@given(json_values)
+def test_canonical_json_is_rfc_8785(value: Any):
+    """For plain JSON, canonical JSON is what RFC 8785 says, nothing else."""
+    assert canonical_json(value) == rfc8785.dumps(value)
+
+
+@given(json_values, st.randoms())
+def test_canonical_json_ignores_the_order_of_keys(value: Any, dice: random.Random):
+    """Two equal values have one hash, however they were put together."""
+    assert content_hash(shuffled(value, dice)) == content_hash(value)
+
+
+@given(python_values)
+def test_the_hash_of_a_recorded_value_is_that_of_the_value(value: Any):
+    """Whoever has only the trace computes the same hash as whoever had the value."""
+    assert json_hash(through_a_file(value)) == content_hash(value) == hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def test_the_hash_of_what_is_no_json_is_that_of_its_repair():
+    """A value that slipped through untagged still has a hash."""
+    assert json_hash([float("nan"), "\ud800"]) == json_hash(repair_json([float("nan"), "\ud800"]))
+
+
+def test_rfc_8785_example():
+    """The example of RFC 8785, section 3.2.3: keys in UTF-16 order, numbers as ECMAScript prints them."""
+    given_value = {
+        "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
+        "string": '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"/',
+        "literals": [None, True, False],
+    }
+    assert canonical_json(given_value) == (
+        b'{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],'
+        b'"string":"\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
+    )
+
+
+# ── everything else ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+class Name(str):
+    __slots__ = ()
+
+
+@dataclasses.dataclass
+class Point:
+    x: Any
+    y: Any = b"\xff"
+
+
+class Model(BaseModel):
+    when: datetime.date
+    tags: set[str]
+
+
+PLAIN = [
+    (Colour.RED, "red"),
+    (Level.HIGH, 3),
+    (Name("n"), "n"),
+    ({Name("key"): 1}, {"key": 1}),
+    ((1, (2,)), [1, [2]]),
+    (collections.deque([1]), [1]),
+    (collections.OrderedDict(a=1), {"a": 1}),
+    (types.MappingProxyType({"a": 1}), {"a": 1}),
+    (Point(1), {"x": 1, "y": {"$type": "bytes", "base64": "/w=="}}),
+    (Model(when=datetime.date(2026, 1, 2), tags={"b", "a"}), {"when": "2026-01-02", "tags": to_json({"a", "b"})}),
+    (datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC), "2026-01-02T03:04:00Z"),
+    (decimal.Decimal("1.10"), "1.10"),
+    (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (pathlib.PurePosixPath("/a/b"), "/a/b"),
+    (memoryview(b"abcd")[::2], {"$type": "bytes", "utf8": "ac"}),
+    (bytearray(b"ab"), {"$type": "bytes", "utf8": "ab"}),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), PLAIN, ids=[type(value).__name__ for value, _ in PLAIN])
+def test_well_known_objects_become_plain_json(value: Any, expected: Any):
+    """Data classes, models, enums, dates and the like become what stands for them everywhere."""
+    assert to_json(value) == expected
+
+
+def test_the_tags():
+    """The tags are those of docs/trace-format.md."""
+    values = [2**53, float("-inf"), b"\x00\xff", b"text", {1}, {1: 2}, {"$type": 1}, "a\ud800"]
+    assert to_json(values) == [
+        {"$type": "int", "value": "9007199254740992"},
+        {"$type": "float", "value": "-Infinity"},
+        {"$type": "bytes", "base64": base64.b64encode(b"\x00\xff").decode()},
+        {"$type": "bytes", "utf8": "text"},
+        {"$type": "set", "items": [1]},
+        {"$type": "dict", "entries": [[1, 2]]},
+        {"$type": "dict", "entries": [["$type", 1]]},
+        {"$type": "text", "text": "a\ufffd", "surrogates": [[1, 0xD800]]},
+    ]
+
+
+def test_integers_stay_numbers_up_to_where_doubles_hold_them():
+    """The last integer that every JSON parser reads exactly is written as a number, the next one is tagged."""
+    assert to_json([SAFE_INTEGER - 1, 1 - SAFE_INTEGER]) == [SAFE_INTEGER - 1, 1 - SAFE_INTEGER]
+    assert [item["$type"] for item in to_json([SAFE_INTEGER, -SAFE_INTEGER])] == ["int", "int"]
+
+
+def test_keys_that_are_one_as_json_stay_two():
+    """A member of an enum and its value are different keys; rather than swallow one, the tag stays a tag."""
+    tag = to_json({Colour.RED: 1, "red": 2})
+    assert tag == {"$type": "dict", "entries": [["red", 1], ["red", 2]]}
+    assert from_json(tag) == tag
+    assert from_json(to_json({Colour.RED, "red"})) == {"$type": "set", "items": ["red", "red"]}
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        {"$type": "int", "value": "x"},
+        {"$type": "int"},
+        {"$type": "bytes", "base64": "!"},
+        {"$type": "bytes", "base64": 1},
+        {"$type": "set", "items": [{"a": 1}]},
+        {"$type": "set", "items": 3},
+        {"$type": "dict", "entries": [[1]]},
+        {"$type": "text", "text": "changed", "surrogates": [[0, 0xD800]]},
+        {"$type": "text", "text": "\ufffd", "surrogates": [[5, 0xD800]]},
+        {"$type": "text", "text": "\ufffd", "surrogates": [[0, 65]]},
+        {"$type": "text", "text": 1, "surrogates": 1},
+        {"$type": "no such tag"},
+        {"$type": ["bytes"]},
+    ],
+)
+def test_a_tag_that_means_nothing_stays_as_it_is(tag: dict[str, Any]):
+    """A tag that somebody else wrote, or that redaction changed, is never an error."""
+    assert from_json(tag) == tag
+
+
+# ── nothing raises ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+class BadRepr:
+    def __repr__(self) -> str:
+        return "\ud800"
+
+
+class Liar:
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("who asks?")
+
+
+class NoIter(list):
+    def __iter__(self):
+        yield 1
+        raise KeyError("no more")
+
+
+class NoValues(collections.abc.Mapping):
+    def __getitem__(self, key: str) -> int:
+        raise OSError("gone")
+
+    def __iter__(self):
+        return iter("ab")
+
+    def __len__(self) -> int:
+        return 2
+
+
+class NoHash(dict):
+    def items(self):
+        return [([], 1), (NoRepr(), 2)]
+
+
+class NoField:
+    __dataclass_fields__ = Point.__dataclass_fields__
+
+
+class Meta(type):
+    def __getattribute__(cls, name: str) -> Any:
+        if name in {"__module__", "__qualname__"}:
+            raise MemoryError
+        return super().__getattribute__(name)
+
+
+class Nameless(metaclass=Meta):
+    pass
+
+
+def a_generator():
+    yield 1
+
+
+def deep(levels: int, wrap: Any) -> Any:
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = wrap(value)
+    return value
+
+
+def cycle() -> list[Any]:
+    loop: list[Any] = []
+    loop.append({"again": loop, "and": (loop,)})
+    return loop
+
+
+def graph() -> Point:
+    point = Point(None)
+    point.x = [point, point]
+    point.y = {"p": point}
+    return point
+
+
+HOSTILE = {
+    "failing repr": NoRepr,
+    "surrogate in repr": BadRepr,
+    "lying class": Liar,
+    "failing iteration": lambda: NoIter([1, 2]),
+    "failing mapping": NoValues,
+    "unhashable keys": NoHash,
+    "data class without its fields": NoField,
+    "failing metaclass": Nameless,
+    "generator": a_generator,
+    "endless iterator": itertools.count,
+    "endless range": lambda: range(10**18),
+    "released memory": lambda: (view := memoryview(b"a"), view.release())[0],
+    "cycle": cycle,
+    "cycle of data classes": graph,
+    "exception": lambda: ValueError("\ud800"),
+    "class": lambda: Point,
+    "function": lambda: deep,
+    "ellipsis": lambda: ...,
+    "open file": lambda: pathlib.Path,
+    "100,000 lists": lambda: deep(100_000, lambda inner: [inner]),
+    "100,000 tuples": lambda: deep(100_000, lambda inner: (inner,)),
+    "100,000 dicts": lambda: deep(100_000, lambda inner: {"a": inner}),
+    "100,000 odd dicts": lambda: deep(100_000, lambda inner: {1: inner}),
+    "10,000 data classes": lambda: deep(10_000, Point),
+}
+
+
+def made(names: Any) -> Any:
+    return [made(name) for name in names] if isinstance(names, list) else HOSTILE[names]()
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_raises(make: Any):
+    """Whatever the object does when it is looked at, it becomes strict JSON beside its neighbours, and has a hash."""
+    value = make()
+    first, second, third = through_a_file([1, value, {"k": value}])
+    assert first == 1
+    assert second == third["k"] or "too-deep" in json.dumps(second)
+    assert len(content_hash(value)) == 64
+    from_json(second)
+
+
+@given(st.recursive(st.sampled_from([name for name in HOSTILE if "000" not in name]), st.lists, max_leaves=4))
+def test_hostile_objects_in_any_company(names: Any):
+    """Whatever stands beside whatever, the whole becomes strict JSON."""
+    through_a_file(made(names))
+
+
+def test_integers_that_python_refuses_to_print():
+    """An integer of more digits than Python prints comes back, too."""
+    assert from_json(through_a_file(10**5000)) == 10**5000
+
+
+def test_a_generator_is_not_used_up():
+    """To record a generator does not take from it."""
+    generator = a_generator()
+    assert to_json(generator)["lossy"]
+    assert list(generator) == [1]
+
+
+def test_lossy_forms():
+    """What cannot come back says so, and says what it was."""
+    assert to_json(cycle()) == [{"again": {"$type": "cycle", "lossy": True}, "and": [{"$type": "cycle", "lossy": True}]}]
+    assert to_json(NoIter()) == {
+        "$type": "object",
+        "class": f"{__name__}.NoIter",
+        "repr": "<KeyError while it was read>",
+        "lossy": True,
+    }
+    assert to_json(NoRepr())["repr"] == "<ZeroDivisionError>"
+    assert to_json(range(3)) == {"$type": "object", "class": "builtins.range", "repr": "range(0, 3)", "lossy": True}
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}, lambda inner: {1: inner}])
+def test_depth_is_counted_in_levels_of_json(wrap: Any):
+    """Whatever is nested, its JSON is never deeper than the limit and a tag: every parser reads it."""
+    text = json.dumps(to_json(deep(10_000, wrap)))
+    depth = max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(character, 0) for character in text))
+    assert MAX_DEPTH <= depth <= MAX_DEPTH + 4
+
+
+def test_equal_depth_below_the_limit_comes_back():
+    """A hundred levels are not too deep."""
+    value = deep(MAX_DEPTH, lambda inner: [inner])
+    assert from_json(to_json(value)) == value
+
+
+def test_no_stack_left():
+    """A caller at the end of its stack gets a lossy form, not an exception."""
+
+    def dive(levels: int) -> Any:
+        try:
+            return dive(levels + 1)
+        except RecursionError:
+            return to_json([[["deep"]]])
+
+    through_a_file(dive(0))
+
+
+def test_as_text():
+    """A model reads strings bare and everything else as JSON."""
+    assert [as_text(value) for value in ("a\nb", {"ä": [1, None]}, True)] == ["a\nb", '{"ä": [1, null]}', "true"]

@@ -1,0 +1,78 @@
+"""Writing and reading small traces, for the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playhead.trace.events import FORMAT, EventBase, RunCompleted, RunStarted, Thought
+from playhead.trace.line import Record
+from playhead.trace.reader import Problem, scan
+from playhead.trace.recorder import Recorder
+from playhead.trace.types import AgentHeader
+from playhead.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class Ticks:
+    """A clock that goes on by one microsecond each time it is read."""
+
+    def __init__(self, start: int = 1_790_000_000_000_000) -> None:
+        self.now = start
+
+    def now_us(self) -> int:
+        """Return one more than before."""
+        self.now += 1
+        return self.now
+
+
+def header(run_id: str = "run", task: str = "Find it.") -> RunStarted:
+    """Return the first event of a run."""
+    return RunStarted(format=FORMAT, run_id=run_id, agent=AgentHeader(name="tester", model="test/model"), task=task)
+
+
+def ending(lost: int = 0) -> RunCompleted:
+    """Return the last event of a run."""
+    return RunCompleted(
+        status="done", terminated_by="end_turn", terminated_source="kernel", output="42", lost_events=lost
+    )
+
+
+def thought(number: int, size: int = 0) -> Thought:
+    """Return an event that tells itself from others, of at least `size` bytes."""
+    return Thought(request=number, text=f"thought {number} " + "x" * size)
+
+
+def thoughts(count: int) -> list[EventBase]:
+    """Return the events of a run of `count` events."""
+    return [header(), *(thought(number) for number in range(1, count - 1)), ending()]
+
+
+def record(path: Path, events: Iterable[EventBase]) -> list[EventBase]:
+    """Write a trace of exactly these events, and return them."""
+    written = list(events)
+    clock = Ticks()
+    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
+    for number, event in enumerate(written):
+        assert recorder.emit(event, "root", number), recorder.error
+    recorder.seal()
+    assert recorder.complete
+    return written
+
+
+def read(path: Path) -> tuple[list[Record], list[Problem]]:
+    """Return everything that a scan yields, told apart."""
+    items = list(scan(path))
+    return (
+        [item for item in items if isinstance(item, Record)],
+        [item for item in items if isinstance(item, Problem)],
+    )
+
+
+def events_of(path: Path) -> list[EventBase]:
+    """Return the events of a trace that nothing is wrong with."""
+    records, problems = read(path)
+    assert problems == []
+    return [record.event for record in records]
