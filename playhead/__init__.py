@@ -17,6 +17,8 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from playhead.version import VERSION
+
 if TYPE_CHECKING:
     from playhead.agent import Agent, RunResult
     from playhead.errors import PlayheadError, RunError
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from playhead.trace.integrity import check_trace
     from playhead.trace.recording import Recording
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Agent": "playhead.agent",

@@ -29,6 +29,7 @@ from playhead.trace.store import TraceStore, new_run_id
 from playhead.trace.types import AgentHeader, Content, Message, Prices, Usage
 from playhead.trace.values import JsonValue, scrub, to_json
 from playhead.trace.writer import TraceWriter
+from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -372,9 +373,7 @@ def _scrubbed(task: Content) -> Content:
 
 
 def _versions() -> dict[str, str]:
-    from playhead import __version__  # noqa: PLC0415 - the package imports this module
-
-    return {"playhead": __version__, "python": platform.python_version()}
+    return {"playhead": VERSION, "python": platform.python_version()}
 
 
 def _settings() -> Settings:

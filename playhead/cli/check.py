@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.output import text_console, write_json
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
@@ -51,7 +51,7 @@ def command(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool
         write_json([check_as_json(checked)])
     else:
         print_check(text_console(), checked)
-    return 0 if checked.ok else 1
+    return exits.OK if checked.ok else exits.FAILED
 
 
 def check_as_json(checked: Check) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.agent import DEFAULT, Agent
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.check import check_as_json, print_check, verdict_lines
 from playhead.cli.output import text_console, write_json
 from playhead.cli.reproduce import exit_code, print_reproduction
@@ -85,7 +85,7 @@ def command(*, trace_dir: Path | None, as_json: bool) -> int:
     assert result.trace_path is not None  # noqa: S101 - the agent was told to trace
     if as_json:
         write_json(_as_json(result, result.trace_path))
-        return 0
+        return exits.OK
     return _tell(result, result.trace_path, "" if trace_dir is None else f" --trace-dir {shlex.quote(str(trace_dir))}")
 
 
@@ -117,7 +117,7 @@ def _tell(result: RunResult, path: Path, where: str) -> int:
     outcome = reproduce_sync(load_recording(path))
     print_reproduction(console, outcome)
     _print_next(console, path, run, where)
-    return exit_code(outcome) if checked.ok else 1
+    return exit_code(outcome) if checked.ok else exits.FAILED
 
 
 def _heading(console: Console, title: str, typed: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.runs import RunList
 from playhead.errors import TraceNotFoundError
@@ -33,7 +33,7 @@ def command(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
         write_json(run.as_json() for run in store.summaries(limit))
     else:
         _print(store, limit)
-    return 0
+    return exits.OK
 
 
 def _print(store: TraceStore, limit: int) -> None:

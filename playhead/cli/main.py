@@ -1,27 +1,21 @@
-"""The `playhead` command: its subcommands, each loaded when it is called, and what the exit codes mean.
-
-0 ok    1 a check or a run failed    2 usage    3 unreadable input    4 inconclusive
-70 a bug in Playhead    130 interrupted    141 nobody reads the output any more
-"""
+"""The `playhead` command: its subcommands, each loaded when it is called."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import logging
-import os
 import sys
-import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from playhead.cli import exits
 from playhead.diagnose.terminal import escape
-from playhead.errors import PlayheadError, nearest
+from playhead.errors import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 COMMANDS: Final = {
     "demo": "Record, show, check and reproduce an example; no key, no network.",
@@ -32,11 +26,6 @@ COMMANDS: Final = {
     "reproduce": "Run a recording again with everything frozen, and compare.",
 }
 """In the order in which they are met; the module of the same name holds `command`."""
-
-EXIT_USAGE: Final = 2
-EXIT_BUG: Final = 70
-EXIT_INTERRUPTED: Final = 130
-EXIT_BROKEN_PIPE: Final = 141
 
 
 class Commands(click.Group):
@@ -72,8 +61,8 @@ class Commands(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:  # handled before click sees it, who would exit 1: a check that failed
-            _drop_output()
-            raise click.exceptions.Exit(EXIT_BROKEN_PIPE) from None
+            exits.drop_output()
+            raise click.exceptions.Exit(exits.BROKEN_PIPE) from None
         return code
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401 - click's own
@@ -81,7 +70,7 @@ class Commands(click.Group):
         _never_fail_to_encode()
         _show_warnings()
         call = super().main
-        sys.exit(_exit_code(lambda: call(*args, **{**kwargs, "prog_name": "playhead", "standalone_mode": False})))
+        sys.exit(exits.exit_code(lambda: call(*args, **{**kwargs, "prog_name": "playhead", "standalone_mode": False})))
 
 
 @click.group(
@@ -104,41 +93,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     commands.main(arguments)
 
 
-def _exit_code(run: Callable[[], Any]) -> int:
-    try:
-        return int(run() or 0)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort: one line instead of a traceback
-        return _fail(*_explain(error))
-
-
-def _explain(error: BaseException) -> tuple[int, str]:
-    match error:
-        case click.UsageError(ctx=context):
-            where = context.command_path if context else "playhead"
-            return EXIT_USAGE, f"{error.format_message()} (see: {where} --help)"
-        case click.ClickException():
-            return error.exit_code, error.format_message()
-        case click.Abort() | KeyboardInterrupt():
-            return EXIT_INTERRUPTED, "interrupted"
-        case PlayheadError():
-            return error.exit_code, str(error)
-        case OSError():
-            return (
-                EXIT_BUG,
-                f"the system says: {error.strerror or error}{f': {error.filename}' if error.filename else ''}",
-            )
-    what = f"{type(error).__name__}: {str(error)[:200]}"
-    return EXIT_BUG, f"this is a bug in Playhead ({what}). PLAYHEAD_DEBUG=1 shows where; please report it"
-
-
-def _fail(code: int, message: str) -> int:
-    with contextlib.suppress(BrokenPipeError):
-        if os.environ.get("PLAYHEAD_DEBUG") == "1" and code != EXIT_INTERRUPTED:
-            print(escape(traceback.format_exc(), keep="\n"), file=sys.stderr)  # noqa: T201 - asked for
-        print(f"playhead: {escape(message)}", file=sys.stderr)  # noqa: T201 - what a command line does
-    return code
-
-
 def _never_fail_to_encode() -> None:
     """Let a terminal or pipe that is not UTF-8 show escapes for what it cannot show."""
     for stream in (sys.stdout, sys.stderr):
@@ -157,9 +111,3 @@ def _show_warnings() -> None:
     logger = logging.getLogger("playhead")
     if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
         logger.addHandler(_Warnings(logging.WARNING))
-
-
-def _drop_output() -> None:
-    """Send what is still buffered nowhere, so that Python does not complain about the closed pipe when it exits."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.output import text_console, write_json
 from playhead.diagnose.summaries import preview
 from playhead.diagnose.terminal import Line
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from playhead.replay import Divergence, Reproduction
 
-EXIT_INCONCLUSIVE: Final = 4
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
 PARTIAL: Final = {
@@ -52,8 +51,8 @@ def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
 def exit_code(outcome: Reproduction) -> int:
     """Return 0 when the whole run came out the same, 1 at a divergence, 4 when only a part could be compared."""
     if not outcome.identical:
-        return 1
-    return 0 if outcome.status == "closed" else EXIT_INCONCLUSIVE
+        return exits.FAILED
+    return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
 
 
 def print_reproduction(console: Console, outcome: Reproduction) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from playhead.agent import DEFAULT, Agent
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.progress import Progress
 from playhead.cli.result import print_result, result_as_json
@@ -54,7 +54,8 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
     progress = Progress(text_console(stderr=True, pipe_width=160))
     agent.subscribe(None, progress)
     try:
-        result = agent.run_sync(task, run_id=run_id)
+        with progress, exits.sigterm_interrupts():
+            result = agent.run_sync(task, run_id=run_id)
     except (PlayheadError, KeyboardInterrupt) as error:
         _report_failure(error, progress, trace_dir, as_json=as_json)
         raise
@@ -62,7 +63,7 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
         write_json([result_as_json(result)])
     else:
         print_result(text_console(), result)
-    return 0
+    return exits.OK
 
 
 def make_agent(  # noqa: PLR0913 - the options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from playhead.cli import options
+from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.timeline import Heading, Timeline
 from playhead.errors import NotATraceError, UsageError, nearest
@@ -49,7 +49,7 @@ def command(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: P
     else:
         print_timeline(text_console(), scan(path), wanted)
     wanted.complain()
-    return 0
+    return exits.OK
 
 
 def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter | None = None) -> None:

@@ -233,6 +233,7 @@ class ToolPort:
             tool=call.name,
             iteration=self._session.iteration or 0,
             position=planned.position,
+            args_hash=args_hash,
             started_us=started_us,
             timeout_s=tool.spec.timeout_s,
         )

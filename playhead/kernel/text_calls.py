@@ -7,6 +7,7 @@ itself, so nested objects and parentheses inside strings do no harm.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ FIELD_PAIRS: Final = (
 )
 MAX_ATTEMPTS: Final = 200
 """Opening braces looked at: text full of them must not cost quadratic time."""
+_OPENING: Final = re.compile(r"[{\[]")
+_EMPTY_FENCE: Final = re.compile(r"```[a-z]*\s*```")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +45,32 @@ class TextCall:
     rationale: Rationale | None
 
 
-def read_text_calls(text: str, known: Collection[str]) -> list[TextCall]:
-    """Return the calls of known tools, in order."""
+def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], str]:
+    """Return the calls of known tools, in order, and the text without them."""
     names = {_folded(name): name for name in known}
-    return [call for value in _json_values(text) for call in _calls(value, names)]
+    calls: list[TextCall] = []
+    rest, position = [], 0
+    for value, start, end in _json_values(text):
+        found = list(_calls(value, names))
+        if found:
+            calls += found
+            rest.append(text[position:start])
+            position = end
+    return calls, _EMPTY_FENCE.sub("", "".join([*rest, text[position:]])).strip()
 
 
-def _json_values(text: str) -> Iterator[Any]:
+def _json_values(text: str) -> Iterator[tuple[Any, int, int]]:
+    """Yield every JSON object or array that stands in the text by itself, with its place."""
     decoder, position = json.JSONDecoder(), 0
     for _ in range(MAX_ATTEMPTS):
-        starts = [start for start in (text.find("{", position), text.find("[", position)) if start >= 0]
-        if not starts:
+        opening = _OPENING.search(text, position)
+        if opening is None:
             return
         try:
-            value, position = decoder.raw_decode(text, min(starts))
-            yield value
+            value, position = decoder.raw_decode(text, opening.start())
+            yield value, opening.start(), position
         except (ValueError, RecursionError):
-            position = min(starts) + 1
+            position = opening.end()
 
 
 def _calls(value: Any, names: dict[str, str]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value

@@ -31,6 +31,8 @@ class ToolContext:
     """Turn of the loop that asked for it."""
     position: int
     """Place among the calls of that turn."""
+    args_hash: str
+    """SHA-256 of the canonical JSON of the arguments."""
     started_us: int
     """Microseconds since the Unix epoch when the call started."""
     timeout_s: float | None = None

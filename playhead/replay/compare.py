@@ -79,9 +79,10 @@ def _lanes(records: Iterable[Record]) -> dict[Lane, list[Record]]:
 
 
 def _call_of(event: EventBase) -> str:
+    fields = event.__dict__  # asking a model for a field that it lacks is slow
     if event.kind == "fact-recorded":
-        return str(getattr(event, "key", ""))
-    return "" if event.kind == "agent-started" else str(getattr(event, "call_id", ""))
+        return str(fields.get("key", ""))
+    return "" if event.kind == "agent-started" else str(fields.get("call_id", ""))
 
 
 def _compare_lane(
@@ -105,8 +106,8 @@ def _compare_lane(
 def _same(one: Record, other: Record) -> bool:
     if one.kind != other.kind or one.iteration != other.iteration:
         return False
-    left, right = one.event, other.event
-    return all(getattr(right, name) == value for name, value in left.__dict__.items() if name not in VOLATILE)
+    left, right = one.event.__dict__, other.event.__dict__
+    return all(right.get(name) == value for name, value in left.items() if name not in VOLATILE)
 
 
 def _difference(one: Record, other: Record) -> Divergence:

@@ -13,7 +13,6 @@ from playhead.kernel.tools import Outcome
 from playhead.replay.matching import describe_miss
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
-from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,9 +37,12 @@ class FrozenWorld:
         self._recording = recording
         self._on_end = on_end
         self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
+        self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
         for owner in recording.owners.values():
             for fact in owner.facts:
                 self._facts[owner.owner, fact.name, fact.key].append(fact.value)
+            for call in owner.calls.values():
+                self._calls[owner.owner, call.iteration, call.started.position] = call
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
@@ -70,6 +72,10 @@ class FrozenWorld:
         if found is None:
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
+
+    def call_at(self, owner: str, iteration: int, position: int) -> RecordedCall | None:
+        """Return the call that this owner made at this place of this turn."""
+        return self._calls.get((owner, iteration, position))
 
     def responses_below(self, owner: str) -> list[tuple[Any, float | None]]:
         """Return what was spent inside a tool's body, which a replay does not run."""
@@ -164,17 +170,11 @@ class FrozenTool:
             UnrecordedCallError: there is none; the message names the nearest and what differs.
             RecordingEndedError: the recording ends before it.
         """
-        args_hash = content_hash(arguments)
-        calls = self._world.of(context.owner).calls
-        for call in calls.values():
-            asked = call.started
-            if (call.iteration, asked.position, asked.tool) == (
-                context.iteration,
-                context.position,
-                context.tool,
-            ) and asked.args_hash == args_hash:
-                return call
-        raise self._world.unanswered(context.owner, describe_miss(context, arguments, list(calls.values())))
+        call = self._world.call_at(context.owner, context.iteration, context.position)
+        if call and call.started.tool == context.tool and call.started.args_hash == context.args_hash:
+            return call
+        calls = list(self._world.of(context.owner).calls.values())
+        raise self._world.unanswered(context.owner, describe_miss(context, arguments, calls))
 
 
 class FrozenAgent(FrozenTool):

@@ -63,13 +63,16 @@ class Redactor:
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return the event, or a value inside it, redacted; its type stays what it is."""
         words = _words_of_the_format(type(model))
-        fields = {**model.__dict__, **(model.__pydantic_extra__ or {})}
-        changes = {
-            name: self.redact_secrets(value) if name in IDENTITIES else self._redact_field(value)
-            for name, value in fields.items()
-            if name not in words
-        }
-        return model.model_copy(update=changes)
+        changed = model.model_copy(
+            update={name: self._redact_field(name, value) for name, value in model.__dict__.items() if name not in words}
+        )
+        if model.__pydantic_extra__:  # of a newer format: its names are not ours, and could be anything
+            extra = {
+                self.redact_secrets(name): self._redact_field(name, value)
+                for name, value in model.__pydantic_extra__.items()
+            }
+            object.__setattr__(changed, "__pydantic_extra__", extra)
+        return changed
 
     def redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         """Return the JSON value with every text in it redacted: leaves, keys, and numbers that are a secret."""
@@ -90,12 +93,12 @@ class Redactor:
                 text = text.replace(form, replacement)
         return text
 
-    def _redact_field(self, value: Any) -> Any:  # noqa: ANN401 - any field of any event
+    def _redact_field(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):
             return self.redact_model(value)
         if isinstance(value, tuple):
-            return tuple(self._redact_field(item) for item in value)
-        return self.redact(value)
+            return tuple(self._redact_field(name, item) for item in value)
+        return self.redact_secrets(value) if name in IDENTITIES else self.redact(value)
 
     def _redact_text(self, text: str) -> str:
         return scrub(self._applied(text))
@@ -129,7 +132,12 @@ class Redactor:
             text = base64.b64decode(encoded, validate=True).decode(errors="surrogateescape")
         except ValueError:  # a tag that somebody else wrote
             return self._redact_text(encoded)
-        return base64.b64encode(self._applied(text).encode(errors="surrogateescape")).decode()
+        text = self._applied(text)
+        try:
+            redacted = text.encode(errors="surrogateescape")
+        except UnicodeEncodeError:  # a function put in what stands for no byte
+            redacted = scrub(text).encode()
+        return base64.b64encode(redacted).decode()
 
     def _redact_number(self, value: Any) -> Any:  # noqa: ANN401 - a number, a bool or None
         text = str(value)

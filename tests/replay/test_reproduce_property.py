@@ -10,6 +10,7 @@ from tests.replay.random_agents import Canary, random_agent
 
 from playhead import PlayheadError, load_recording
 from playhead.replay import reproduce
+from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 
 AGENTS = 600
@@ -66,3 +67,32 @@ async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
         "outside the loop: message-added",
         "content of message-added differs",
     )
+
+
+async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
+    """The property says something: the agents end in every way, and do what makes replays go wrong elsewhere."""
+    endings, errors, kinds = set(), set(), set()
+    out_of_order = same_agent_beside_itself = 0
+    for seed in range(300):
+        with suppress(PlayheadError):
+            await random_agent(seed, Canary(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
+        recording = load_recording(tmp_path / f"run-{seed}.jsonl")
+        assert recording.ending is not None
+        endings.add(recording.ending.terminated_by)
+        kinds |= set(recording.counts())
+        done = [record for record in recording.records if isinstance(record.event, ToolCallCompleted)]
+        errors |= {record.event.error.type for record in done if record.event.error}
+        places = [(record.iteration, record.event.position) for record in done if record.owner == "root"]
+        out_of_order += places != sorted(places)
+        turns = [owner.rsplit(".", 1)[0] for owner in recording.owners if owner != "root"]
+        same_agent_beside_itself += len(turns) > len(set(turns))
+    assert endings == {
+        "end_turn", "final_answer", "final_answer_tool", "llm_error", "max_iterations", "output_truncated"
+    }  # fmt: skip
+    assert errors >= {
+        "AgentFailed", "ApprovalDenied", "InvalidArguments", "NotYet", "Timeout", "ToolCallError", "UnknownTool",
+        "ValueError",
+    }  # fmt: skip
+    assert kinds >= {"agent-started", "approval-decided", "llm-retried", "nudge-issued", "assumption-recorded"}
+    assert out_of_order > 30
+    assert same_agent_beside_itself > 20

@@ -21,7 +21,7 @@ from playhead.errors import (
     RateLimitError,
     UnknownModelError,
 )
-from playhead.trace.redaction import Redactor
+from playhead.trace.redaction import MIN_SECRET, Redactor
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -112,16 +112,17 @@ _BY_STATUS: Final[Mapping[int, type[PlayheadError]]] = {
 _NOBODY: Final = frozenset({"ConnectError", "ConnectionError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
 _TOO_LATE: Final = frozenset({"APITimeoutError", "Timeout", "TimeoutError", "TimeoutException"})
 _NO_KEY: Final = re.compile(
-    r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing|is required|must be set)",
+    r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing)",
     re.IGNORECASE,
 )
-"""Said by providers' adapters inside litellm that have no better class for it than "internal server error"."""
 _NO_PACKAGE: Final = "No module named "
 _NO_PROVIDER: Final = "LLM Provider NOT provided"
+"""How messages begin for which litellm has no better class than "internal server error" or "bad request"."""
 
-_CLASS_PREFIX: Final = re.compile(r"\s*(litellm\.)?[A-Za-z]*(Error|Exception|Timeout)\s*[:-]\s+")
+_CLASS_PREFIX: Final = re.compile(r"\s*(litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)?\s*[:-]\s+")
 _TAIL: Final = re.compile(
-    r"\s*(\nTraceback |Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried|To drop these, set|\(status code: \d+\)$).*",
+    r"\s*(\nTraceback |Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried|To drop these, set"
+    r"|\(status code: \d+\)$).*",
     re.DOTALL,
 )
 
@@ -134,7 +135,7 @@ def verdict_of(kind: type[BaseException]) -> Verdict | None:
 def playhead_error(error: Exception, target: Target) -> PlayheadError:
     """Return the error to raise for what a provider's client raised; none of the target's secrets is in it."""
     reason = clean_message(str(error), target.secrets)
-    if _NO_PROVIDER in reason:
+    if reason.startswith(_NO_PROVIDER):
         return UnknownModelError(f"{target.model!r}: there is no such provider.{target.known}")
     kind = _kind(error, reason)
     if kind is ModelUnavailableError:
@@ -144,7 +145,8 @@ def playhead_error(error: Exception, target: Target) -> PlayheadError:
     if kind is UnknownModelError:
         return UnknownModelError(f"{target.model!r} is no model that {target.address} knows ({reason}).{target.known}")
     if kind is MissingDependencyError:
-        return MissingDependencyError(f"{target.model} needs a package that is not installed ({reason})")
+        advice = "see whether pip install 'playhead[litellm]' brings it"
+        return MissingDependencyError(f"{target.model} needs a package that is not installed ({reason}); {advice}")
     return kind(f"{target.address} refused the request to {target.model}: {reason}")
 
 
@@ -154,7 +156,7 @@ def shown_cause(error: Exception, target: Target) -> Exception | None:
     A traceback prints the causes too, and some servers repeat the key that they refuse.
     """
     text = " ".join(str(cause) for cause in _causes(error))
-    return None if any(secret in text for secret in target.secrets.values()) else error
+    return None if any(secret in text for secret in target.secrets.values() if len(secret) >= MIN_SECRET) else error
 
 
 def clean_message(text: str, secrets: Mapping[str, str]) -> str:
@@ -179,9 +181,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _kind(error: Exception, reason: str) -> type[PlayheadError]:
-    if _NO_KEY.search(reason):
+    if _NO_KEY.match(reason):
         return MissingApiKeyError
-    if _NO_PACKAGE in reason:
+    if reason.startswith(_NO_PACKAGE):
         return MissingDependencyError
     verdict = verdict_of(type(error)) or ModelRequestError
     return _kind_by_status(error) if verdict == "by status" else verdict

@@ -6,23 +6,18 @@ Native tool calls come first; a model without them may write its calls as JSON i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.assumptions import read_assumptions
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
-from playhead.kernel.rationale import read_rationales, strip_rationales
-from playhead.kernel.state import KernelState, PlannedCall, Step, transition
-from playhead.kernel.text_calls import read_text_calls
-from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
-from playhead.trace.types import ToolCall
+from playhead.kernel.reply import read_reply, record_reply
+from playhead.kernel.state import KernelState, Step, transition
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.trace.events import ToolCallCompleted
-    from playhead.trace.types import Completion
 
 MAX_REQUIRED_NUDGES: Final = 2
 _FINAL_ANSWER: Final = re.compile(r"\bfinal answer\s*:\s*", re.IGNORECASE)
@@ -39,12 +34,13 @@ async def think(state: KernelState, session: Session) -> KernelState:
     request, completion = await session.model.complete(state.thread, session.specs(offered))
     thread = state.thread.add(session.add_reply(completion, request))
     session.bill(completion.usage, completion.cost_usd)
-    calls = plan_calls(completion, request, session)
-    record_reasoning(completion, request, calls, session)
-    if calls:
-        steps = state.steps + _thought(completion, state)
-        return transition(state, thread=thread, status="acting", pending=calls, steps=steps)
-    return _answer(transition(state, thread=thread), completion, session)
+    reply = read_reply(completion, request, session)
+    record_reply(reply, completion, request, session)
+    if not reply.calls:
+        return _answer(transition(state, thread=thread), reply.thought, completion.finish_reason, session)
+    thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
+    steps = (*state.steps, thought) if reply.thought else state.steps
+    return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
 
 
 async def act(state: KernelState, session: Session) -> KernelState:
@@ -76,49 +72,14 @@ async def observe(state: KernelState, session: Session) -> KernelState:
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
 
 
-def plan_calls(completion: Completion, request: int, session: Session) -> tuple[PlannedCall, ...]:
-    """Return the calls that an answer asks for, each with its place and its stated reason."""
-    rationales = read_rationales(completion.text, completion.thinking)
-    if completion.tool_calls:
-        return tuple(
-            PlannedCall(call=call, position=session.take_position(), request=request, rationale=rationales.get(number))
-            for number, call in enumerate(completion.tool_calls, 1)
-        )
-    found = read_text_calls(strip_rationales(completion.text), session.toolset) if session.toolset else []
-    return tuple(
-        PlannedCall(
-            call=ToolCall(id=f"text_{request}_{number}", name=call.name, arguments=call.arguments),
-            position=session.take_position(),
-            source="text",
-            request=request,
-            rationale=call.rationale or rationales.get(number),
-        )
-        for number, call in enumerate(found, 1)
-    )
-
-
-def record_reasoning(completion: Completion, request: int, calls: tuple[PlannedCall, ...], session: Session) -> None:
-    """Record what the model thought, assumed, and left unsaid."""
-    thought = strip_rationales(completion.text)
-    if calls and thought:
-        session.emit(Thought(request=request, text=None if thought == completion.text else thought))
-    for assumption, rationale in read_assumptions(f"{thought}\n{completion.thinking or ''}"):
-        session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
-    for planned in calls:
-        if session.header.rationale and planned.rationale is None and not ends_run(session, planned.call.name):
-            path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
-            session.emit(RationaleMissing(path=path, call_id=planned.call.id, tool=planned.call.name))
-
-
-def _answer(state: KernelState, completion: Completion, session: Session) -> KernelState:
+def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
-    text = strip_rationales(completion.text)
     missing = missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
     if missing and nudges < MAX_REQUIRED_NUDGES:
         meta = {**state.meta, "required_nudges": nudges + 1}
         return _ask_again(transition(state, meta=meta), "required-tools", missing_tools(missing), session)
-    if completion.finish_reason == "length":
+    if finish_reason == "length":
         session.terminate("output_truncated", text)
     elif not text:
         return _ask_again(state, "empty-reply", EMPTY_REPLY, session)
@@ -132,11 +93,6 @@ def _answer(state: KernelState, completion: Completion, session: Session) -> Ker
 def _ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState:
     thread = session.nudge(state.thread, nudge, text)
     return transition(state, thread=thread, iteration=state.iteration + 1)
-
-
-def _thought(completion: Completion, state: KernelState) -> tuple[Step, ...]:
-    text = strip_rationales(completion.text)
-    return (Step(type="thought", content=text, iteration=state.iteration),) if text else ()
 
 
 def _steps(completed: ToolCallCompleted, state: KernelState) -> tuple[Step, Step]:

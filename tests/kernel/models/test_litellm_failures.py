@@ -9,13 +9,14 @@ import pytest
 
 from playhead.errors import (
     MissingApiKeyError,
+    MissingDependencyError,
     ModelRequestError,
     ModelUnavailableError,
     RateLimitError,
     UnknownModelError,
 )
 from playhead.kernel.models import litellm as adapter
-from playhead.kernel.models.failures import clean_message, verdict_of
+from playhead.kernel.models.failures import Target, clean_message, playhead_error, verdict_of
 from playhead.kernel.models.litellm import LiteLLMModel
 from playhead.trace.types import Message, Request
 
@@ -55,6 +56,7 @@ TOO_LONG = {
     "type": "invalid_request_error",
     "code": "context_length_exceeded",
 }
+BAD_KEY = "URL does not accept the key for openai/gpt-4o-mini, from api_key: API key not valid. Pass a valid one."
 NOT_JSON = (
     "URL failed (openai/gpt-4o-mini): Empty or invalid response from LLM endpoint. Received: '<html>'. "
     "Check the reverse proxy or model server configuration."
@@ -66,6 +68,7 @@ POLICY = {"message": "Your request was rejected by our safety system.", "code": 
     ("answer", "kind", "message"),
     [
         (told(400), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 400"),
+        (told(400, {"error": {"message": "API key not valid. Pass a valid one."}}), MissingApiKeyError, BAD_KEY),
         (told(401), MissingApiKeyError, "URL does not accept the key for openai/gpt-4o-mini, from api_key: said 401"),
         (told(402), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 402"),
         (told(403), ModelRequestError, "URL refused the request to openai/gpt-4o-mini: said 403"),
@@ -200,6 +203,23 @@ async def test_a_parameter_that_the_provider_does_not_have(stub):
     )
 
 
+NO_BOTO3 = (
+    "bedrock/m needs a package that is not installed (No module named 'boto3'); "
+    "see whether pip install 'playhead[litellm]' brings it"
+)
+
+
+@pytest.mark.parametrize("kind", [ModuleNotFoundError, RuntimeError])
+def test_a_package_that_a_provider_needs_is_named(kind):
+    """What is missing is a package, which is not to be taken for a failure of the provider's server."""
+    target = Target(model="bedrock/m", address="bedrock", secrets={}, get_key="")
+    error = playhead_error(kind("No module named 'boto3'"), target)
+    assert (type(error), str(error)) == (
+        MissingDependencyError,
+        NO_BOTO3,
+    )
+
+
 def exceptions_of(module):
     """Return the exception classes that a module has."""
     return {kind for _, kind in inspect.getmembers(module, inspect.isclass) if issubclass(kind, Exception)}
@@ -231,6 +251,8 @@ def test_every_exception_of_the_clients_is_mapped():
         ),
         ('GeminiException - b\'{"error": "flat"}\'', "flat"),
         ("litellm.APIConnectionError: bad\nTraceback (most recent call last):\n  File", "bad"),
+        ("litellm.APIError: AzureException APIError - Missing credentials.", "Missing credentials."),
+        ("litellm.Timeout: Timeout Error: OpenAIException - slow", "slow"),
         ("no\n\nGive Feedback / Get Help: https://…", "no"),
         ("two\n  lines {not json", "two lines {not json"),
         ("a" * 400, "a" * 299 + "…"),

@@ -1,0 +1,93 @@
+"""How a command line ends: an exit code, and for whatever went wrong one safe line on stderr.
+
+0 ok    1 a check or a run failed    2 usage    3 unreadable input    4 inconclusive
+70 a bug in Playhead, or the system failed it    130 interrupted    141 nobody reads the output any more    143 terminated
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from playhead.diagnose.terminal import escape
+from playhead.errors import PlayheadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+INCONCLUSIVE: Final = 4
+BUG: Final = 70
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+TERMINATED: Final = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end (SIGTERM)."""
+
+
+def exit_code(run: Callable[[], Any]) -> int:
+    """Run a command line and return its exit code; nothing that it raises comes out as a traceback."""
+    try:
+        return int(run() or OK)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last resort
+        code, message = _explain(error)
+        with contextlib.suppress(OSError):
+            if os.environ.get("PLAYHEAD_DEBUG") == "1":
+                print(escape(traceback.format_exc(), keep="\n"), file=sys.stderr)  # noqa: T201 - asked for
+            print(f"playhead: {escape(message)}", file=sys.stderr)  # noqa: T201 - what a command line does
+        return code
+
+
+def drop_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not complain about it when it exits."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def sigterm_interrupts() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: a run is cancelled in order, and its trace gets an end."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - a signal handler
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
+    match error:
+        case click.UsageError(ctx=context):
+            where = context.command_path if context else "playhead"
+            return USAGE, f"{error.format_message()} (see: {where} --help)"
+        case click.ClickException():
+            return error.exit_code, error.format_message()
+        case Terminated() | click.Abort(__cause__=Terminated()):
+            return TERMINATED, "terminated"
+        case KeyboardInterrupt() | click.Abort():
+            return INTERRUPTED, "interrupted"
+        case PlayheadError():
+            return error.exit_code, str(error)
+    return BUG, _unexpected(error)
+
+
+def _unexpected(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        drop_output()  # a full disk stays full
+        return f"the system says: {error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+    what = f"{type(error).__name__}: {str(error)[:200]}"
+    return f"this is a bug in Playhead ({what}). PLAYHEAD_DEBUG=1 shows where; please report it"

@@ -1,0 +1,64 @@
+"""What a model's answer says: the thought, the calls, and the reasons for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from playhead.kernel.assumptions import read_assumptions
+from playhead.kernel.meta_tools import ends_run
+from playhead.kernel.rationale import read_rationales, strip_rationales
+from playhead.kernel.state import PlannedCall
+from playhead.kernel.text_calls import read_text_calls
+from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
+from playhead.trace.types import ToolCall
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.trace.types import Completion
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, read."""
+
+    thought: str
+    """The text without rationale blocks and without calls."""
+    calls: tuple[PlannedCall, ...]
+    """The calls it asks for, each with its place in the turn and its stated reason."""
+
+
+def read_reply(completion: Completion, request: int, session: Session) -> Reply:
+    """Read an answer: native calls, or without any the calls that stand in its text."""
+    text = strip_rationales(completion.text)
+    reasons = read_rationales(completion.text, completion.thinking)
+    if completion.tool_calls or not session.toolset:
+        calls = tuple(
+            PlannedCall(call=call, position=session.take_position(), request=request, rationale=reasons.get(number))
+            for number, call in enumerate(completion.tool_calls, 1)
+        )
+        return Reply(text, calls)
+    found, rest = read_text_calls(text, session.toolset)
+    calls = tuple(
+        PlannedCall(
+            call=ToolCall(id=f"text_{request}_{number}", name=call.name, arguments=call.arguments),
+            position=session.take_position(),
+            source="text",
+            request=request,
+            rationale=call.rationale or reasons.get(number),
+        )
+        for number, call in enumerate(found, 1)
+    )
+    return Reply(rest if calls else text, calls)
+
+
+def record_reply(reply: Reply, completion: Completion, request: int, session: Session) -> None:
+    """Record what the model thought, assumed, and left unsaid."""
+    if reply.calls and reply.thought:
+        session.emit(Thought(request=request, text=None if reply.thought == completion.text else reply.thought))
+    for assumption, rationale in read_assumptions(f"{reply.thought}\n{completion.thinking or ''}"):
+        session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
+    for planned in reply.calls:
+        if session.header.rationale and planned.rationale is None and not ends_run(session, planned.call.name):
+            path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
+            session.emit(RationaleMissing(path=path, call_id=planned.call.id, tool=planned.call.name))

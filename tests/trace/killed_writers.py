@@ -1,0 +1,110 @@
+"""Kills processes while they write traces, and looks at what is left.
+
+    python -m tests.trace.killed_writers FOLDER COUNT
+
+A program of its own, because forking is only safe in a process without threads. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import random
+import shutil
+import signal
+import struct
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from playhead.errors import NotATraceError
+from playhead.trace.clock import SystemClock
+from playhead.trace.events import EventBase
+from playhead.trace.recorder import Recorder
+from playhead.trace.writer import TraceWriter
+from tests.trace.traces import header, read, thought
+
+EVENTS = 400
+LONGEST_LIFE_S = 0.01
+BORN = 0.9
+NONE = -1
+
+
+def event(number: int) -> EventBase:
+    """Return the event of this number: mostly small, some of many pages, some with a blob."""
+    if number == 0:
+        return header()
+    return thought(number, 300_000 if number % 40 == 39 else 50_000 if number % 10 == 9 else number % 7 * 100)
+
+
+def write_until_killed(path: Path, acknowledged: mmap.mmap) -> None:
+    """Record events, and tell the parent of each that was acknowledged, through memory that outlives this process."""
+    clock = SystemClock()
+    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
+    for number in range(EVENTS):
+        if not recorder.emit(event(number), "root"):
+            os._exit(1)
+        struct.pack_into("<q", acknowledged, 0, number)
+    while True:
+        signal.pause()
+
+
+def last_of(acknowledged: mmap.mmap) -> int:
+    """Return the number of the last event that was acknowledged."""
+    return int(struct.unpack_from("<q", acknowledged)[0])
+
+
+def kill_one(path: Path, acknowledged: mmap.mmap, life_s: float, *, born: bool) -> int:
+    """Start a writer, kill it, and return the number of the last event that was acknowledged to it.
+
+    Its life is counted from its first event when it is to be `born`, else from the fork.
+    """
+    struct.pack_into("<q", acknowledged, 0, NONE)
+    pid = os.fork()
+    if pid == 0:
+        write_until_killed(path, acknowledged)
+    while born and last_of(acknowledged) == NONE:
+        time.sleep(0)
+    time.sleep(life_s)
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    return last_of(acknowledged)
+
+
+def what_is_left(path: Path, last: int) -> str:
+    """Return how the file ends; raise when it lacks an acknowledged event or holds anything that was not written."""
+    if not path.exists() or path.stat().st_size == 0:
+        assert last == NONE
+        return "unborn"
+    try:
+        records, problems = read(path)
+    except NotATraceError:
+        assert last == NONE
+        return "unborn"
+    assert len(records) in {last + 1, last + 2}  # written, and killed before it could be told
+    assert [record.event for record in records] == [event(number) for number in range(len(records))]
+    assert [problem.kind for problem in problems] in ([], ["truncated"])
+    return "truncated" if problems else "open"
+
+
+def main(folder: Path, count: int) -> None:
+    """Kill `count` writers at random moments."""
+    dice = random.Random(20260101)
+    acknowledged = mmap.mmap(-1, 8)
+    endings: Counter[str] = Counter()
+    total = 0
+    for number in range(count):
+        path = folder / f"{number}.jsonl"
+        last = kill_one(path, acknowledged, dice.uniform(0, LONGEST_LIFE_S), born=dice.random() < BORN)
+        endings[what_is_left(path, last)] += 1
+        total += last + 1
+        path.unlink(missing_ok=True)
+        shutil.rmtree(folder / f"{number}.blobs", ignore_errors=True)
+    print(json.dumps({"endings": endings, "acknowledged": total}))  # noqa: T201 - this is its answer
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

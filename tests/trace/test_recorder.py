@@ -1,0 +1,289 @@
+"""The one door to the trace."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rfc8785
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playhead.trace.events import EventBase, HookFailed, Thought, ToolCallStarted
+from playhead.trace.integrity import check_trace
+from playhead.trace.line import Record
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.redaction import Redactor
+from playhead.trace.values import content_hash, to_json
+from playhead.trace.writer import TraceWriter
+from tests.trace.strategies import events, json_values, python_values
+from tests.trace.traces import Ticks, ending, events_of, header, read, thought
+
+
+class Listener:
+    """Keeps what it hears; fails when it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.heard: list[Record] = []
+        self.error = error
+
+    def __call__(self, record: Record) -> None:
+        """Hear a record."""
+        self.heard.append(record)
+        if self.error:
+            raise self.error
+
+    @property
+    def events(self) -> list[EventBase]:
+        """What was heard, without envelopes."""
+        return [record.event for record in self.heard]
+
+
+def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None) -> Recorder:
+    clock = Ticks()
+    return Recorder(clock, TraceWriter(path, clock.now_us) if path else None, redactor, subscriptions)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+# ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8))
+def test_what_is_recorded_is_read(tmp_path_factory: pytest.TempPathFactory, emitted: list[tuple[Any, str, int | None]]):
+    """Every event comes back from the file as it was emitted, with its owner and iteration, in order."""
+    emitted = [("root", None, header())[::-1], *[each for each in emitted if each[0].kind != "run-completed"]]
+    path = tmp_path_factory.mktemp("any") / "run.jsonl"
+    recorder = recorder_of(path)
+    for event, owner, iteration in emitted:
+        event, owner, iteration = (event, owner, iteration) if owner else (event, "root", None)
+        assert recorder.emit(event, owner, iteration)
+    recorder.seal()
+    records, problems = read(path)
+    assert problems == []
+    assert [each.event for each in records] == [event for event, _, _ in emitted]
+    assert [each.iteration for each in records[1:]] == [iteration for _, _, iteration in emitted[1:]]
+
+
+def test_nothing_is_recorded_after_the_seal(path: Path):
+    """What comes after the seal is refused, and nobody is told of it."""
+    listener, subscriptions = Listener(), Subscriptions()
+    subscriptions.add(None, listener)
+    recorder = recorder_of(path, subscriptions)
+    recorder.emit(header(), "root")
+    recorder.seal()
+    assert (recorder.sealed, recorder.emit(thought(1), "root")) == (True, False)
+    assert listener.events == events_of(path) == [header()]
+
+
+def test_without_a_file_events_still_reach_subscribers():
+    """A run that is not traced can be listened to; its records are numbered and carry no hash."""
+    listener, subscriptions = Listener(), Subscriptions()
+    subscriptions.add(None, listener)
+    recorder = recorder_of(None, subscriptions)
+    assert recorder.emit(header(), "root")
+    assert recorder.emit(thought(1), "root", 0)
+    assert [(each.seq, each.iteration, each.h, each.event) for each in listener.heard] == [
+        (0, None, "", header()),
+        (1, 0, "", thought(1)),
+    ]
+    assert (recorder.lost, recorder.complete, recorder.error) == (0, True, None)
+
+
+def test_without_file_and_listeners_nothing_happens():
+    """A run that nobody records or hears costs nothing and fails at nothing."""
+    recorder = recorder_of(None, Subscriptions())
+    assert recorder.emit(header(), "root")
+    recorder.seal()
+
+
+def test_an_event_that_cannot_be_redacted_is_withheld(path: Path):
+    """Rather no event than one with a secret in it: the loss is counted, told, and found by `check`."""
+    redactor = Redactor()
+    redactor.add_secret("hunter2hunter2", "PASSWORD")
+    recorder = recorder_of(path, redactor=redactor)
+    recorder.emit(header(), "root")
+    bottomless: Any = "hunter2hunter2"
+    for _ in range(90):
+        bottomless = [bottomless]
+    broken = Thought.model_construct(request=1, text=_Unredactable("hunter2hunter2"))
+    assert not recorder.emit(broken, "root")
+    assert recorder.emit(Thought(request=2, extra=bottomless), "root")  # type: ignore[call-arg]
+    assert (recorder.lost, recorder.complete, str(recorder.error)) == (1, False, "not today")
+    recorder.emit(ending(recorder.lost), "root")
+    recorder.seal()
+    assert b"hunter2" not in path.read_bytes()
+    assert (check_trace(path).verdict, check_trace(path).lost) == ("lost-events", 1)
+
+
+class _Unredactable(str):
+    __slots__ = ()
+
+    def replace(self, *_args: Any) -> str:  # type: ignore[override]
+        raise RuntimeError("not today")
+
+
+# ── hashes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@given(json_values)
+def test_the_hash_of_a_recorded_value_needs_only_the_file(value: Any):
+    """`hash_of` is the SHA-256 of the RFC 8785 form of what stands in the file: any language can check it."""
+    assert recorder_of(None).hash_of(value) == hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+@given(python_values)
+def test_the_hash_of_a_tagged_value_is_that_of_the_value(value: Any):
+    """Tagging first and hashing then is the same as hashing the value."""
+    assert recorder_of(None).hash_of(to_json(value)) == content_hash(value)
+
+
+def test_hashes_cover_redacted_values(path: Path):
+    """The hash of arguments is that of the arguments as recorded, so it gives nothing away."""
+    redactor = Redactor()
+    redactor.add_secret("hunter2hunter2", "PASSWORD")
+    recorder = recorder_of(path, redactor=redactor)
+    args = {"password": "hunter2hunter2"}
+    call = ToolCallStarted(call_id="c", tool="t", position=0, args=args, args_hash=recorder.hash_of(args))
+    recorder.emit(header(), "root")
+    recorder.emit(call, "root")
+    recorder.seal()
+    recorded = events_of(path)[1]
+    assert isinstance(recorded, ToolCallStarted)
+    assert recorded.args == {"password": "[redacted:PASSWORD]"}
+    assert recorded.args_hash == content_hash(recorded.args)
+
+
+# ── subscribers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_subscribers_hear_what_they_asked_for(path: Path):
+    """One kind or all kinds, in order of registration; the records are those of the file."""
+    everything, thoughts, twice = Listener(), Listener(), Listener()
+    subscriptions, more = Subscriptions(), Subscriptions()
+    subscriptions.add(None, everything)
+    subscriptions.add("thought", thoughts)
+    more.add("thought", twice)
+    more.add("thought", twice)
+    recorder = recorder_of(path, subscriptions, more)
+    for event in (header(), thought(1), ending()):
+        recorder.emit(event, "root")
+    recorder.seal()
+    assert everything.heard == read(path)[0]
+    assert thoughts.events == [thought(1)]
+    assert twice.events == [thought(1), thought(1)]
+
+
+def test_undo_ends_a_subscription_and_no_other():
+    """`add` returns what ends exactly this subscription; ending it twice does nothing."""
+    listener, other = Listener(), Listener()
+    subscriptions = Subscriptions()
+    undo = subscriptions.add("thought", listener)
+    subscriptions.add("thought", listener)
+    subscriptions.add(None, other)
+    recorder = recorder_of(None, subscriptions)
+    recorder.emit(thought(1), "root")
+    undo()
+    undo()
+    recorder.emit(thought(2), "root")
+    assert listener.events == [thought(1), thought(1), thought(2)]
+    assert other.events == [thought(1), thought(2)]
+
+
+def test_subscriptions_of_many_threads():
+    """Threads may subscribe and unsubscribe at once; none undoes another's."""
+    subscriptions = Subscriptions()
+
+    def work() -> None:
+        for _ in range(500):
+            subscriptions.add("thought", Listener())
+            subscriptions.add("thought", Listener())()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(subscriptions.of("thought")) == 2000
+
+
+def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
+    """It is heard of once, in the log and in the trace, is counted each time, and hurts neither run nor neighbours."""
+    subscriptions = Subscriptions()
+    bad, good = Listener(ValueError("oh no")), Listener()
+    subscriptions.add("thought", bad)
+    subscriptions.add(None, good)
+    recorder = recorder_of(path, subscriptions)
+    with caplog.at_level(logging.WARNING):
+        for event in (header(), thought(1), thought(2), ending()):
+            assert recorder.emit(event, "root", 0)
+    recorder.seal()
+    failure = HookFailed(hook="subscriber:Listener", where="thought", error="ValueError")
+    assert events_of(path) == [header(), thought(1), failure, thought(2), ending()]
+    assert good.heard == read(path)[0] or [each.seq for each in good.heard] == [0, 2, 1, 3, 4]
+    assert bad.events == [thought(1), thought(2)]
+    assert recorder.subscriber_failures == 2
+    assert caplog.messages == ["subscriber Listener failed on thought: ValueError('oh no') (said once)"]
+
+
+def test_a_subscriber_that_raises_at_everything(path: Path):
+    """Its failure at hearing of its own failure is counted, and that is all."""
+    subscriptions = Subscriptions()
+    subscriptions.add(None, Listener(ValueError()))
+    recorder = recorder_of(path, subscriptions)
+    for event in (header(), ending()):
+        recorder.emit(event, "root")
+    recorder.seal()
+    assert [event.kind for event in events_of(path)] == ["run-started", "hook-failed", "run-completed"]
+    assert recorder.subscriber_failures == 3
+
+
+def test_a_subscriber_that_raises_at_the_end(path: Path):
+    """A failure at the last event cannot be recorded after it: the file stays sound."""
+    subscriptions = Subscriptions()
+    subscriptions.add("run-completed", Listener(ValueError()))
+    recorder = recorder_of(path, subscriptions)
+    recorder.emit(header(), "root")
+    recorder.emit(ending(), "root")
+    recorder.seal()
+    assert check_trace(path).verdict == "ok"
+    assert recorder.subscriber_failures == 1
+
+
+def test_subscribers_get_the_redacted_event(path: Path):
+    """What leaves through a subscriber is what stands in the file: without secrets."""
+    subscriptions, listener, redactor = Subscriptions(), Listener(), Redactor()
+    subscriptions.add("thought", listener)
+    redactor.add_secret("hunter2hunter2", "PASSWORD")
+    recorder = recorder_of(path, subscriptions, redactor=redactor)
+    recorder.emit(header(), "root")
+    recorder.emit(Thought(request=1, text="it is hunter2hunter2"), "root/hunter2hunter2@0.0")
+    recorder.seal()
+    assert listener.heard == read(path)[0][1:]
+    assert listener.heard[0].event == Thought(request=1, text="it is [redacted:PASSWORD]")
+    assert listener.heard[0].owner == "root/[redacted:PASSWORD]@0.0"
+
+
+def test_subscribers_are_told_of_lost_events_too(path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A full disk does not make subscribers deaf: the event happened, though its record has no hash."""
+    subscriptions, listener = Subscriptions(), Listener()
+    subscriptions.add(None, listener)
+    recorder = recorder_of(path, subscriptions)
+    recorder.emit(header(), "root")
+    with monkeypatch.context() as patch:
+        patch.setattr("playhead.trace.writer.write_all", _full)
+        assert not recorder.emit(thought(1), "root")
+    assert [(each.event, bool(each.h)) for each in listener.heard] == [(header(), True), (thought(1), False)]
+    recorder.seal()
+
+
+def _full(*_args: Any) -> None:
+    raise OSError(28, "No space left on device")

@@ -1,0 +1,22 @@
+"""An acknowledged event survives SIGKILL."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+KILLS = 1000
+
+
+def test_a_thousand_kills(tmp_path: Path):
+    """A thousand writers killed at random moments lose no acknowledged event, and every file loads."""
+    program = [sys.executable, "-m", "tests.trace.killed_writers", str(tmp_path), str(KILLS)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=110, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    result = json.loads(done.stdout)
+    assert sum(result["endings"].values()) == KILLS
+    assert set(result["endings"]) <= {"open", "truncated", "unborn"}
+    assert result["endings"]["open"] > KILLS / 2, "most have to live long enough to write something"
+    assert result["acknowledged"] > 10 * KILLS
