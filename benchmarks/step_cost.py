@@ -115,7 +115,10 @@ def main() -> None:
         floor = {steps: cpu_us_per_step(steps, lambda s=steps: bare_loop(s, folder / "bare")) for steps in STEPS}
         print(f"{'bare loop (floor)':28}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
         for label, function in (("Playhead, async tool", fetch_async), ("Playhead, sync tool", fetch_sync)):
-            cost = {steps: cpu_us_per_step(steps, lambda s=steps, f=function: playhead_loop(s, folder, f)) for steps in STEPS}
+            cost = {
+                steps: cpu_us_per_step(steps, lambda s=steps, f=function: playhead_loop(s, folder, f))
+                for steps in STEPS
+            }
             print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}×)" for s in STEPS))
         sizes = [asyncio.run(playhead_loop(steps, folder, fetch_async)).stat().st_size / steps for steps in STEPS]
         print(f"{'bytes per step':28}" + "".join(f"{size:>18.0f}" for size in sizes))

@@ -29,7 +29,9 @@ SHOW_HOW = (
     ),
     Message(id=2, role="tool", content=str(lookup("Lake Quill")), tool_call_id="example_0", name="lookup"),
     Message(
-        id=3, role="assistant", tool_calls=(ToolCall(id="example_1", name="calculator", arguments={"expression": "61 * 3"}),)
+        id=3,
+        role="assistant",
+        tool_calls=(ToolCall(id="example_1", name="calculator", arguments={"expression": "61 * 3"}),),
     ),
     Message(id=4, role="tool", content="183", tool_call_id="example_1", name="calculator"),
     Message(id=5, role="assistant", content="Three times the depth of Lake Quill is 183 metres."),
@@ -77,7 +79,8 @@ def samples(api_base: str) -> list[Sample]:
     return [
         Sample("several-tools", CONVERT, answered, options={"examples": SHOW_HOW, "rationale": False}),
         Sample("stated-reasons", CONVERT, (*answered, "max_iterations")),
-        Sample("failed-call", "Book two nights at the Grand Zed for me.", (*answered, "max_iterations"), (book_room,)),
+        Sample("failed-call", "Book two nights at the Grand Zed for me.", (*answered, "max_iterations"), (book_room,),
+               {"rationale": False}),
         Sample("limit-reached", CONVERT, ("max_iterations",), options={"max_iterations": 1}),
         Sample("denied-approval", "Send 40 dollars to Ann.", (*answered, "max_iterations"), (send_money,),
                {"approver": lambda _: False, "rationale": False}),
@@ -97,7 +100,9 @@ def record(sample: Sample, api_base: str) -> bool:
         with suppress(RunError):
             result = agent.run_sync(sample.task, run_id=sample.name)
             kept = result.terminated_by in sample.terminated_by
-            print(f"{sample.name:16} {'kept' if kept else 'NOT KEPT'} {result.terminated_by} {str(result.output)[:80]!r}")
+            print(
+                f"{sample.name:16} {'kept' if kept else 'NOT KEPT'} {result.terminated_by} {str(result.output)[:80]!r}"
+            )
             if kept and result.trace_path is not None:
                 (FOLDER / result.trace_path.name).write_bytes(result.trace_path.read_bytes())
             return kept

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
+from playhead.kernel.describe import describe
 from playhead.kernel.loop import close_state
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.state import KernelState, Thread
@@ -70,8 +71,9 @@ async def execute(session: Session, task: Content) -> Execution:
     except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
         error = raised
         end_with_error(session, raised)
-    state = close_state(session.state if error is not None and session.state else state, session)
-    termination = _termination_of(session)
+    state = session.state if error is not None and session.state else state
+    termination = _termination_of(session, state)
+    state = close_state(state, session)
     if termination.output is not None:
         session.emit_last(FinalAnswer(output=termination.output, **termination.answer))
     iterations = 0 if session.iteration is None else session.iteration + 1
@@ -83,7 +85,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
     """End the agent for an error that came out of its strategy."""
     state = session.state
     best = state.last_observation if state else None
-    message = str(error) or type(error).__name__
+    message = describe(error)
     if isinstance(error, anyio.get_cancelled_exc_class()):
         session.terminate("cancelled", best, failed=True, error="the run was cancelled from outside")
     elif isinstance(error, ReplayError):
@@ -98,7 +100,7 @@ def as_run_error(error: BaseException) -> BaseException:
     """Return what the caller of the run is to see: our own errors and interrupts as they are."""
     if isinstance(error, PlayheadError) or not isinstance(error, Exception):
         return error
-    wrapped = StrategyError(f"the strategy raised {type(error).__name__}: {error}")
+    wrapped = StrategyError(f"the strategy raised {type(error).__name__}: {describe(error)}")
     wrapped.__cause__ = error
     return wrapped
 
@@ -113,10 +115,10 @@ def _first_messages(session: Session, task: Content) -> Thread:
     return Thread().add(*messages, session.add_message("user", task))
 
 
-def _termination_of(session: Session) -> Termination:
+def _termination_of(session: Session, state: KernelState) -> Termination:
     """Return how this agent ended; one that was stopped because its parent ended says so."""
     if session.termination is None:
-        session.terminate("parent_ended", session.state.last_observation if session.state else None, failed=True)
+        session.terminate("parent_ended", state.last_observation, failed=True)
     termination = session.termination
     assert termination is not None  # noqa: S101 - set just above at the latest
     return termination

@@ -28,11 +28,13 @@ class Kernel:
 async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:
     """Step until the agent has ended or its turns are used up; returns the last state, marked done or failed.
 
+    Calls that were made in the turn that ended it still join the thread.
+
     Raises:
         ModelError: the model did not answer.
         TraceWriteError: an event was lost and the run was told to stop then.
     """
-    while not session.ended and state.status not in FINAL:
+    while state.status not in FINAL and (state.status == "observing" or not session.ended):
         if state.status == "thinking":
             if state.iteration >= session.header.max_iterations:
                 session.terminate("max_iterations", state.last_observation)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from playhead.errors import ModelError, ModelRequestError, PlayheadError, RunEndedError, ToolCallError, nearest
+from playhead.kernel.describe import describe
 from playhead.kernel.state import PlannedCall, Thread
 from playhead.kernel.tool_context import ToolContext
 from playhead.kernel.tools import Outcome
@@ -94,7 +95,7 @@ class ModelPort:
                 LlmFailed(
                     request=number,
                     attempt=attempt,
-                    error=ErrorInfo(type=type(failure).__name__, message=scrub(str(failure))),
+                    error=ErrorInfo(type=type(failure).__name__, message=describe(failure)),
                     retryable=getattr(failure, "retryable", False),
                     latency_ms=(clock.now_us() - started) / 1000,
                 )
@@ -150,7 +151,7 @@ def _as_model_error(error: BaseException) -> BaseException:
     """Return our own errors and what is not an `Exception` as they are, anything else as the adapter's failure."""
     if isinstance(error, PlayheadError) or not isinstance(error, Exception):
         return error
-    return ModelRequestError(f"the model adapter raised {type(error).__name__}: {error}")
+    return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")
 
 
 class ToolPort:

@@ -13,11 +13,12 @@ DEFAULT: Final = (
 )
 DEFAULT_WITHOUT_TOOLS: Final = "You solve the user's task. Reply with the answer in plain text."
 RATIONALE: Final = (
-    "Before each tool call, state why you make it, in one block per call, in the order of the calls: "
-    '<rationale call="1">{"why": "what you need and why this call gives it", "confidence": 0.9}</rationale>. '
-    "`call` is the call's place in your reply, counted from 1. `why` is specific and at most 280 characters; "
-    "`confidence` is from 0 to 1. The block is for people who read the run later; it is not passed to the tool."
+    "When you call a tool, write the reason before the call, in one short block, and then make the call:\n"
+    '<rationale call="1">{"why": "I miss the height; the table has it", "confidence": 0.9}</rationale>\n'
+    "Make one call at a time, unless the calls do not need each other. `call` counts the calls of one reply from 1. "
+    "A block is no call: the call must follow it."
 )
+"""Worded on a 1.5B model: longer rules made it write blocks without calls until its tokens were used up."""
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 
 

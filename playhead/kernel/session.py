@@ -15,6 +15,7 @@ from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.ports import FactPort, ModelPort, ToolPort
 from playhead.trace.events import KernelStateSnapshot, MessageAdded, MessageRef, NudgeIssued, ToolsDefined
 from playhead.trace.types import AgentHeader, Content, Message, Rationale, Role, ToolSpec
+from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
@@ -242,7 +243,7 @@ class Session:
 
         From here on no call starts; the loop notices at its next step.
         """
-        termination = Termination(reason, output, rationale, source, failed, error, answer or {})
+        termination = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {})
         with self._lock:
             if self._termination is not None:
                 return False

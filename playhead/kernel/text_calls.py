@@ -33,7 +33,8 @@ FIELD_PAIRS: Final = (
 MAX_ATTEMPTS: Final = 200
 """Opening braces looked at: text full of them must not cost quadratic time."""
 _OPENING: Final = re.compile(r"[{\[]")
-_EMPTY_FENCE: Final = re.compile(r"```[a-z]*\s*```")
+_EMPTY_WRAP: Final = re.compile(r"```[a-z]*\s*```|<(call|tool_call|function_call)>\s*</\1>")
+"""What models put around a call, once the call is taken out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], 
             calls += found
             rest.append(text[position:start])
             position = end
-    return calls, _EMPTY_FENCE.sub("", "".join([*rest, text[position:]])).strip()
+    return calls, _EMPTY_WRAP.sub("", "".join([*rest, text[position:]])).strip()
 
 
 def _json_values(text: str) -> Iterator[tuple[Any, int, int]]:

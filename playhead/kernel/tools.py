@@ -11,6 +11,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
 from playhead.errors import ToolDefinitionError
+from playhead.kernel.describe import describe
 from playhead.kernel.threads import start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
@@ -318,8 +319,4 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _raised(error: BaseException) -> Outcome:
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 - a failing __str__ must not end a run
-        message = ""
-    return Outcome.failure(type(error).__name__, message or type(error).__name__)
+    return Outcome.failure(type(error).__name__, describe(error))

@@ -61,7 +61,9 @@ def _agent(chance: random.Random, canary: Canary, depth: int, **options: Any) ->
 
 
 def _approver(chance: random.Random, canary: Canary) -> Any:
-    answer = chance.choice([True, False, None, "yes", Approval(approved=True, by="ann"), Approval(approved=False, why="no")])
+    answer = chance.choice(
+        [True, False, None, "yes", Approval(approved=True, by="ann"), Approval(approved=False, why="no")]
+    )
 
     async def approve(request: Any) -> Any:
         canary.watch("approver")
@@ -168,7 +170,9 @@ def _words(chance: random.Random) -> dict[str, Any]:
     return {
         "text": said + reason,
         "thinking": chance.choice([None, '<rationale>{"why": "thought"}</rationale>']),
-        "usage": chance.choice([None, Usage(input_tokens=chance.randint(1, 900), output_tokens=7, cache_read_tokens=3)]),
+        "usage": chance.choice(
+            [None, Usage(input_tokens=chance.randint(1, 900), output_tokens=7, cache_read_tokens=3)]
+        ),
         "delay_s": chance.choice([0.0, 0.0, 0.001]),
     }
 

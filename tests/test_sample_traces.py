@@ -1,0 +1,59 @@
+"""The recordings in `traces/`: real models, kept as they were written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonlines
+import pytest
+
+from playhead.replay import load_recording, reproduce
+from playhead.trace.integrity import check_trace
+
+FOLDER = Path(__file__).parents[1] / "traces"
+SAMPLES = sorted(FOLDER.glob("*.jsonl"))
+
+
+def test_there_are_samples_and_each_is_described() -> None:
+    """The folder holds what the README of the folder describes, and nothing else."""
+    described = [
+        line.split("`")[1] for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    assert described == [path.name for path in SAMPLES]
+    assert len(SAMPLES) >= 5
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_it_is_whole_and_unchanged(path: Path) -> None:
+    """Nobody has edited a sample, and any JSON Lines reader reads it."""
+    assert check_trace(path).verdict == "ok"
+    with jsonlines.open(path) as lines:
+        assert [line["seq"] for line in lines] == list(range(len(load_recording(path).records)))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+async def test_the_code_still_does_what_was_recorded(path: Path) -> None:
+    """Every event of a run of a real model comes out the same, without that model."""
+    outcome = await reproduce(load_recording(path))
+    assert outcome.divergences == ()
+    assert (outcome.identical, outcome.status, outcome.cut_short) == (True, "closed", False)
+
+
+def test_they_show_what_they_are_for() -> None:
+    """A failed call, a limit, several tools, a refusal, sub-agents and stated reasons are among the samples."""
+    kinds, errors, endings, tools = set(), set(), set(), set()
+    for path in SAMPLES:
+        recording = load_recording(path)
+        kinds |= set(recording.counts())
+        assert recording.ending is not None
+        endings.add(recording.ending.terminated_by)
+        for owner in recording.owners.values():
+            for call in owner.calls.values():
+                tools.add(call.started.tool)
+                kinds |= {"rationale"} if call.started.rationale else set()
+                if call.completed is not None and call.completed.error is not None:
+                    errors.add(call.completed.error.type)
+    assert kinds >= {"agent-started", "approval-decided", "rationale", "tool-call-completed"}
+    assert errors >= {"ApprovalDenied", "ConnectionError"}
+    assert endings >= {"end_turn", "final_answer_tool", "max_iterations", "output_truncated"}
+    assert tools >= {"calculator", "lookup", "researcher"}
