@@ -35,7 +35,7 @@ def main() -> None:
         reading, reproducing = asyncio.run(measure(Path(folder)))
     print(f"Steps per second, median of {REPEATS}, a recording of {STEPS} steps with 1 KB results")
     print(f"{'reading alone (floor)':28}{reading:>10,.0f}")
-    print(f"{'reading and reproducing':28}{reproducing:>10,.0f}  ({reading / reproducing:.1f}× the time)")
+    print(f"{'reading and reproducing':28}{reproducing:>10,.0f}  ({reading / reproducing:.1f}x the time)")
 
 
 if __name__ == "__main__":

@@ -29,13 +29,13 @@ PAYLOAD = "x" * 1024
 
 
 @tool(read_only=True)
-async def fetch_async(key: int) -> str:
+async def fetch_async(key: int) -> str:  # noqa: ARG001
     """Return 1 KB."""
     return PAYLOAD
 
 
 @tool(read_only=True)
-def fetch_sync(key: int) -> str:
+def fetch_sync(key: int) -> str:  # noqa: ARG001
     """Return 1 KB."""
     return PAYLOAD
 
@@ -91,15 +91,15 @@ async def playhead_loop(steps: int, folder: Path, function: Any) -> Path:  # noq
     return result.trace_path
 
 
-def cpu_us_per_step(steps: int, run: Callable[[], Awaitable[object]]) -> float:
+def cpu_us_per_step(steps: int, run: Callable[..., Awaitable[object]], *arguments: object) -> float:
     """Return the median over the repeats, in microseconds of CPU time of the whole process."""
 
     async def measured() -> list[float]:
-        await run()
+        await run(steps, *arguments)
         found = []
         for _ in range(REPEATS):
             started = time.process_time()
-            await run()
+            await run(steps, *arguments)
             found.append((time.process_time() - started) / steps * 1e6)
         return sorted(found)
 
@@ -112,14 +112,11 @@ def main() -> None:
         folder = Path(name)
         print(f"CPU µs per step, median of {REPEATS} runs, Python {sys.version.split()[0]}")
         print(f"{'':28}" + "".join(f"{steps:>12} steps" for steps in STEPS))
-        floor = {steps: cpu_us_per_step(steps, lambda s=steps: bare_loop(s, folder / "bare")) for steps in STEPS}
+        floor = {steps: cpu_us_per_step(steps, bare_loop, folder / "bare") for steps in STEPS}
         print(f"{'bare loop (floor)':28}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
         for label, function in (("Playhead, async tool", fetch_async), ("Playhead, sync tool", fetch_sync)):
-            cost = {
-                steps: cpu_us_per_step(steps, lambda s=steps, f=function: playhead_loop(s, folder, f))
-                for steps in STEPS
-            }
-            print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}×)" for s in STEPS))
+            cost = {steps: cpu_us_per_step(steps, playhead_loop, folder, function) for steps in STEPS}
+            print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}x)" for s in STEPS))
         sizes = [asyncio.run(playhead_loop(steps, folder, fetch_async)).stat().st_size / steps for steps in STEPS]
         print(f"{'bytes per step':28}" + "".join(f"{size:>18.0f}" for size in sizes))
 

@@ -39,7 +39,7 @@ SHOW_HOW = (
 
 
 @tool
-def book_room(hotel: str, nights: int) -> str:
+def book_room(hotel: str, nights: int) -> str:  # noqa: ARG001
     """Book a hotel room."""
     raise ConnectionError(f"the booking service of {hotel} does not answer")
 
@@ -114,7 +114,8 @@ def main() -> int:
     """Record every sample, or those named after the address."""
     api_base, *names = sys.argv[1:]
     chosen = [sample for sample in samples(api_base) if not names or sample.name in names]
-    return 0 if all([record(sample, api_base) for sample in chosen]) else 1
+    kept = [record(sample, api_base) for sample in chosen]
+    return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -67,7 +69,7 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ANN401 - click's own
         """Run a command line and exit."""
-        _never_fail_to_encode()
+        _prepare_streams()
         _show_warnings()
         call = super().main
         sys.exit(exits.exit_code(lambda: call(*args, **{**kwargs, "prog_name": "playhead", "standalone_mode": False})))
@@ -93,8 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     commands.main(arguments)
 
 
-def _never_fail_to_encode() -> None:
-    """Let a terminal or pipe that is not UTF-8 show escapes for what it cannot show."""
+def _prepare_streams() -> None:
+    """Let a stream that is not UTF-8 show escapes for what it cannot show, and let every write be a whole one."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it: he wants the exit code only
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+    if isinstance(sys.stdout, io.TextIOWrapper) and isinstance(sys.stdout.buffer, io.RawIOBase):
+        # PYTHONUNBUFFERED: Python drops what the system did not take at once, and so misses that nobody reads any more.
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer), sys.stdout.encoding)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

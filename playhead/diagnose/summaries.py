@@ -144,12 +144,14 @@ def _(event: e.MessageAdded) -> str:
     notes.append("sent once" if event.transient else None)
     note = f" ({_clauses(notes)})" if any(notes) else ""
     calls = f"[calls {', '.join(call.name for call in event.tool_calls)}]" if event.tool_calls else ""
-    content = _content(event.content) if event.ref is None else _reference(event.ref)
+    content = _content(event.content) if event.ref is None else _reference(event.ref, event.name)
     return f"{event.id} {event.role}{note}: {' '.join(filter(None, [content, calls]))}"
 
 
-def _reference(ref: e.MessageRef) -> str:
-    return f"the answer to request {ref.request}" if ref.call is None else f"the result of call {ref.call}"
+def _reference(ref: e.MessageRef, tool: str | None) -> str:
+    if ref.call is None:
+        return f"the answer to request {ref.request}"
+    return f"the result of {tool} (call {ref.call})" if tool else f"the result of call {ref.call}"
 
 
 @summarise.register
@@ -321,13 +323,14 @@ def _(event: e.VerifierVerdict) -> str:
 
 @summarise.register
 def _(event: e.ApprovalRequested) -> str:
-    return f"{event.tool}, call {event.call_id}, arguments {event.args_hash[:12]}"
+    return f"{event.tool} (call {event.call_id}, arguments {event.args_hash[:12]})"
 
 
 @summarise.register
 def _(event: e.ApprovalDecided) -> str:
     who = f" by {event.by}" if event.by else ""
-    return _because(f"call {event.call_id} {'approved' if event.approved else 'denied'}{who}", event.why)
+    verdict = f"{'approved' if event.approved else 'denied'}{who}"
+    return f"{_because(verdict, event.why)} (call {event.call_id})"
 
 
 @summarise.register
@@ -345,7 +348,7 @@ def _(event: e.KillswitchFired) -> str:
 
 @summarise.register
 def _(event: e.FactRecorded) -> str:
-    return f"{event.name}{f' {event.key}' if event.key else ''} = {preview(event.value)}"
+    return f"{event.name} = {preview(event.value)}{f' (for {event.key})' if event.key else ''}"
 
 
 @summarise.register

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -24,12 +26,15 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
-from playhead.trace.values import JsonValue, scrub, to_json
+from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from playhead.kernel.session import Session
+
+TEXT_CALL: Final = "text_"
+"""How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
 
 
 class ModelPort:
@@ -55,7 +60,7 @@ class ModelPort:
             RunEndedError: the run has ended.
         """
         session, header = self._session, self._session.header
-        merged = {**header.parameters, **(parameters or {})}
+        merged = {**header.parameters, **to_json(parameters or {})}
         request = Request(header.model, thread.messages, tools, merged)
         number, self._next_request = self._next_request, self._next_request + 1
         asked = LlmRequested(
@@ -77,7 +82,7 @@ class ModelPort:
             await self._wait(number, attempt)
         raise AssertionError("unreachable")  # the last attempt returns or raises
 
-    async def ask(self, prompt: str, **parameters: JsonValue) -> Completion:
+    async def ask(self, prompt: str, /, **parameters: JsonValue) -> Completion:
         """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
         message = self._session.add_message("user", scrub(prompt))
         _, completion = await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
@@ -88,7 +93,9 @@ class ModelPort:
         clock = self._session.run.recorder.clock
         started = clock.now_us()
         try:
-            completion = self._normalised(await self._session.adapter.complete(request), number)
+            # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
+            given = replace(request, parameters=deepcopy(request.parameters))
+            completion = self._normalised(await self._session.adapter.complete(given), number)
         except BaseException as error:
             failure = _as_model_error(error)
             self._session.emit(
@@ -134,7 +141,7 @@ class ModelPort:
     def _normalised_call(self, call: ToolCall, number: int, position: int) -> ToolCall:
         # Some servers give no ids, or the same one every time; results are told apart by them.
         call_id = scrub(call.id)
-        if not call_id or call_id in self._call_ids:
+        if not call_id or call_id in self._call_ids or call_id.startswith(TEXT_CALL):
             call_id = f"call_{number}_{position}"
         while call_id in self._call_ids:
             call_id += "_"
@@ -171,7 +178,7 @@ class ToolPort:
             completed += [await self.run(batch[0])] if len(batch) == 1 else await self._run_together(batch)
         return completed
 
-    async def call(self, name: str, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
+    async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
         """Call a tool from another tool's body and return its result.
 
         Raises:
@@ -183,7 +190,7 @@ class ToolPort:
         completed = await self.run(PlannedCall(call=call, position=position, source="tool"))
         if not completed.ok:
             raise ToolCallError(f"{name}: {completed.error.message if completed.error else 'failed'}")
-        return completed.result
+        return from_json(completed.result)
 
     async def run(self, planned: PlannedCall) -> ToolCallCompleted:
         """Check, approve and run one call. Nothing changes its arguments after they are hashed."""

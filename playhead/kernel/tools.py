@@ -15,7 +15,7 @@ from playhead.kernel.describe import describe
 from playhead.kernel.threads import start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
-from playhead.trace.values import JsonValue, content_hash, scrub, to_json
+from playhead.trace.values import JsonValue, content_hash, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ class FunctionTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
-            self._arguments.model.model_validate(arguments)
+            self._arguments.read(arguments)
         except ValidationError as error:
             return ErrorInfo(type="InvalidArguments", message=self._explain(error))
         return None
@@ -238,8 +238,12 @@ class _Arguments:
             raise ToolDefinitionError(f"a parameter has no JSON schema: {error.message}") from None
         return {key: value for key, value in schema.items() if key != "title"}
 
+    def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
+        """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
+        return self.model.model_validate(from_json(arguments))
+
     def bind(self, arguments: dict[str, JsonValue], context: ToolContext) -> dict[str, Any]:
-        values = self.model.model_validate(arguments)
+        values = self.read(arguments)
         kwargs = {name: getattr(values, field) for field, name in self.fields.items()}
         return kwargs if self.context_parameter is None else {**kwargs, self.context_parameter: context}
 

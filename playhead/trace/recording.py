@@ -29,7 +29,7 @@ from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playhead.trace.line import Record
@@ -230,12 +230,12 @@ def read_recording(path: Path) -> Recording:
             problems.append(item)
         else:
             records.append(item)
-    if not records or not isinstance(records[0].event, RunStarted):
+    if not records or not isinstance(records[0].event, RunStarted) or records[0].owner != "root":
         reason = f" ({problems[0]})" if problems else ""
         raise NotATraceError(f"{path.name}: its first event cannot be read{reason}")
     return Recording(path, tuple(records), tuple(problems))
 
 
-def _ids(ranges: Iterable[Range]) -> list[int]:
-    # A range from a hostile file may span billions: the ids that exist end it, because the first missing one raises.
-    return [number for first, last in ranges for number in range(first, min(last, first + 10_000_000) + 1)]
+def _ids(ranges: Iterable[Range]) -> Iterator[int]:
+    # One by one: a range from a hostile file may span billions, but the first id that does not exist ends it.
+    return (number for first, last in ranges for number in range(first, last + 1))

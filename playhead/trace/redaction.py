@@ -63,9 +63,8 @@ class Redactor:
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return the event, or a value inside it, redacted; its type stays what it is."""
         words = _words_of_the_format(type(model))
-        changed = model.model_copy(
-            update={name: self._redact_field(name, value) for name, value in model.__dict__.items() if name not in words}
-        )
+        texts = {name: value for name, value in model.__dict__.items() if name not in words}
+        changed = model.model_copy(update={name: self._redact_field(name, value) for name, value in texts.items()})
         if model.__pydantic_extra__:  # of a newer format: its names are not ours, and could be anything
             extra = {
                 self.redact_secrets(name): self._redact_field(name, value)
@@ -84,10 +83,8 @@ class Redactor:
             return self._redact_tag(value) if TYPE_TAG in value else self._redact_dict(value)
         return self._redact_number(value)
 
-    def redact_secrets(self, text: Any) -> Any:  # noqa: ANN401 - a text, or the None in its place
+    def redact_secrets(self, text: str) -> str:
         """Return the text without known secrets."""
-        if not isinstance(text, str):
-            return text
         for form, replacement in self._replacements:
             if form in text:
                 text = text.replace(form, replacement)
@@ -98,7 +95,7 @@ class Redactor:
             return self.redact_model(value)
         if isinstance(value, tuple):
             return tuple(self._redact_field(name, item) for item in value)
-        return self.redact_secrets(value) if name in IDENTITIES else self.redact(value)
+        return self.redact_secrets(value) if name in IDENTITIES and isinstance(value, str) else self.redact(value)
 
     def _redact_text(self, text: str) -> str:
         return scrub(self._applied(text))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from playhead import Agent, Approval, ToolContext, tool
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
@@ -67,7 +68,7 @@ def _approver(chance: random.Random, canary: Canary) -> Any:
 
     async def approve(request: Any) -> Any:
         canary.watch("approver")
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         if answer is None:
             raise RuntimeError("nobody home")
         return answer
@@ -75,7 +76,7 @@ def _approver(chance: random.Random, canary: Canary) -> Any:
     return approve
 
 
-def _tools(chance: random.Random, canary: Canary) -> list[Any]:  # noqa: C901 - a list of small functions
+def _tools(chance: random.Random, canary: Canary) -> list[Any]:
     delays = {key: chance.choice([0.0, 0.0, 0.001, 0.002]) for key in KEYS}
 
     @tool(read_only=True)

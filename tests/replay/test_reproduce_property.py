@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.replay.random_agents import Canary, random_agent
 
 from playhead import PlayheadError, load_recording
 from playhead.replay import reproduce
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
+from tests.replay.random_agents import Canary, random_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AGENTS = 600
 GROUPS = 20
@@ -63,7 +66,8 @@ async def test_a_changed_result_is_noticed(tmp_path: Path) -> None:
     other = type(recording)(recording.path, (changed, *recording.records[1:]), ())
     outcome = await reproduce(other)
     assert not outcome.identical
-    assert [(each.where, each.what) for each in outcome.divergences][0] == (
+    first_divergence = outcome.divergences[0]
+    assert (first_divergence.where, first_divergence.what) == (
         "outside the loop: message-added",
         "content of message-added differs",
     )
@@ -80,9 +84,9 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
         assert recording.ending is not None
         endings.add(recording.ending.terminated_by)
         kinds |= set(recording.counts())
-        done = [record for record in recording.records if isinstance(record.event, ToolCallCompleted)]
-        errors |= {record.event.error.type for record in done if record.event.error}
-        places = [(record.iteration, record.event.position) for record in done if record.owner == "root"]
+        done = [(each, each.event) for each in recording.records if isinstance(each.event, ToolCallCompleted)]
+        errors |= {event.error.type for _, event in done if event.error}
+        places = [(record.iteration, event.position) for record, event in done if record.owner == "root"]
         out_of_order += places != sorted(places)
         turns = [owner.rsplit(".", 1)[0] for owner in recording.owners if owner != "root"]
         same_agent_beside_itself += len(turns) > len(set(turns))

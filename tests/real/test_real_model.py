@@ -1,0 +1,95 @@
+"""A real model on a real server (`make test-real`): recorded, seen on the wire, checked and reproduced.
+
+The server is the one at PLAYHEAD_TEST_API_BASE, or http://127.0.0.1:8091/v1; see docs/guides/real-models.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playhead.kernel.models.openai_format import to_openai
+from playhead.replay import load_recording
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+API_BASE = os.environ.get("PLAYHEAD_TEST_API_BASE", "http://127.0.0.1:8091/v1")
+MODEL = os.environ.get("PLAYHEAD_TEST_MODEL", "openai/qwen2.5-coder-1.5b")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def wire() -> Any:
+    """Stand between Playhead and the server, and keep every body that passes."""
+    try:
+        urllib.request.urlopen(f"{API_BASE}/models", timeout=5)
+    except (urllib.error.URLError, OSError) as error:
+        pytest.fail(f"no model server answers at {API_BASE} ({error}); start one, or set PLAYHEAD_TEST_API_BASE")
+    bodies: list[dict[str, Any]] = []
+
+    class Forward(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            bodies.append(json.loads(body))
+            request = urllib.request.Request(
+                API_BASE.removesuffix("/v1") + self.path, body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=300) as answer:
+                content = answer.read()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Forward)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1", bodies
+    server.shutdown()
+    server.server_close()
+
+
+def playhead(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user would."""
+    return subprocess.run(
+        [sys.executable, "-m", "playhead", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PLAYHEAD_TRACE_DIR": str(folder), "OPENAI_API_KEY": "not-needed"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_real_run_is_recorded_as_it_went_over_the_wire_and_reproduced(wire: Any, tmp_path: Path) -> None:
+    """The file holds the requests that a real server got, and `show`, `check` and `reproduce` work on it."""
+    address, bodies = wire
+    task = "How high is Mount Zed in feet, and how much is that in metres?"
+    ran = playhead(
+        tmp_path, "run", task, "--model", MODEL, "--tools", "examples.tools:lookup,calculator", "--api-base", address,
+        "--set", "temperature=0", "--set", "max_tokens=250", "--max-iterations", "5",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    recording = load_recording("latest", tmp_path)
+    recorded = [recording.root.request(exchange.requested) for exchange in recording.root.exchanges]
+    expected = [{**to_openai(request), "model": MODEL.split("/", 1)[1]} for request in recorded]
+    assert bodies == expected
+    assert len(bodies) >= 2
+    assert {call.started.tool for call in recording.root.calls.values()} >= {"lookup"}
+    for command in ("show", "check", "reproduce"):
+        done = playhead(tmp_path, command, "latest")
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert playhead(tmp_path, "reproduce", "latest").stdout.startswith(f"identical: {len(recording.records)} events")
