@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from playhead.errors import PlayheadError, RunError, ToolDefinitionError, TraceWriteError, UsageError
-from playhead.kernel.agent_tool import AgentTool
+from playhead.errors import RunError, ToolDefinitionError, TraceWriteError, UsageError
+from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.execution import ANSWERED, Execution, as_run_error, execute
 from playhead.kernel.meta_tools import make_meta_tools
 from playhead.kernel.models import resolve_model
@@ -26,13 +26,13 @@ from playhead.trace.events import FORMAT, RunCompleted, RunStarted
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
 from playhead.trace.redaction import Redactor, RedactText
 from playhead.trace.store import TraceStore, new_run_id
-from playhead.trace.types import AgentHeader, Content, Message, Prices, Usage
+from playhead.trace.types import AgentHeader, Content, Message, Part, TextPart, Usage
 from playhead.trace.values import JsonValue, scrub, to_json
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.models.base import Model
     from playhead.settings import Settings
@@ -195,7 +195,13 @@ class Agent:
             read_only: whether it may run beside others; by default when all of its own tools may.
         """
         return AgentTool(
-            self.header, self.model, self.tools, description=description or self.description, read_only=read_only
+            self.header,
+            self.model,
+            self.tools,
+            description=description or self.description,
+            read_only=read_only,
+            approver=self._approver,
+            redact=self._redact,
         )
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
@@ -216,14 +222,17 @@ class Agent:
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
-        run = self._open(run_id or new_run_id(), None if self._trace is None else _settings())
-        header = self.header.model_copy(update={"prices": await _prices(self.model)})
-        return await record_run(run, header, self.model, self.tools, _scrubbed(task))
+        task = _checked_task(task)
+        header = self.header.model_copy(update={"prices": await prices_of(self.model)})
+        # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
+        run = self._open(new_run_id() if run_id is None else run_id, None if self._trace is None else _settings())
+        return await record_run(run, header, self.model, self.tools, task)
 
     def _open(self, run_id: str, settings: Settings | None) -> RunContext:
         clock = self._clock()
-        redactor = Redactor(self._redact)
-        for model in _models(self.model, self.tools):
+        below = list(_agents_below(self.tools))
+        redactor = Redactor([*self._redact, *(function for agent in below for function in agent.redact)])
+        for model in [self.model, *(agent.model for agent in below)]:
             for name, secret in model.secrets.items():
                 redactor.add_secret(secret, name)
         writer = None if settings is None else self._open_writer(run_id, settings, clock)
@@ -279,13 +288,6 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     return _finish(run, session, execution)
 
 
-async def _prices(model: Model) -> Prices | None:
-    try:
-        return await model.prices()
-    except PlayheadError:
-        return None  # the first request will say what is wrong, and be recorded
-
-
 def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
     writer = run.recorder.writer
     result = RunResult(
@@ -331,9 +333,11 @@ def _as_tool(each: ToolLike) -> Tool:
     return tool(each)
 
 
-def _models(model: Model, tools: dict[str, Tool]) -> list[Model]:
-    below = [each for tool in tools.values() if isinstance(tool, AgentTool) for each in _models(tool.model, tool.tools)]
-    return [model, *below]
+def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:
+    for each in tools.values():
+        if isinstance(each, AgentTool):
+            yield each
+            yield from _agents_below(each.tools)
 
 
 def _checked_agent_name(name: str) -> str:
@@ -364,12 +368,24 @@ def _checked_approver(approver: Approver | None, tools: dict[str, Tool]) -> Appr
     return approver
 
 
-def _scrubbed(task: Content) -> Content:
+def _checked_task(task: Content) -> Content:
     if isinstance(task, str):
         return scrub(task)
     if not isinstance(task, (list, tuple)):
         raise UsageError(f"a task is text, or a list of text and image parts; it is {type(task).__name__}")
-    return tuple(task)
+    try:
+        return Message(id=0, role="user", content=tuple(map(_scrubbed, task))).content
+    except ValidationError as error:
+        raise UsageError(f"a task is text, or a list of text and image parts: {_first(error)}") from None
+
+
+def _scrubbed(part: Part) -> Part:
+    return part.model_copy(update={"text": scrub(part.text)}) if isinstance(part, TextPart) else part
+
+
+def _first(error: ValidationError) -> str:
+    detail = error.errors(include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
 
 
 def _versions() -> dict[str, str]:

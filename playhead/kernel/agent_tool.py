@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
+from playhead.kernel.describe import describe
 from playhead.kernel.execution import as_run_error, execute
 from playhead.kernel.session import MAX_DEPTH, Session
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
-from playhead.trace.types import AgentHeader, ToolSpec
+from playhead.trace.types import AgentHeader, Prices, ToolSpec
+from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Approver
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
+    from playhead.trace.redaction import RedactText
     from playhead.trace.values import JsonValue
 
 SCHEMA = {
@@ -28,7 +32,7 @@ SCHEMA = {
 class AgentTool:
     """Runs an agent under the owner of the call that asked for it, in the same trace."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an agent is made of
         self,
         header: AgentHeader,
         model: Model,
@@ -36,11 +40,15 @@ class AgentTool:
         *,
         description: str = "",
         read_only: bool | None = None,
+        approver: Approver | None = None,
+        redact: tuple[RedactText, ...] = (),
     ) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
         self.header = header
         self.model = model
         self.tools = tools
+        self.approver = approver
+        self.redact = redact
         self.spec = ToolSpec(
             name=header.name,
             description=description or f"Hand a task to the agent {header.name}.",
@@ -51,7 +59,7 @@ class AgentTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or that the agents are nested too deep."""
-        if set(arguments) != {"task"} or not isinstance(arguments["task"], str):
+        if set(arguments) != {"task"} or not isinstance(from_json(arguments["task"]), str):
             return ErrorInfo(type="InvalidArguments", message=f"{self.spec.name} takes one argument: task, a string")
         if context.session.depth >= MAX_DEPTH:
             return ErrorInfo(type="TooDeep", message=f"agents are nested {MAX_DEPTH} deep already")
@@ -60,7 +68,7 @@ class AgentTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
         parent = context.session
-        header = self.header.model_copy(update={"prices": await self.model.prices()})
+        header = self.header.model_copy(update={"prices": await prices_of(self.model)})
         session = Session(
             parent.run,
             header,
@@ -69,8 +77,9 @@ class AgentTool:
             owner=context.child_owner,
             depth=parent.depth + 1,
             parent=parent,
+            approver=self.approver,
         )
-        task = arguments["task"]
+        task = scrub(from_json(arguments["task"]))
         session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))
         execution = await execute(session, task)
         session.emit_last(AgentCompleted(**execution.ending_fields()))
@@ -80,9 +89,17 @@ class AgentTool:
         if execution.termination.failed:
             message = execution.state.error or execution.termination.reason
             if execution.error is not None:
-                message = str(as_run_error(execution.error))
+                message = describe(as_run_error(execution.error))
             return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
         return Outcome(ok=True, result=execution.state.output)
+
+
+async def prices_of(model: Model) -> Prices | None:
+    """Return what a model's tokens cost, or None when its adapter cannot say; it may be anybody's, so never raises."""
+    try:
+        return await model.prices()
+    except Exception:  # noqa: BLE001 - if something is wrong, the first request will say it, and be recorded
+        return None
 
 
 def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]:

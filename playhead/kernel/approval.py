@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from playhead.kernel.describe import is_failure
 from playhead.kernel.session import Approval, ApprovalRequest
+from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -15,25 +17,27 @@ if TYPE_CHECKING:
 
 async def decide(session: Session, spec: ToolSpec, planned: PlannedCall) -> dict[str, Any]:
     """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver."""
-    approver = session.run.approver
+    approver = session.approver
     if approver is None:
         return {"approved": False, "why": "nobody was there to ask"}
-    request = ApprovalRequest(
-        spec.name, planned.call.arguments, spec.risk, session.run.run_id, session.owner, planned.rationale
-    )
+    arguments = from_json(planned.call.arguments)  # a copy: what is shown can be written into, what runs cannot
+    request = ApprovalRequest(spec.name, arguments, spec.risk, session.run.run_id, session.owner, planned.rationale)
     try:
         answer = approver(request)
         if inspect.isawaitable(answer):
             answer = await answer
-    except Exception as error:  # noqa: BLE001 - an approver is user code; its failure is a no
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return {"approved": False, "why": f"the approver raised {type(error).__name__}"}
     return _as_decision(answer)
 
 
 def _as_decision(answer: object) -> dict[str, Any]:
     if isinstance(answer, Approval):
-        fields = {"approved": answer.approved is True, "why": answer.why, "by": answer.by}
-        return {name: value for name, value in fields.items() if value is not None}
+        said = {"why": answer.why, "by": answer.by}
+        words = {name: scrub(str(value)) for name, value in said.items() if value is not None}
+        return {"approved": answer.approved is True, **words}
     if answer is True:
         return {"approved": True}
     why = "denied" if answer is False else f"the approver returned {type(answer).__name__}, not an approval"

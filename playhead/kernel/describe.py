@@ -1,6 +1,8 @@
-"""Errors as text, whatever they are: user code may raise anything."""
+"""What user code raised: it may raise anything."""
 
 from __future__ import annotations
+
+import asyncio
 
 from playhead.trace.values import scrub
 
@@ -12,3 +14,14 @@ def describe(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - a failing __str__ must not end a run
         message = ""
     return scrub(message) or type(error).__name__
+
+
+def is_failure(error: BaseException) -> bool:
+    """Return whether user code failed, rather than was told to stop.
+
+    In asyncio the cancellation of something that a body awaits looks like the cancellation of the body itself.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return isinstance(error, (Exception, SystemExit))

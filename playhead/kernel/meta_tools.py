@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -112,14 +114,9 @@ def missing_required_tools(session: Session, state: KernelState) -> list[str]:
 
 
 def _last_turn_failed(session: Session, state: KernelState) -> bool:
-    return any(
-        step.ok is False
-        and step.iteration == state.iteration - 1
-        and step.tool in session.toolset
-        and session.toolset[step.tool].spec.kind != "meta"
-        for step in state.steps[-16:]
-        if step.type == "observation" and step.tool is not None
-    )
+    last_turn = takewhile(lambda step: step.iteration >= state.iteration - 1, reversed(state.steps))
+    failed = (step.tool for step in last_turn if step.ok is False and step.tool in session.toolset)
+    return any(session.toolset[name].spec.kind != "meta" for name in failed if name is not None)
 
 
 def visible_tools(session: Session, state: KernelState) -> list[str]:
@@ -188,4 +185,9 @@ def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
     unknown = [name for name in names if name not in META_TOOLS]
     if unknown:
         raise UsageError(f"there is no meta tool {unknown[0]!r}.{nearest(unknown[0], META_TOOLS)}")
-    return {name: META_TOOLS[name]() for name in names}
+    return {name: _made(name) for name in names}
+
+
+@cache
+def _made(name: str) -> MetaTool:
+    return META_TOOLS[name]()  # stateless, so one serves all; its schema takes a millisecond to make

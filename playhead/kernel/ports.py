@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from playhead.errors import ModelError, ModelRequestError, PlayheadError, RunEndedError, ToolCallError, nearest
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.state import PlannedCall, Thread
 from playhead.kernel.tool_context import ToolContext
 from playhead.kernel.tools import Outcome
@@ -25,13 +25,14 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
+from playhead.trace.types import Request, ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from playhead.kernel.session import Session
+    from playhead.trace.types import Completion
 
 TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
@@ -52,8 +53,8 @@ class ModelPort:
         *,
         parameters: dict[str, JsonValue] | None = None,
         purpose: str = "think",
-    ) -> tuple[int, Completion]:
-        """Return the number of the request and the model's answer to the thread.
+    ) -> LlmResponded:
+        """Return the model's answer to the thread, as it is recorded.
 
         Raises:
             ModelError: it did not answer, and trying again did not or would not help.
@@ -75,27 +76,28 @@ class ModelPort:
             session.require_running()
             session.emit(asked if attempt == 0 else asked.model_copy(update={"attempt": attempt}))
             try:
-                return number, await self._attempt(request, number, attempt)
+                return await self._attempt(request, number, attempt)
             except ModelError as error:
                 if not error.retryable or attempt == header.max_retries:
                     raise
             await self._wait(number, attempt)
         raise AssertionError("unreachable")  # the last attempt returns or raises
 
-    async def ask(self, prompt: str, /, **parameters: JsonValue) -> Completion:
+    async def ask(self, prompt: str, /, **parameters: JsonValue) -> LlmResponded:
         """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
         message = self._session.add_message("user", scrub(prompt))
-        _, completion = await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
-        self._session.bill(completion.usage, completion.cost_usd)
-        return completion
+        response = await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
+        self._session.bill(response.usage, response.cost_usd)
+        return response
 
-    async def _attempt(self, request: Request, number: int, attempt: int) -> Completion:
+    async def _attempt(self, request: Request, number: int, attempt: int) -> LlmResponded:
         clock = self._session.run.recorder.clock
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))
-            completion = self._normalised(await self._session.adapter.complete(given), number)
+            completion = await self._session.adapter.complete(given)
+            response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             failure = _as_model_error(error)
             self._session.emit(
@@ -110,31 +112,27 @@ class ModelPort:
             if failure is error:
                 raise
             raise failure from error
-        self._session.emit(
-            LlmResponded(
-                request=number,
-                attempt=attempt,
-                latency_ms=(clock.now_us() - started) / 1000,
-                **{name: getattr(completion, name) for name in Completion.model_fields},
-            )
-        )
-        return completion
+        self._session.emit(response)
+        return response
 
     async def _wait(self, number: int, attempt: int) -> None:
         delay_s = self._session.header.retry_delay_s * 2**attempt
         self._session.emit(LlmRetried(request=number, attempt=attempt + 1, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
 
-    def _normalised(self, completion: Completion, number: int) -> Completion:
+    def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
         """Return the answer as it can be recorded and sent back: what runs is what is written."""
         calls = enumerate(completion.tool_calls)
-        return Completion(
+        return LlmResponded(
+            request=number,
+            attempt=attempt,
             text=scrub(completion.text),
             thinking=None if completion.thinking is None else scrub(completion.thinking),
             tool_calls=tuple(self._normalised_call(call, number, position) for position, call in calls),
             finish_reason=completion.finish_reason,
             usage=completion.usage,
             cost_usd=completion.cost_usd,
+            latency_ms=latency_ms,
             model=completion.model,
         )
 
@@ -155,8 +153,8 @@ class ModelPort:
 
 
 def _as_model_error(error: BaseException) -> BaseException:
-    """Return our own errors and what is not an `Exception` as they are, anything else as the adapter's failure."""
-    if isinstance(error, PlayheadError) or not isinstance(error, Exception):
+    """Return our own errors and what is no failure as they are, anything else as the adapter's failure."""
+    if isinstance(error, (PlayheadError, SystemExit)) or not is_failure(error):
         return error
     return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")
 
@@ -224,7 +222,7 @@ class ToolPort:
                 error=outcome.error,
                 duration_ms=(recorder.clock.now_us() - started_us) / 1000,
                 cached=outcome.cached,
-                abandoned=outcome.abandoned,
+                abandoned=outcome.abandoned or call.id in session.abandoned,
             )
             session.emit(completed)
         return completed

@@ -15,7 +15,7 @@ from playhead.trace.types import ToolCall
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
-    from playhead.trace.types import Completion
+    from playhead.trace.events import LlmResponded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,15 @@ class Reply:
     """The calls it asks for, each with its place in the turn and its stated reason."""
 
 
-def read_reply(completion: Completion, request: int, session: Session) -> Reply:
+def read_reply(response: LlmResponded, session: Session) -> Reply:
     """Read an answer: native calls, or without any the calls that stand in its text."""
-    text = strip_rationales(completion.text)
-    reasons = read_rationales(completion.text, completion.thinking)
-    if completion.tool_calls or not session.toolset:
+    request = response.request
+    text = strip_rationales(response.text)
+    reasons = read_rationales(response.text, response.thinking)
+    if response.tool_calls or not session.toolset:
         calls = tuple(
             PlannedCall(call=call, position=session.take_position(), request=request, rationale=reasons.get(number))
-            for number, call in enumerate(completion.tool_calls, 1)
+            for number, call in enumerate(response.tool_calls, 1)
         )
         return Reply(text, calls)
     found, rest = read_text_calls(text, session.toolset)
@@ -52,11 +53,12 @@ def read_reply(completion: Completion, request: int, session: Session) -> Reply:
     return Reply(rest if calls else text, calls)
 
 
-def record_reply(reply: Reply, completion: Completion, request: int, session: Session) -> None:
+def record_reply(reply: Reply, response: LlmResponded, session: Session) -> None:
     """Record what the model thought, assumed, and left unsaid."""
+    request = response.request
     if reply.calls and reply.thought:
-        session.emit(Thought(request=request, text=None if reply.thought == completion.text else reply.thought))
-    for assumption, rationale in read_assumptions(f"{reply.thought}\n{completion.thinking or ''}"):
+        session.emit(Thought(request=request, text=None if reply.thought == response.text else reply.thought))
+    for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
         session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
         if session.header.rationale and planned.rationale is None and not ends_run(session, planned.call.name):

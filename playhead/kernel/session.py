@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
     from playhead.kernel.world import World
-    from playhead.trace.events import EventBase, ToolCallCompleted
+    from playhead.trace.events import EventBase, LlmResponded, ToolCallCompleted
     from playhead.trace.recorder import Recorder
-    from playhead.trace.types import Completion, Range, Usage
+    from playhead.trace.types import Range, Usage
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3
@@ -103,6 +103,7 @@ class Session:
         depth: int = 0,
         parent: Session | None = None,
         payer: Session | None = None,
+        approver: Approver | None = None,
     ) -> None:
         self.run = run
         self.header = header
@@ -111,6 +112,8 @@ class Session:
         self.parent = parent
         self.agent: Session = self if payer is None else payer
         """The agent that pays: this session, or for a tool's body the session that called it."""
+        self.approver: Approver | None = approver or (run.approver if parent is None else parent.approver)
+        """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
         self.iteration: int | None = None
         """Turn of the loop, from 0; None outside it. Set by the loop alone."""
         self.state: KernelState | None = None
@@ -118,6 +121,9 @@ class Session:
         self.unbilled: list[tuple[Usage, float | None]] = []
         """Usage and cost of sub-agents and of tools' own model calls, not yet added to the state."""
         self.cache: dict[tuple[str, str], Outcome] = {}
+        """Results of cacheable calls."""
+        self.abandoned: set[str] = set()
+        """Calls whose body was left running, in its thread, when they were given up."""
         self.adapter = run.world.model_for(owner, model)
         self.toolset = run.world.tools_for(owner, tools)
         self.tool_ids = {name: number for number, name in enumerate(self.toolset)}
@@ -161,12 +167,11 @@ class Session:
         self.emit(MessageAdded(id=message.id, role=role, content=content, **fields))
         return message
 
-    def add_reply(self, completion: Completion, request: int) -> Message:
+    def add_reply(self, response: LlmResponded) -> Message:
         """Add the model's answer to the thread's record; its content stands in the response already."""
-        message = Message(
-            id=self._take_message_id(), role="assistant", content=completion.text, tool_calls=completion.tool_calls
-        )
-        self.emit(MessageAdded(id=message.id, role="assistant", ref=MessageRef(request=request)))
+        number = self._take_message_id()
+        message = Message(id=number, role="assistant", content=response.text, tool_calls=response.tool_calls)
+        self.emit(MessageAdded(id=number, role="assistant", ref=MessageRef(request=response.request)))
         return message
 
     def add_result(self, planned: PlannedCall, completed: ToolCallCompleted) -> Message:

@@ -44,7 +44,8 @@ class Thread:
         return Thread(self.messages + messages, tuple(ranges))
 
 
-class Step(Frozen):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One thing the agent did: a thought, a call or what came back."""
 
     type: Literal["thought", "action", "observation", "plan", "reflection", "critique"]
@@ -61,7 +62,8 @@ class Step(Frozen):
     """Whether the call succeeded, for observations."""
 
 
-class PlannedCall(Frozen):
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
     """A call that was asked for and has its place in the turn."""
 
     call: ToolCall

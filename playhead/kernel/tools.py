@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, overload, runtime_checkable
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, get_args, overload, runtime_checkable
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
+from pydantic.fields import FieldInfo
 
 from playhead.errors import ToolDefinitionError
-from playhead.kernel.describe import describe
+from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.threads import start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
@@ -38,9 +40,9 @@ class Outcome:
     abandoned: bool = False
 
     @staticmethod
-    def failure(kind: str, message: str, *, abandoned: bool = False) -> Outcome:
+    def failure(kind: str, message: str) -> Outcome:
         """Return the outcome of a call that has no result."""
-        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)), abandoned=abandoned)
+        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)))
 
 
 @runtime_checkable
@@ -82,6 +84,8 @@ class FunctionTool:
             self._arguments.read(arguments)
         except ValidationError as error:
             return ErrorInfo(type="InvalidArguments", message=self._explain(error))
+        except Exception as error:  # noqa: BLE001 - a parameter's type may have a validator of the user's
+            return ErrorInfo(type="InvalidArguments", message=self._refusal(describe(error)))
         return None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
@@ -97,32 +101,37 @@ class FunctionTool:
         return outcome
 
     async def _run_within_limit(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        kwargs = self._arguments.bind(arguments, context)
         with anyio.move_on_after(self.spec.timeout_s):
-            return await (self._run_async(kwargs) if self._is_async else self._run_in_thread(kwargs, context))
+            try:
+                kwargs = self._arguments.bind(arguments, context)
+                value = await (self._function(**kwargs) if self._is_async else self._run_in_thread(kwargs, context))
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                return Outcome.failure(type(error).__name__, describe(error))
+            return Outcome(ok=True, result=to_json(value))
         message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
-        return Outcome.failure("Timeout", message, abandoned=not self._is_async)
+        return Outcome.failure("Timeout", message)
 
-    async def _run_async(self, kwargs: dict[str, Any]) -> Outcome:
-        try:
-            return Outcome(ok=True, result=to_json(await self._function(**kwargs)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a tool's failure is an observation, not ours
-            return _raised(error)
-
-    async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Outcome:
+    async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
         call = start_in_thread(lambda: self._function(**kwargs), context.report_late)
-        await call.wait()
-        if call.error is not None:
-            return _raised(call.error)
         try:
-            value = await call.value if inspect.isawaitable(call.value) else call.value
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-            return _raised(error)
-        return Outcome(ok=True, result=to_json(value))
+            await call.wait()
+        finally:
+            if call.abandoned:
+                context.session.abandoned.add(context.call_id)
+        if call.error is not None:
+            if is_failure(call.error):
+                raise call.error
+            raise RuntimeError(f"it raised {type(call.error).__name__} in its thread") from call.error
+        return await call.value if inspect.isawaitable(call.value) else call.value
 
     def _explain(self, error: ValidationError) -> str:
         details = error.errors(include_url=False, include_context=False)
         found = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in details[:5])
+        return self._refusal(found)
+
+    def _refusal(self, found: str) -> str:
         known = ", ".join(self.spec.parameters.get("properties", {})) or "none"
         return scrub(f"the arguments do not fit {self.spec.name}: {found}. Parameters: {known}")
 
@@ -179,13 +188,11 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     """
 
     def make(target: Callable[..., Any]) -> FunctionTool:
-        if not callable(target) or inspect.isclass(target):
-            raise ToolDefinitionError(f"{target!r} is no function; @tool goes on a function")
-        arguments = _Arguments.of(target)
-        spec = ToolSpec(
-            name=_checked_name(name or str(getattr(target, "__name__", ""))),
+        arguments = _Arguments.of(_checked_function(target))
+        spec = _checked_spec(
+            name=_checked_name(getattr(target, "__name__", "") if name is None else name),
             description=description if description is not None else _summary(target),
-            parameters=arguments.schema(),
+            parameters=arguments.schema(_name_of(target)),
             read_only=read_only,
             timeout_s=_checked_timeout(timeout),
             requires_approval=requires_approval,
@@ -219,7 +226,9 @@ class _Arguments:
         names: dict[str, str] = {}
         context_parameter = None
         for parameter in _signature(function).parameters.values():
-            if parameter.annotation is ToolContext:
+            if _is_context(parameter.annotation, ToolContext):
+                if context_parameter is not None:
+                    raise ToolDefinitionError(f"{_name_of(function)}: it has two ToolContext parameters; one is enough")
                 context_parameter = parameter.name
                 continue
             field = f"argument_{len(fields)}"
@@ -227,15 +236,15 @@ class _Arguments:
             fields[field] = _field(parameter)
         try:
             model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        except PydanticUserError as error:
-            raise ToolDefinitionError(f"{_name_of(function)}: {error.message}") from None
+        except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
+            raise ToolDefinitionError(f"{_name_of(function)}: {getattr(error, 'message', error)}") from None
         return _Arguments(model, names, context_parameter)
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, function: str) -> dict[str, Any]:
         try:
             schema = _without_titles(self.model.model_json_schema(by_alias=True))
         except PydanticUserError as error:
-            raise ToolDefinitionError(f"a parameter has no JSON schema: {error.message}") from None
+            raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
         return {key: value for key, value in schema.items() if key != "title"}
 
     def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
@@ -258,7 +267,7 @@ class _Arguments:
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(function, eval_str=True)
-    except (NameError, TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
         raise ToolDefinitionError(f"{_name_of(function)}: its signature cannot be read: {error}") from None
 
 
@@ -272,9 +281,16 @@ def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+    if isinstance(parameter.default, FieldInfo):  # `def f(key: str = Field(description="…"))`
+        return Annotated[annotation, parameter.default], Field(alias=parameter.name)
     if parameter.default is inspect.Parameter.empty:
         return annotation, Field(alias=parameter.name)
     return annotation, Field(default=parameter.default, alias=parameter.name)
+
+
+def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation
+    """Return whether a parameter asks for the context: `ToolContext`, `ToolContext | None`, `Annotated[…]`."""
+    return annotation is context or context in get_args(annotation)
 
 
 def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
@@ -292,8 +308,26 @@ def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
     }
 
 
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
+def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(function, FunctionTool):
+        raise ToolDefinitionError(f"{function.spec.name} is a tool already")
+    if not callable(function) or inspect.isclass(function):
+        raise ToolDefinitionError(f"{function!r} is no function; @tool goes on a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolDefinitionError(f"{_name_of(function)} is a generator; a tool returns its whole result")
+    return function
+
+
+def _checked_spec(**fields: Any) -> ToolSpec:  # noqa: ANN401 - of ToolSpec
+    try:
+        return ToolSpec(**fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ToolDefinitionError(f"{fields['name']}: {first['loc'][0]}: {first['msg']}") from None
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ToolDefinitionError(
             f"{name!r} is no tool name: letters, digits, '_' and '-', at most 64; give one with @tool(name=…)"
         )
@@ -301,7 +335,7 @@ def _checked_name(name: str) -> str:
 
 
 def _checked_timeout(timeout: float | None) -> float | None:
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and (type(timeout) not in (int, float) or not 0 < timeout < inf):
         raise ToolDefinitionError(
             f"timeout must be a number of seconds above 0, or None for no limit; it is {timeout!r}"
         )
@@ -320,7 +354,3 @@ def _summary(function: Callable[..., Any]) -> str:
 
 def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", function))
-
-
-def _raised(error: BaseException) -> Outcome:
-    return Outcome.failure(type(error).__name__, describe(error))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
@@ -52,30 +52,56 @@ class Divergence:
     """`seq` of the recorded event; None when the replay did something more."""
 
 
-def compare(
-    recorded: Iterable[Record], replayed: Iterable[Record], *, cut_short: bool, open_ended: bool
-) -> list[Divergence]:
-    """Return where the replay is not what was recorded: at most one divergence a lane, in the recording's order.
+class Comparison:
+    """Takes the events of a replay as they come and compares each with what was recorded at its place.
 
-    With `cut_short` the replay may stop anywhere, with `open_ended` the recording may: then the one has to be the
-    beginning of the other.
+    The replay's events are not kept: a replay of a long run needs no more memory than the recording does.
     """
-    lanes, others = _lanes(recorded), _lanes(replayed)
-    found = [
-        divergence
-        for lane in [*lanes, *(lane for lane in others if lane not in lanes)]
-        if (divergence := _compare_lane(lanes.get(lane, []), others.get(lane, []), cut_short, open_ended))
-    ]
-    return sorted(found, key=lambda each: (each.seq is None, each.seq or 0))
+
+    def __init__(self, recorded: Iterable[Record], *, open_ended: bool) -> None:
+        """Compare with these records; `open_ended` says that the recording may end before the replay does."""
+        self._lanes: dict[Lane, list[Record]] = defaultdict(list)
+        for record in recorded:
+            if record.kind not in INCIDENTAL:
+                self._lanes[_lane_of(record)].append(record)
+        self._open_ended = open_ended
+        self._seen: dict[Lane, int] = defaultdict(int)
+        self._found: dict[Lane, Divergence] = {}
+
+    def add(self, record: Record) -> None:
+        """Compare the next event of the replay."""
+        if record.kind in INCIDENTAL:
+            return
+        lane = _lane_of(record)
+        place, recorded = self._seen[lane], self._lanes.get(lane, [])
+        self._seen[lane] = place + 1
+        if lane in self._found:
+            return
+        if place >= len(recorded):
+            if not self._open_ended:
+                self._found[lane] = _extra(record)
+        elif not _same(recorded[place], record):
+            self._found[lane] = _difference(recorded[place], record)
+
+    def events(self) -> int:
+        """Return how many recorded events have been compared."""
+        return sum(min(self._seen[lane], len(recorded)) for lane, recorded in self._lanes.items())
+
+    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
+        """Return where the replay is not what was recorded: at most one divergence a lane, in the recording's order.
+
+        With `cut_short` the replay may stop anywhere: what it did has to be the beginning of what was recorded.
+        """
+        found = dict(self._found)
+        for lane, recorded in self._lanes.items():
+            if not cut_short and lane not in found and self._seen[lane] < len(recorded):
+                found[lane] = _missing(recorded[self._seen[lane]])
+        return tuple(sorted(found.values(), key=lambda each: (each.seq is None, each.seq or 0)))
 
 
-def _lanes(records: Iterable[Record]) -> dict[Lane, list[Record]]:
-    """Sort records into sequences whose order is determined: calls of one turn finish in any."""
-    lanes: dict[Lane, list[Record]] = defaultdict(list)
-    for record in records:
-        if record.kind not in INCIDENTAL:
-            lanes[record.owner, _call_of(record.event)].append(record)
-    return dict(lanes)
+def _lane_of(record: Record) -> Lane:
+    """Return the sequence that a record belongs to, whose order is determined: calls of one turn finish in any."""
+    return record.owner, _call_of(record.event)
 
 
 def _call_of(event: EventBase) -> str:
@@ -85,22 +111,14 @@ def _call_of(event: EventBase) -> str:
     return "" if event.kind == "agent-started" else str(fields.get("call_id", ""))
 
 
-def _compare_lane(
-    recorded: Sequence[Record], replayed: Sequence[Record], cut_short: bool, open_ended: bool  # noqa: FBT001
-) -> Divergence | None:
-    for one, other in zip(recorded, replayed, strict=False):
-        if not _same(one, other):
-            return _difference(one, other)
-    if len(replayed) > len(recorded) and not open_ended:
-        extra = replayed[len(recorded)]
-        return Divergence(
-            extra.owner, _where(extra), f"the replay goes on with {extra.kind}", None, _data(extra.event), None
-        )
-    if len(replayed) < len(recorded) and not cut_short:
-        missing = recorded[len(replayed)]
-        what = f"the replay has no {missing.kind} here"
-        return Divergence(missing.owner, _where(missing), what, _data(missing.event), None, missing.seq)
-    return None
+def _extra(record: Record) -> Divergence:
+    what = f"the replay goes on with {record.kind}"
+    return Divergence(record.owner, _where(record), what, None, _data(record.event), None)
+
+
+def _missing(record: Record) -> Divergence:
+    what = f"the replay has no {record.kind} here"
+    return Divergence(record.owner, _where(record), what, _data(record.event), None, record.seq)
 
 
 def _same(one: Record, other: Record) -> bool:

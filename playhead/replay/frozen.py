@@ -138,7 +138,7 @@ class FrozenModel:
             raise _recorded_error(outcome)
         if not isinstance(outcome, LlmResponded):
             raise self._world.ended(self._owner, f"the recording ends while {self._owner} waits for the model")
-        return Completion(**{name: getattr(outcome, name) for name in Completion.model_fields})
+        return Completion(**{name: getattr(outcome, name) for name in Completion.__slots__})
 
 
 class FrozenTool:

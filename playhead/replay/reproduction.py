@@ -15,7 +15,7 @@ from playhead.errors import NotReplayableError, PlayheadError, UnknownStrategyEr
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.threads import run_blocking
-from playhead.replay.compare import Divergence, compare
+from playhead.replay.compare import Comparison, Divergence
 from playhead.replay.frozen import FrozenWorld, model_of
 from playhead.replay.loading import load_recording
 from playhead.trace.clock import SystemClock
@@ -67,18 +67,29 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     """
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
     _require_replayable(recording)
-    records: list[Record] = []
-    ended: list[tuple[int, str]] = []
-    world = FrozenWorld(recording, lambda owner: ended.append((len(records), owner)))
+    not_entered = _inside_tools(recording)
+    recorded = (record for record in recording.records if not _is_inside(record.owner, not_entered))
+    comparison = Comparison(recorded, open_ended=recording.status in ("open", "truncated"))
+    ended: list[str] = []
+    world = FrozenWorld(recording, ended.append)
     subscriptions = Subscriptions()
-    subscriptions.add(None, records.append)
+    subscriptions.add(None, lambda record: None if _follows_from(ended, record) else comparison.add(record))
     run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
     header, model, tools = _parts(recording, agent)
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(
             run, header, model, tools, recording.header.task, replay_of=recording.run_id, replay_mode="reproduce"
         )
-    return _result(recording, _without_ending(records, ended), cut_short=bool(ended))
+    divergences = comparison.divergences(cut_short=bool(ended))
+    return Reproduction(
+        run_id=recording.run_id,
+        identical=not divergences,
+        events=comparison.events(),
+        divergences=divergences,
+        status=recording.status,
+        cut_short=bool(ended),
+        not_entered=not_entered,
+    )
 
 
 def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
@@ -106,17 +117,6 @@ def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, Mode
     return header, model_of(recording), agent.tools
 
 
-def _result(recording: Recording, replayed: list[Record], *, cut_short: bool) -> Reproduction:
-    not_entered = _inside_tools(recording)
-    recorded = [record for record in recording.records if not _is_inside(record.owner, not_entered)]
-    open_ended = recording.status in ("open", "truncated")
-    divergences = tuple(compare(recorded, replayed, cut_short=cut_short, open_ended=open_ended))
-    events = min(len(replayed), len(recorded)) if cut_short else len(recorded)
-    return Reproduction(
-        recording.run_id, not divergences, events, divergences, recording.status, cut_short, not_entered
-    )
-
-
 def _inside_tools(recording: Recording) -> tuple[str, ...]:
     """Return the owners that are no agents: bodies of tools that used the ports."""
     return tuple(name for name, owner in recording.owners.items() if owner.started is None and name != "root")
@@ -126,17 +126,14 @@ def _is_inside(owner: str, scopes: tuple[str, ...]) -> bool:
     return any(owner == scope or owner.startswith(f"{scope}/") for scope in scopes)
 
 
-def _without_ending(records: list[Record], ended: list[tuple[int, str]]) -> list[Record]:
-    """Drop what agents wrote only because the recording ended; what ran beside them may have gone on properly."""
+def _follows_from(ended: list[str], record: Record) -> bool:
+    """Return whether an agent wrote this only because the recording ended for it, or for an agent below it.
 
-    def is_consequence(index: int, record: Record) -> bool:
-        return _is_ending(record) and any(
-            index >= at and (owner == record.owner or owner.startswith(f"{record.owner}/")) for at, owner in ended
-        )
-
-    return [record for index, record in enumerate(records) if not is_consequence(index, record)]
+    What runs beside it may go on properly, and is compared.
+    """
+    return _is_ending(record) and any(f"{owner}/".startswith(f"{record.owner}/") for owner in ended)
 
 
 def _is_ending(record: Record) -> bool:
-    error = getattr(record.event, "error", None)
+    error = record.event.__dict__.get("error")
     return record.kind in ENDINGS or getattr(error, "type", None) in ("RecordingEndedError", "Cancelled")

@@ -126,6 +126,8 @@ class Recorder:
             self.writer.close()
 
     def _redacted(self, event: EventBase, owner: str) -> tuple[EventBase, bytes, str]:
+        if self.writer is None and not self.redactor.active:
+            return event, b"", owner  # nobody needs the bytes
         data = encode_data(event)
         if self.redactor.concerns(data):
             event = self.redactor.redact_model(event)

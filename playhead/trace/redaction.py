@@ -56,6 +56,11 @@ class Redactor:
         self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
         return True
 
+    @property
+    def active(self) -> bool:
+        """Whether there is anything to redact."""
+        return bool(self._functions or self._needles)
+
     def concerns(self, data: bytes) -> bool:
         """Return whether `redact` may change the value that these JSON bytes hold; a quick look, no parsing."""
         return bool(self._functions) or any(needle in data for needle in self._needles)

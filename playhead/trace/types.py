@@ -183,7 +183,8 @@ class Request:
     """Sampling and other parameters."""
 
 
-class Completion(Value):
+@dataclass(frozen=True, slots=True)
+class Completion:
     """What a model adapter returns."""
 
     text: str = ""
@@ -194,7 +195,7 @@ class Completion(Value):
     """The calls it asks for, in its order."""
     finish_reason: str | None = None
     """Why it stopped, in the provider's word."""
-    usage: Usage = Field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage)
     """Tokens as the provider counts them."""
     cost_usd: float | None = None
     """US dollars; None when the price is not known."""

@@ -31,13 +31,13 @@ async def reactive(state: KernelState, session: Session) -> KernelState:
 async def think(state: KernelState, session: Session) -> KernelState:
     """Ask the model what to do next."""
     offered = visible_tools(session, state)
-    request, completion = await session.model.complete(state.thread, session.specs(offered))
-    thread = state.thread.add(session.add_reply(completion, request))
-    session.bill(completion.usage, completion.cost_usd)
-    reply = read_reply(completion, request, session)
-    record_reply(reply, completion, request, session)
+    response = await session.model.complete(state.thread, session.specs(offered))
+    thread = state.thread.add(session.add_reply(response))
+    session.bill(response.usage, response.cost_usd)
+    reply = read_reply(response, session)
+    record_reply(reply, response, session)
     if not reply.calls:
-        return _answer(transition(state, thread=thread), reply.thought, completion.finish_reason, session)
+        return _answer(transition(state, thread=thread), reply.thought, response.finish_reason, session)
     thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
     steps = (*state.steps, thought) if reply.thought else state.steps
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
@@ -55,7 +55,7 @@ async def observe(state: KernelState, session: Session) -> KernelState:
     """Let the results join the thread, in the order in which they were asked for."""
     turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
     messages = [session.add_result(planned, completed) for planned, completed in turn]
-    state = transition(
+    return transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
@@ -65,8 +65,6 @@ async def observe(state: KernelState, session: Session) -> KernelState:
         pending=(),
         completed=(),
     )
-    session.snapshot(state)
-    return state
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
