@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from typing import TYPE_CHECKING, Final
 
 from playhead import tool
@@ -34,6 +35,8 @@ OPERATORS: Final[dict[type[ast.AST], Callable[..., float]]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
+THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+LONGEST: Final = 500
 LARGEST: Final = 1e15
 """A power beyond this is refused before it is calculated: 9**9**9 would take for ever."""
 
@@ -53,8 +56,11 @@ def lookup(key: str) -> str:
 @tool(read_only=True)
 def calculator(expression: str) -> float:
     """Calculate an arithmetic expression, such as "4180 * 0.3048"."""
+    if len(expression) > LONGEST:
+        raise ValueError(f"the expression is longer than {LONGEST} characters")
+    plain = THOUSANDS.sub("", expression).replace("^", "**").strip()
     try:
-        tree = ast.parse(expression.strip().replace("^", "**"), mode="eval")
+        tree = ast.parse(plain, mode="eval")
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"{expression!r} is no arithmetic expression; write it like 4180 * 0.3048") from error
     return _calculate(tree.body)
@@ -76,4 +82,7 @@ def _apply(op: type[ast.operator], left: float, right: float) -> float:
         raise ZeroDivisionError(f"{left:g} cannot be divided by zero")
     if op is ast.Pow and left and abs(right) * math.log(abs(left)) > math.log(LARGEST):
         raise OverflowError(f"{left:g} ** {right:g} is too large")
-    return OPERATORS[op](left, right)
+    result = OPERATORS[op](left, right)
+    if isinstance(result, complex):
+        raise ValueError(f"{left:g} ** {right:g} is no real number")  # noqa: TRY004 - the value is wrong, not its type
+    return result

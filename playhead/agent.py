@@ -365,6 +365,8 @@ def _checked_approver(approver: Approver | None, tools: dict[str, Tool]) -> Appr
     needing = [name for name, tool in tools.items() if tool.spec.requires_approval]
     if needing and approver is None:
         raise UsageError(f"{', '.join(needing)} require approval; pass approver=, a function that decides on each call")
+    if approver is not None and not callable(approver):
+        raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
     return approver
 
 

@@ -21,6 +21,7 @@ from playhead.cli.reproduce import exit_code, print_reproduction
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.show import event_as_json, print_timeline
 from playhead.diagnose.terminal import Line
+from playhead.errors import TraceWriteError
 from playhead.kernel.tools import tool
 from playhead.replay import load_recording, reproduce_sync
 from playhead.testing import ScriptedModel, call, calls
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from playhead.agent import RunResult
+    from playhead.replay import Reproduction
+    from playhead.trace.integrity import Check
 
 TASK: Final = "Which is higher, Mount Zed or Mount Kenya, and by how many metres?"
 HEIGHTS: Final = {"Mount Zed": "4,180 feet", "Mount Kenya": "5,199 metres"}
@@ -82,11 +85,16 @@ def command(*, trace_dir: Path | None, as_json: bool) -> int:
     trace folder, like any other.
     """
     result = make_agent(trace_dir).run_sync(TASK)
-    assert result.trace_path is not None  # noqa: S101 - the agent was told to trace
+    path = result.trace_path
+    if path is None:
+        raise TraceWriteError("the demo could not record its run; name a folder that can be written with --trace-dir")
+    checked, outcome = check_trace(path), reproduce_sync(load_recording(path))
     if as_json:
-        write_json(_as_json(result, result.trace_path))
-        return exits.OK
-    return _tell(result, result.trace_path, "" if trace_dir is None else f" --trace-dir {shlex.quote(str(trace_dir))}")
+        write_json(_as_json(result, path, checked, outcome))
+    else:
+        where = "" if trace_dir is None else f" --trace-dir {shlex.quote(str(trace_dir))}"
+        _tell(result, path, checked, outcome, where)
+    return exit_code(outcome) if checked.ok else exits.FAILED
 
 
 def make_agent(trace_dir: Path | None) -> Agent:
@@ -95,29 +103,26 @@ def make_agent(trace_dir: Path | None) -> Agent:
     return Agent(ScriptedModel(SCRIPT, name="scripted/demo"), name="demo", tools=[lookup, calculator], trace=trace)
 
 
-def _as_json(result: RunResult, path: Path) -> Iterator[dict[str, Any]]:
+def _as_json(result: RunResult, path: Path, checked: Check, outcome: Reproduction) -> Iterator[dict[str, Any]]:
     yield {"step": "record", **result_as_json(result)}
     yield from ({"step": "show", "event": event_as_json(item)} for item in scan(path))
-    yield {"step": "check", **check_as_json(check_trace(path))}
-    yield {"step": "reproduce", **asdict(reproduce_sync(load_recording(path)))}
+    yield {"step": "check", **check_as_json(checked)}
+    yield {"step": "reproduce", **asdict(outcome)}
 
 
-def _tell(result: RunResult, path: Path, where: str) -> int:
-    """Go through the run, each time with the command that does the same; return the exit code."""
+def _tell(result: RunResult, path: Path, checked: Check, outcome: Reproduction, where: str) -> None:
+    """Go through the run, each time with the command that does the same."""
     console, run = text_console(pipe_width=80), result.run_id
     _heading(console, "1  Record", 'playhead run "Which is higher, …" --model … --tools …')
     print_result(console, result)
     _heading(console, "2  Show", f"playhead show {run}{where}")
     print_timeline(console, scan(path))
     _heading(console, "3  Check", f"playhead check {run}{where}")
-    checked = check_trace(path)
     print_check(console, checked)
     _print_forgery(console, path)
     _heading(console, "4  Reproduce", f"playhead reproduce {run}{where}")
-    outcome = reproduce_sync(load_recording(path))
     print_reproduction(console, outcome)
     _print_next(console, path, run, where)
-    return exit_code(outcome) if checked.ok else exits.FAILED
 
 
 def _heading(console: Console, title: str, typed: str) -> None:
@@ -144,8 +149,8 @@ def _print_next(console: Console, path: Path, run: str, where: str) -> None:
     )
     for what, typed in (
         ("the calls, and why", f"show {run} --kind 'tool-*'{where}"),
-        ("everything, as JSON", f"show {run} --json{where}"),
+        ("everything as JSON", f"show {run} --json{where}"),
         ("all your runs", f"list{where}"),
-        ("your model, your tools", "run --help"),
+        ("a model of yours", "run --help"),
     ):
-        console.print(Line(f"  {what:<22}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)
+        console.print(Line(f"  {what:<18}  ", (f"playhead {typed}", "cyan"), whole=True), crop=False)

@@ -16,20 +16,19 @@ RUN_HELP = "RUN is a run id or the start of one, `latest`, `latest~2` (two befor
 
 
 def command(name: str, *, example: str) -> Callable[[Callable[..., int]], click.Command]:
-    """Make a function that returns an exit code a command with the options that every command has."""
+    """Make a function that returns an exit code a command, with the options that every command has at the end."""
 
     def make(function: Callable[..., int]) -> click.Command:
-        options = (
-            click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line."),
-            click.option(
-                "--trace-dir",
+        made = click.command(name, epilog=f"\b\nExample:\n  {example}")(function)
+        made.params += [
+            click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
+            click.Option(
+                ["--trace-dir"],
                 type=click.Path(path_type=Path),
                 help="Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
             ),
-        )
-        for option in reversed(options):
-            function = option(function)
-        return click.command(name, epilog=f"\b\nExample:\n  {example}")(function)
+        ]
+        return made
 
     return make
 

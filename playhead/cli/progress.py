@@ -22,7 +22,7 @@ LABELS: Final = {
     "llm-failed": ("model", "red"),
     "llm-retried": ("retry", "yellow"),
     "tool-call-started": ("call", "green"),
-    "tool-call-completed": ("failed", "red"),
+    "tool-call-completed": ("error", "red"),
     "nudge-issued": ("nudge", "yellow"),
 }
 """A call is told when it starts; that it returned, the model's next answer shows. A call that failed is told too."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +56,7 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
     progress = Progress(text_console(stderr=True, pipe_width=160))
     agent.subscribe(None, progress)
     try:
-        with progress, exits.sigterm_interrupts():
+        with redirect_stdout(sys.stderr), progress, exits.sigterm_interrupts():  # a tool's print is no answer
             result = agent.run_sync(task, run_id=run_id)
     except (PlayheadError, KeyboardInterrupt) as error:
         _report_failure(error, progress, trace_dir, as_json=as_json)

@@ -45,7 +45,7 @@ def command(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: P
     path = options.open_store(trace_dir).resolve(run)
     wanted = Filter(kinds, owner)
     if as_json:
-        write_json(event_as_json(item) for item in scan(path) if wanted(item))
+        write_json(event_as_json(item) for item in scan(path) if isinstance(item, Problem) or wanted(item))
     else:
         print_timeline(text_console(), scan(path), wanted)
     wanted.complain()
@@ -55,7 +55,7 @@ def command(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: P
 def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter | None = None) -> None:
     """Print the lines of a run as they are read, and at the end what is wrong with it."""
     timeline = Timeline()
-    rows = (row for item, row in timeline.rows(items) if wanted is None or wanted(item))
+    rows = timeline.rows(items, wanted)
     heading: tuple[Heading, ...] = (Heading(),)
     while batch := list(islice(rows, BATCH)):
         console.print(*heading, *batch, crop=False)
@@ -67,17 +67,15 @@ def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: 
 
 
 class Filter:
-    """Which events are wanted. Problems always are."""
+    """Which events are wanted."""
 
     def __init__(self, kinds: tuple[str, ...], owner: str | None) -> None:
         self._kinds = kinds
         self._owner = owner
         self._seen: tuple[set[str], set[str]] = (set(), set())
 
-    def __call__(self, item: Record | Problem) -> bool:
-        """Return whether to show this."""
-        if isinstance(item, Problem):
-            return True
+    def __call__(self, item: Record) -> bool:
+        """Return whether to show this event."""
         seen_kinds, seen_owners = self._seen
         seen_kinds.add(item.kind)
         seen_owners.add(item.owner)

@@ -18,7 +18,7 @@ from playhead.trace.reader import Problem
 from playhead.trace.types import Rationale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
@@ -28,6 +28,9 @@ _KIND_WIDTH: Final = 21
 """Cells; the kinds that are longer are rare, and push their own line only."""
 _LONGEST_KIND: Final = 32
 """Cells; longer ones, which only another version can have written, are cut."""
+_DEEPEST: Final = 8
+"""Levels that are indented; the names go on to tell deeper ones."""
+_BAD: Final = ("-failed", "-violation", "-diverged")
 _STYLES: Final = {
     "run": "bold",
     "agent": "bold cyan",
@@ -105,42 +108,50 @@ class Timeline:
         self._started_us: int | None = None
         self._answers: dict[str, LlmResponded] = {}
 
-    def rows(self, items: Iterable[Record | Problem]) -> Iterator[tuple[Record | Problem, Row | ProblemRow]]:
-        """Yield each event and problem with its row."""
+    def rows(
+        self, items: Iterable[Record | Problem], wanted: Callable[[Record], bool] | None = None
+    ) -> Iterator[Row | ProblemRow]:
+        """Yield the row of each wanted event and of every problem."""
         for item in items:
-            yield item, self._problem(item) if isinstance(item, Problem) else self.row(item)
+            if isinstance(item, Problem):
+                self.problems += 1
+                yield ProblemRow(item)
+                continue
+            self._note(item)
+            if wanted is None or wanted(item):
+                yield self._row(item)
 
     def row(self, record: Record) -> Row:
-        """Return the row of an event; to be called in the order of the file."""
+        """Return the row of an event; to be called with every event, in the order of the file."""
+        self._note(record)
+        return self._row(record)
+
+    def _note(self, record: Record) -> None:
         if self._started_us is None:
             self._started_us = record.ts
+        if isinstance(record.event, LlmResponded):
+            self._answers[record.owner] = record.event
+        elif isinstance(record.event, RunCompleted):
+            self.ending = record.event
+
+    def _row(self, record: Record) -> Row:
         depth = record.owner.count("/")
         return Row(
             seq=record.seq,
-            elapsed_us=record.ts - self._started_us,
-            depth=min(depth, 8),
-            who=record.owner.rpartition("/")[2] if depth or record.owner != "root" else "",
+            elapsed_us=record.ts - (self._started_us or 0),
+            depth=min(depth, _DEEPEST),
+            who=record.owner.rpartition("/")[2] if record.owner != "root" else "",
             iteration=record.iteration,
             kind=record.kind,
             what=self._what(record),
             why=_why(record),
-            failed=record.kind.endswith(("-failed", "-violation", "-diverged"))
-            or getattr(record.event, "ok", True) is False,
+            failed=record.kind.endswith(_BAD) or getattr(record.event, "ok", True) is False,
         )
 
-    def _problem(self, problem: Problem) -> ProblemRow:
-        self.problems += 1
-        return ProblemRow(problem)
-
     def _what(self, record: Record) -> str:
-        event = record.event
-        match event:
-            case LlmResponded():
-                self._answers[record.owner] = event
-            case RunCompleted():
-                self.ending = event
-            case Thought(text=None, request=request) if (answer := self._answers.get(record.owner)) is not None:
-                return answer.text if answer.request == request else summarise(event)
+        event, answer = record.event, self._answers.get(record.owner)
+        if isinstance(event, Thought) and event.text is None and answer and answer.request == event.request:
+            return answer.text  # it is not written twice
         return summarise(event)
 
 

@@ -74,7 +74,7 @@ async def execute(session: Session, task: Content) -> Execution:
     state = session.state if error is not None and session.state else state
     termination = _termination_of(session, state)
     state = close_state(state, session)
-    if termination.output is not None:
+    if termination.reason in ANSWERED and termination.output is not None:
         session.emit_last(FinalAnswer(output=termination.output, **termination.answer))
     iterations = 0 if session.iteration is None else session.iteration + 1
     session.leave_loop(state)

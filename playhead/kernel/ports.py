@@ -104,7 +104,7 @@ class ModelPort:
                 LlmFailed(
                     request=number,
                     attempt=attempt,
-                    error=ErrorInfo(type=type(failure).__name__, message=describe(failure)),
+                    error=_error_info(failure),
                     retryable=getattr(failure, "retryable", False),
                     latency_ms=(clock.now_us() - started) / 1000,
                 )
@@ -150,6 +150,12 @@ class ModelPort:
             arguments=None if call.arguments is None else to_json(call.arguments),
             raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
         )
+
+
+def _error_info(error: BaseException) -> ErrorInfo:
+    if isinstance(error, Exception):
+        return ErrorInfo(type=type(error).__name__, message=describe(error))
+    return ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
 
 
 def _as_model_error(error: BaseException) -> BaseException:

@@ -26,6 +26,8 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
 
     A block without a number belongs to the call at its place; a number that is taken moves to the next free one.
     """
+    if not text and not thinking:
+        return {}
     found: dict[int, Rationale] = {}
     for place, block in enumerate(_BLOCK.finditer(f"{text}\n{thinking or ''}"), 1):
         rationale = parse_rationale(_load(block[2]))

@@ -9,6 +9,7 @@ import contextlib
 import contextvars
 import os
 import queue
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -150,6 +151,7 @@ def run_blocking(main: Callable[[], Awaitable[T]]) -> T:
         raise KeyboardInterrupt
 
     def work() -> None:
+        _forget_loop()
         try:
             outcome.put((anyio.run(scoped), None))
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
@@ -161,6 +163,13 @@ def run_blocking(main: Callable[[], Awaitable[T]]) -> T:
     if error is not None:
         raise error
     return value  # type: ignore[no-any-return]
+
+
+def _forget_loop() -> None:
+    """Tell anyio that no loop runs in this thread: by the context that was copied, the caller's does."""
+    sniffio: Any = sys.modules.get("sniffio")
+    if sniffio is not None:
+        sniffio.current_async_library_cvar.set(None)
 
 
 def _wait_for(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REFUSED_BEFORE_RUNNING: Final = frozenset({"InvalidArguments", "TooDeep"})
 """Failures that the check found, so that nobody was asked to approve the call."""
-CUT_SHORT: Final = frozenset({"Cancelled", "CancelledError"})
+CUT_SHORT: Final = frozenset({"Cancelled"})
 """Answers that were not given because somebody outside ended the run: there is nothing to serve."""
 
 

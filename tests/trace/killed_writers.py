@@ -18,13 +18,16 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from playhead.errors import NotATraceError
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import EventBase
 from playhead.trace.recorder import Recorder
 from playhead.trace.writer import TraceWriter
 from tests.trace.traces import header, read, thought
+
+if TYPE_CHECKING:
+    from playhead.trace.events import EventBase
 
 EVENTS = 400
 LONGEST_LIFE_S = 0.01

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
 from playhead.trace.values import SAFE_INTEGER
 
-texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import BaseModel
+
+_SURROGATES: tuple[Literal["Cs"]] = ("Cs",)
+
+texts = st.text(st.characters(exclude_categories=_SURROGATES), max_size=12)
 """Texts that UTF-8 can hold."""
-any_texts = st.text(st.one_of(st.characters(), st.characters(categories=("Cs",))), max_size=12)
+any_texts = st.text(st.one_of(st.characters(), st.characters(categories=_SURROGATES)), max_size=12)
 """Texts with lone surrogates among them."""
 safe_integers = st.integers(1 - SAFE_INTEGER, SAFE_INTEGER - 1)
 numbers = st.floats(allow_nan=False)
@@ -37,7 +44,9 @@ _scalars = st.one_of(
     st.binary(max_size=8),
 )
 _keys = st.recursive(
-    st.sampled_from(["1", "$type", "a"]) | st.just(1) | _scalars.filter(lambda value: value == value),
+    st.sampled_from(["1", "$type", "a"])
+    | st.just(1)
+    | _scalars.filter(lambda value: not isinstance(value, float) or not math.isnan(value)),
     lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
     max_leaves=3,
 )
@@ -54,7 +63,7 @@ python_values = st.recursive(
 """Everything that comes back from JSON as it was."""
 
 
-def same(left: object, right: object) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Return whether two values are equal and of equal types, not-a-number being equal to itself and 0.0 not to -0.0."""
     if type(left) is not type(right):
         return False
@@ -72,17 +81,12 @@ def of(annotation: Any) -> st.SearchStrategy[Any]:
     origin, parts = get_origin(annotation), get_args(annotation)
     if annotation in _PLAIN:
         return _PLAIN[annotation]
-    if origin is Literal:
-        return st.sampled_from(parts)
-    if origin in {Union, UnionType}:
-        return st.one_of(*map(of, parts))
-    if origin is Annotated:
-        return of(parts[0])
-    if origin is tuple:
-        return st.lists(of(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(of, parts))
-    if origin is dict:
-        return st.dictionaries(of(parts[0]), of(parts[1]), max_size=3)
-    return models(annotation)
+    return _GENERIC[origin](*parts) if origin in _GENERIC else models(annotation)
+
+
+def tuples(*parts: Any) -> st.SearchStrategy[Any]:
+    """Return the strategy of a tuple's annotation, of fixed length or of any."""
+    return st.lists(of(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(of, parts))
 
 
 def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
@@ -103,8 +107,17 @@ _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     NoneType: st.none(),
 }
 
+_GENERIC: dict[Any, Callable[..., st.SearchStrategy[Any]]] = {
+    Literal: lambda *parts: st.sampled_from(parts),
+    Union: lambda *parts: st.one_of(*map(of, parts)),
+    UnionType: lambda *parts: st.one_of(*map(of, parts)),
+    Annotated: lambda *parts: of(parts[0]),
+    tuple: tuples,
+    dict: lambda key, value: st.dictionaries(of(key), of(value), max_size=3),
+}
+
 unknown_events = st.builds(
-    lambda kind, fields: UnknownEvent(kind=f"x-{kind}", **fields),
+    lambda kind, fields: UnknownEvent.model_validate({"kind": f"x-{kind}", **fields}),
     st.sampled_from(["", "new", "thought-2"]),
     st.dictionaries(st.sampled_from(["a", "self", "data", "seq", "h", "model_config", "$"]), json_values, max_size=4),
 )

@@ -16,12 +16,13 @@ from playhead.errors import MissingBlobError
 from playhead.trace.blobs import BLOB_BYTES, BlobFolder, run_id_of
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
-from tests.trace.traces import ending, events_of, header, read, record
+from tests.trace.traces import ending, events_of, header, read, record, unknown
 
 LARGE = "x" * BLOB_BYTES
 
 
 def result(value: Any) -> ToolCallCompleted:
+    """Return a call's result of this value."""
     return ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=value)
 
 
@@ -33,11 +34,13 @@ def trace(tmp_path: Path) -> Path:
 
 
 def blob_of(trace: Path) -> Path:
+    """Return the only blob of a trace."""
     (blob,) = trace.with_name("run.blobs").iterdir()
     return blob
 
 
 def verdict(trace: Path) -> tuple[str, list[str]]:
+    """Return what `check` says."""
     check = check_trace(trace)
     return check.verdict, [str(problem) for problem in check.problems]
 
@@ -53,7 +56,9 @@ def test_a_large_field_goes_whole_to_a_blob(trace: Path):
     assert line["data"]["call_id"] == "c"
 
 
-@pytest.mark.parametrize("value", [LARGE, [LARGE, 1], {"a": LARGE, "b": [None, 1.5, 2**53 - 1]}, ["ä\U0001f600"] * BLOB_BYTES])
+@pytest.mark.parametrize(
+    "value", [LARGE, [LARGE, 1], {"a": LARGE, "b": [None, 1.5, 2**53 - 1]}, ["ä\U0001f600"] * BLOB_BYTES]
+)
 def test_a_blob_is_read_back(tmp_path: Path, value: Any):
     """Whatever is large comes back as it was, and the trace is sound."""
     events = record(tmp_path / "run.jsonl", [header(), result(value), result(value), ending()])
@@ -100,17 +105,9 @@ def test_blobs_are_private(trace: Path):
 
 def test_a_blob_of_an_unknown_kind(tmp_path: Path):
     """Large fields of kinds that this version does not know move and come back, too."""
-    (event,) = record_unknown(tmp_path / "run.jsonl")
-    assert events_of(tmp_path / "run.jsonl")[1] == event
+    written = record(tmp_path / "run.jsonl", [header(), unknown("new-kind", value=LARGE, small=None), ending()])
+    assert events_of(tmp_path / "run.jsonl") == written
     assert (tmp_path / "run.blobs").is_dir()
-
-
-def record_unknown(path: Path) -> list[Any]:
-    from playhead.trace.events import UnknownEvent
-
-    event = UnknownEvent(kind="new-kind", value=LARGE, small=None)
-    record(path, [header(), event, ending()])
-    return [event]
 
 
 # ── what can be wrong with a blob ────────────────────────────────────────────────────────────────────────────────────
@@ -148,22 +145,26 @@ def test_a_folder_of_blobs_that_is_gone(trace: Path):
 
 
 def replace_by_pipe(blob: Path) -> None:
+    """Put a pipe in the place of a blob."""
     blob.unlink()
     os.mkfifo(blob)
 
 
 def replace_by_folder(blob: Path) -> None:
+    """Put a folder in the place of a blob."""
     blob.unlink()
     blob.mkdir()
 
 
 def replace_by_link(blob: Path) -> None:
+    """Move a blob elsewhere and link to it."""
     outside = blob.parent.parent / "outside"
     blob.rename(outside)
     blob.symlink_to(outside)
 
 
 def replace_folder_by_link(blob: Path) -> None:
+    """Move the folder elsewhere and link to it."""
     blob.parent.rename(blob.parent.parent / "outside")
     blob.parent.symlink_to(blob.parent.parent / "outside")
 

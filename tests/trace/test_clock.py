@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-
-import pytest
+from typing import TYPE_CHECKING
 
 from playhead.trace.clock import SystemClock
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_time_is_now():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +19,7 @@ from tests.trace.traces import ending, events_of, header, read, record, thought,
 
 if TYPE_CHECKING:
     from io import FileIO
+    from pathlib import Path
 
     from playhead.trace.events import EventBase
 
@@ -36,6 +36,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return where the trace of the test is."""
     return tmp_path / "run.jsonl"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import rfc8785
@@ -15,13 +14,17 @@ from hypothesis import strategies as st
 
 from playhead.trace.events import EventBase, HookFailed, Thought, ToolCallStarted
 from playhead.trace.integrity import check_trace
-from playhead.trace.line import Record
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import content_hash, to_json
 from playhead.trace.writer import TraceWriter
 from tests.trace.strategies import events, json_values, python_values
 from tests.trace.traces import Ticks, ending, events_of, header, read, thought
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.line import Record
 
 
 class Listener:
@@ -44,12 +47,14 @@ class Listener:
 
 
 def recorder_of(path: Path | None, *subscriptions: Subscriptions, redactor: Redactor | None = None) -> Recorder:
+    """Return a recorder, with a file or without."""
     clock = Ticks()
     return Recorder(clock, TraceWriter(path, clock.now_us) if path else None, redactor, subscriptions)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return where the trace of the test is."""
     return tmp_path / "run.jsonl"
 
 
@@ -57,20 +62,20 @@ def path(tmp_path: Path) -> Path:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8))
+@given(
+    st.lists(st.tuples(events(), st.sampled_from(["root", "root/a@0.1"]), st.none() | st.integers(0, 9)), max_size=8)
+)
 def test_what_is_recorded_is_read(tmp_path_factory: pytest.TempPathFactory, emitted: list[tuple[Any, str, int | None]]):
     """Every event comes back from the file as it was emitted, with its owner and iteration, in order."""
-    emitted = [("root", None, header())[::-1], *[each for each in emitted if each[0].kind != "run-completed"]]
+    emitted = [(header(), "root", None), *[each for each in emitted if each[0].kind != "run-completed"]]
     path = tmp_path_factory.mktemp("any") / "run.jsonl"
     recorder = recorder_of(path)
     for event, owner, iteration in emitted:
-        event, owner, iteration = (event, owner, iteration) if owner else (event, "root", None)
         assert recorder.emit(event, owner, iteration)
     recorder.seal()
     records, problems = read(path)
     assert problems == []
-    assert [each.event for each in records] == [event for event, _, _ in emitted]
-    assert [each.iteration for each in records[1:]] == [iteration for _, _, iteration in emitted[1:]]
+    assert [(each.event, each.owner, each.iteration) for each in records] == emitted
 
 
 def test_nothing_is_recorded_after_the_seal(path: Path):
@@ -127,7 +132,7 @@ def test_an_event_that_cannot_be_redacted_is_withheld(path: Path):
 class _Unredactable(str):
     __slots__ = ()
 
-    def replace(self, *_args: Any) -> str:  # type: ignore[override]
+    def replace(self, *_args: Any) -> str:
         raise RuntimeError("not today")
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,6 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
     ToolsDefined,
-    UnknownEvent,
 )
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
@@ -31,7 +29,10 @@ from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, Tool
 from playhead.trace.values import from_json, to_json
 from playhead.trace.writer import TraceWriter
 from tests.trace.strategies import events, json_values
-from tests.trace.traces import Ticks, ending, events_of, header
+from tests.trace.traces import Ticks, ending, events_of, header, unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SECRETS = ["sk-live-0123456789", 'quo"te\\and\nnewline', "schlüssel-😀-ключ", "1234567890"]
 
@@ -63,6 +64,7 @@ def traces_of(secret: str, content: bytes) -> list[bytes]:
 
 
 def redactor_of(*secrets: str) -> Redactor:
+    """Return a redactor that knows these secrets as KEY_0, KEY_1, and so on."""
     redactor = Redactor()
     for number, secret in enumerate(secrets):
         assert redactor.add_secret(secret, f"KEY_{number}")
@@ -91,7 +93,7 @@ def events_with(secret: str) -> list[EventBase]:
         ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=to_json([f"\ud800{secret}", {secret}])),
         ToolCallCompleted(call_id="c", tool="t", position=0, ok=True, result=json.dumps([inner])),
         FactRecorded(name="f", key=secret, value={"n": [secret, None, True, 1.5]}),
-        UnknownEvent(kind="new-kind", anything=[secret], **{secret.strip(): text}),
+        unknown("new-kind", anything=[secret], id={"a": [secret]}, **{secret: text}),
     ]  # fmt: skip
 
 
@@ -219,6 +221,7 @@ def test_functions_come_after_secrets_and_one_after_the_other():
 
 
 def fails(text: str) -> str:
+    """Raise, with the text in the message."""
     raise ValueError(text)
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import base64
 import collections
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import hashlib
 import itertools
 import json
 import pathlib
-import random
 import types
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import rfc8785
@@ -38,8 +37,12 @@ from playhead.trace.values import (
 )
 from tests.trace.strategies import any_texts, json_values, python_values, same
 
+if TYPE_CHECKING:
+    import random
+
 
 def no_constants(name: str) -> None:
+    """Refuse what Python's parser takes for a number and JSON does not."""
     raise AssertionError(f"{name} is not JSON")
 
 
@@ -129,7 +132,7 @@ def test_rfc_8785_example():
     """The example of RFC 8785, section 3.2.3: keys in UTF-16 order, numbers as ECMAScript prints them."""
     given_value = {
         "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
-        "string": '\u20ac$\u000f\u000aA\'\u0042\u0022\u005c\\"/',
+        "string": "\u20ac$\u000f\u000aA'\u0042\u0022\u005c\\\"/",
         "literals": [None, True, False],
     }
     assert canonical_json(given_value) == (
@@ -160,7 +163,7 @@ class Point:
 
 
 class Model(BaseModel):
-    when: datetime.date
+    when: dt.date
     tags: set[str]
 
 
@@ -174,8 +177,8 @@ PLAIN = [
     (collections.OrderedDict(a=1), {"a": 1}),
     (types.MappingProxyType({"a": 1}), {"a": 1}),
     (Point(1), {"x": 1, "y": {"$type": "bytes", "base64": "/w=="}}),
-    (Model(when=datetime.date(2026, 1, 2), tags={"b", "a"}), {"when": "2026-01-02", "tags": to_json({"a", "b"})}),
-    (datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC), "2026-01-02T03:04:00Z"),
+    (Model(when=dt.date(2026, 1, 2), tags={"b", "a"}), {"when": "2026-01-02", "tags": to_json({"a", "b"})}),
+    (dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC), "2026-01-02T03:04:00Z"),
     (decimal.Decimal("1.10"), "1.10"),
     (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     (pathlib.PurePosixPath("/a/b"), "/a/b"),
@@ -256,8 +259,8 @@ class BadRepr:
 
 
 class Liar:
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         raise RuntimeError("who asks?")
 
 
@@ -299,10 +302,19 @@ class Nameless(metaclass=Meta):
 
 
 def a_generator():
+    """Yield one thing."""
     yield 1
 
 
+def released() -> memoryview:
+    """Return memory that is not there any more."""
+    view = memoryview(b"a")
+    view.release()
+    return view
+
+
 def deep(levels: int, wrap: Any) -> Any:
+    """Return a value wrapped so many times."""
     value: Any = "bottom"
     for _ in range(levels):
         value = wrap(value)
@@ -310,12 +322,14 @@ def deep(levels: int, wrap: Any) -> Any:
 
 
 def cycle() -> list[Any]:
+    """Return a list that is inside itself, twice."""
     loop: list[Any] = []
     loop.append({"again": loop, "and": (loop,)})
     return loop
 
 
 def graph() -> Point:
+    """Return a data class that is inside itself."""
     point = Point(None)
     point.x = [point, point]
     point.y = {"p": point}
@@ -334,7 +348,7 @@ HOSTILE = {
     "generator": a_generator,
     "endless iterator": itertools.count,
     "endless range": lambda: range(10**18),
-    "released memory": lambda: (view := memoryview(b"a"), view.release())[0],
+    "released memory": released,
     "cycle": cycle,
     "cycle of data classes": graph,
     "exception": lambda: ValueError("\ud800"),
@@ -351,6 +365,7 @@ HOSTILE = {
 
 
 def made(names: Any) -> Any:
+    """Return the hostile objects of these names."""
     return [made(name) for name in names] if isinstance(names, list) else HOSTILE[names]()
 
 
@@ -385,7 +400,9 @@ def test_a_generator_is_not_used_up():
 
 def test_lossy_forms():
     """What cannot come back says so, and says what it was."""
-    assert to_json(cycle()) == [{"again": {"$type": "cycle", "lossy": True}, "and": [{"$type": "cycle", "lossy": True}]}]
+    assert to_json(cycle()) == [
+        {"again": {"$type": "cycle", "lossy": True}, "and": [{"$type": "cycle", "lossy": True}]}
+    ]
     assert to_json(NoIter()) == {
         "$type": "object",
         "class": f"{__name__}.NoIter",

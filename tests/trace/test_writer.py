@@ -9,7 +9,6 @@ import stat
 import threading
 import time
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,14 +25,17 @@ from tests.trace.traces import Ticks, ending, events_of, header, read, record, t
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 def put(writer: TraceWriter, event: EventBase) -> Written:
+    """Append an event."""
     return writer.append(event.kind, "root", 0, encode_data(event))
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
+    """Return where the trace of the test is."""
     return tmp_path / "run.jsonl"
 
 
@@ -159,13 +161,23 @@ class Syncs:
         self.data: list[int] = []
         self.all: list[int] = []
         self.happened = threading.Event()
-        fdatasync, fsync = writer_module._fdatasync, os.fsync
-        monkeypatch.setattr(writer_module, "_fdatasync", lambda fd: (self.data.append(fd), self.happened.set(), fdatasync(fd)))
-        monkeypatch.setattr(os, "fsync", lambda fd: (self.all.append(fd), fsync(fd)))
+        self._fdatasync, self._fsync = writer_module._fdatasync, os.fsync
+        monkeypatch.setattr(writer_module, "_fdatasync", self.fdatasync)
+        monkeypatch.setattr(os, "fsync", self.fsync)
+
+    def fdatasync(self, descriptor: int) -> None:
+        self.data.append(descriptor)
+        self.happened.set()
+        self._fdatasync(descriptor)
+
+    def fsync(self, descriptor: int) -> None:
+        self.all.append(descriptor)
+        self._fsync(descriptor)
 
 
 @pytest.fixture
 def syncs(monkeypatch: pytest.MonkeyPatch) -> Syncs:
+    """Return what counts the syncs of this test."""
     return Syncs(monkeypatch)
 
 
@@ -264,6 +276,7 @@ def test_one_trace_from_eight_threads(path: Path):
 
 
 def run_all(threads: list[threading.Thread]) -> None:
+    """Run threads and wait for them."""
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -277,7 +290,7 @@ def test_a_thousand_traces_from_threads(tmp_path: Path):
     def work(number: int) -> None:
         try:
             record(tmp_path / f"{number}.jsonl", [header(str(number)), thought(number), thought(number + 1), ending()])
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - to be seen by the test, which is in another thread
             failures.append(error)
 
     for first in range(0, 1000, 250):
@@ -405,9 +418,10 @@ def test_a_signal_handler_that_raises(path: Path, monkeypatch: pytest.MonkeyPatc
             real(descriptor, content if when == "after the write" else bytes(content)[:20])
         raise Interrupt
 
-    with monkeypatch.context() as patch, pytest.raises(Interrupt):
-        patch.setattr(os, "write", interrupted)
+    monkeypatch.setattr(os, "write", interrupted)
+    with pytest.raises(Interrupt):
         put(writer, thought(1))
+    monkeypatch.setattr(os, "write", real)
     if then == "append":
         put(writer, ending())
     writer.close()
@@ -439,4 +453,7 @@ def test_a_result_of_100_megabytes(path: Path):
 
 def test_problem_reads_as_one_line():
     """A problem says where and what."""
-    assert str(Problem("gap", 3, "1 events are missing before event 3")) == "line 3: gap: 1 events are missing before event 3"
+    assert (
+        str(Problem("gap", 3, "1 events are missing before event 3"))
+        == "line 3: gap: 1 events are missing before event 3"
+    )

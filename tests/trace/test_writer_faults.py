@@ -6,7 +6,6 @@ import errno
 import itertools
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.trace.traces import Ticks, ending, header, read, thought
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playhead.trace.events import EventBase
 
@@ -52,10 +52,7 @@ def run(path: Path, durability: Durability = "write") -> Outcome:
     """Record the small run; nothing may raise."""
     clock = Ticks()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us, durability))
-    acknowledged: list[EventBase] = []
-    for event in SMALL_RUN:
-        if recorder.emit(event, "root"):
-            acknowledged.append(event)
+    acknowledged = [event for event in SMALL_RUN if recorder.emit(event, "root")]
     last = ending(recorder.lost)
     if recorder.emit(last, "root"):
         acknowledged.append(last)
@@ -104,7 +101,7 @@ class Fault:
 
     def short(self, descriptor: int, content: Any) -> int:
         """Take a part: a short write, which is no error."""
-        return self.real(descriptor, bytes(content)[: max(1, len(content) // 2)])  # type: ignore[no-any-return]
+        return self.real(descriptor, bytes(content)[: max(1, len(content) // 2)])
 
     def part(self, descriptor: int, content: Any) -> int:
         """Take a part, and refuse the rest."""
@@ -114,12 +111,12 @@ class Fault:
     def all_but_newline(self, descriptor: int, content: Any) -> int:
         """Take everything but the last byte, and refuse that."""
         self.pending = True
-        return self.real(descriptor, bytes(content)[:-1])  # type: ignore[no-any-return]
+        return self.real(descriptor, bytes(content)[:-1])
 
     def one_byte(self, descriptor: int, content: Any) -> int:
         """Take one byte, and refuse the rest."""
         self.pending = True
-        return self.real(descriptor, bytes(content)[:1])  # type: ignore[no-any-return]
+        return self.real(descriptor, bytes(content)[:1])
 
 
 def outcomes(
@@ -185,9 +182,7 @@ def test_a_short_write_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("durability", ["write", "fsync"])
 @pytest.mark.parametrize("persistent", [False, True], ids=["transient", "persistent"])
-def test_the_nth_sync_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, persistent: bool
-):
+def test_the_nth_sync_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, persistent: bool):
     """A failed sync loses nothing from the file, but the run is told that its trace is not as safe as it asked for."""
     failed = []
     for outcome in outcomes(tmp_path, monkeypatch, "_fdatasync", "eio", persistent, durability, writer_module):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from playhead.trace.events import FORMAT, EventBase, RunCompleted, RunStarted, Thought
+from playhead.trace.events import FORMAT, EventBase, RunCompleted, RunStarted, Thought, UnknownEvent
 from playhead.trace.line import Record
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recorder import Recorder
@@ -38,6 +38,11 @@ def ending(lost: int = 0) -> RunCompleted:
     return RunCompleted(
         status="done", terminated_by="end_turn", terminated_source="kernel", output="42", lost_events=lost
     )
+
+
+def unknown(kind: str, **fields: Any) -> UnknownEvent:
+    """Return an event of a kind that this version does not know."""
+    return UnknownEvent.model_validate({"kind": kind, **fields})
 
 
 def thought(number: int, size: int = 0) -> Thought:

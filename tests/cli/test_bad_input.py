@@ -1,0 +1,165 @@
+"""Bad input of every kind: one clear line on stderr, the right exit code, and the nearest valid thing."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.command_line import playhead
+from tests.cli.recorded import record_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEWER = (b'"format":"1.0"', b'"format":"2.0"')
+
+
+@pytest.fixture
+def files(store: Path, home: Path) -> Path:
+    """A folder of files that are no traces, or none that can be read."""
+    good = (store / "good.jsonl").read_bytes()
+    (home / "nosuch").mkdir()
+    for name, content in {
+        "empty.jsonl": b"",
+        "text.jsonl": b"hello\n",
+        "binary.jsonl": bytes(range(256)) * 100,
+        "nul.jsonl": b"\0" * 1000,
+        "json.jsonl": b'{"a": 1}\n',
+        "cut.jsonl": good[:100],
+        "newer.jsonl": good.splitlines(keepends=True)[0].replace(*NEWER),
+        "header.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{}}\n',
+        "deep.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":' + b"[" * 100_000 + b"\n",
+        "fake.jsonl.gz": b"no gzip",
+        "half.jsonl.gz": gzip.compress(good)[:30],
+        "fake.jsonl.zst": b"no zstd",
+    }.items():
+        (home / name).write_bytes(content)
+    return home
+
+
+@pytest.mark.parametrize("command", ["show", "check", "reproduce"])
+@pytest.mark.parametrize(
+    ("reference", "code", "said"),
+    [
+        ("goood", 3, "Did you mean 'good'?"),
+        ("latest~5", 3, "latest~5"),
+        ("nosuch.jsonl", 3, "no such file"),
+        ("nosuch/", 2, "no run id"),
+        ("../../etc/passwd", 2, "no run id"),
+        ("/etc/passwd", 2, "no run id"),
+        ("a\x1b[2Jb", 2, "no run id"),
+        ("a" * 300, 2, "no run id"),
+        ("empty.jsonl", 3, "empty"),
+        ("text.jsonl", 3, "not a Playhead trace"),
+        ("binary.jsonl", 3, "not a Playhead trace"),
+        ("nul.jsonl", 3, "not a trace"),
+        ("json.jsonl", 3, "not a Playhead trace"),
+        ("cut.jsonl", 3, "cut within its first line"),
+        ("newer.jsonl", 3, "Upgrade Playhead"),
+        ("fake.jsonl.gz", 3, "fake.jsonl.gz"),
+        ("half.jsonl.gz", 3, "half.jsonl.gz"),
+        ("fake.jsonl.zst", 3, "fake.jsonl.zst"),
+    ],
+)
+def test_a_reference_that_leads_to_no_trace(files: Path, command: str, reference: str, code: int, said: str) -> None:
+    """Every command that reads a run says the same about what it cannot read, as text and as JSON."""
+    for arguments in ((command, reference), (command, reference, "--json")):
+        result = playhead(*arguments)
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert result.stderr.startswith("playhead: ")
+        assert result.stderr.count("\n") == 1
+        assert said in result.stderr
+        assert "\x1b" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["header.jsonl", "deep.jsonl"])
+def test_a_first_line_that_only_looks_like_one(files: Path, name: str) -> None:
+    """Not one event can be read: `check` judges that (1), the others have nothing to work on (3)."""
+    codes = {command: playhead(command, name).exit_code for command in ("show", "check", "reproduce")}
+    assert codes == {"show": 3, "check": 1, "reproduce": 3}
+
+
+def test_two_runs_that_start_alike(store: Path) -> None:
+    """A prefix of two runs names both."""
+    record_run(store, "go-on")
+    result = playhead("show", "go")
+    assert result.exit_code == 3
+    assert "good" in result.stderr
+    assert "go-on" in result.stderr
+
+
+def test_a_folder_that_is_not_there(home: Path) -> None:
+    """A trace folder that somebody names has to exist; else a typing error would look like an empty list."""
+    (home / "file").write_text("")
+    for folder in ("nosuch", "file"):
+        result = playhead("list", "--trace-dir", folder)
+        assert (result.exit_code, result.stdout) == (3, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("shwo latest", "Did you mean 'show'?"),
+        ("--nosuch", "--nosuch"),
+        ("show", "Missing argument 'RUN'. (see: playhead show --help)"),
+        ("list --limit 0", "--limit"),
+        ("list --limt 3", "--limit"),
+        ("check latest --head abc", "64 lower-case hex digits"),
+        ("run task", "--model"),
+        ("run task --model gpt", "'openai/gpt'"),
+        ("run task --model ollama/m --strategy reactiv", "Did you mean 'reactive'?"),
+        ("run task --model ollama/m --max-iterations 0", "at least 1"),
+        ("run task --model ollama/m --max-iterations many", "--max-iterations"),
+        ("run task --model ollama/m --set temperature", "temperature=0"),
+        ("run task --model ollama/m --system-prompt prompts/mine.txt", "no file 'prompts/mine.txt'"),
+        ("run task --model ollama/m --system-prompt latin.txt", "not UTF-8"),
+        ("run task --model ollama/m --run-id ../x", "no run id"),
+        ("run task --model ollama/m --tools my_tools", "write my_tools:lookup,helper"),
+        ("run task --model ollama/m --tools my_tools:", "write my_tools:lookup,helper"),
+        ("run task --model ollama/m --tools :lookup", "package.module:function"),
+        ("run task --model ollama/m --tools my-tools.py:lookup", "package.module:function"),
+        ("run task --model ollama/m --tools my_tool:lookup", "Did you mean 'my_tools'?"),
+        ("run task --model ollama/m --tools pack.tool:lookup", "Did you mean 'pack.tools'?"),
+        ("run task --model ollama/m --tools my_tools.sub:lookup", "my_tools is a module, not a package"),
+        ("run task --model ollama/m --tools my_tools:lokup", "Did you mean 'lookup'?"),
+        ("run task --model ollama/m --tools my_tools:FACTS", "of type dict, no function. Known: helper, lookup."),
+        ("run task --model ollama/m --tools my_tools:Thing", "a class, no function"),
+        ("run task --model ollama/m --tools my_tools:lookup,lookup", "two tools are called 'lookup'"),
+        ("run task --model ollama/m --tools pack.plain:hidden", "Known: odd, seen."),
+        ("run task --model ollama/m --tools pack.broken:x", "ZeroDivisionError"),
+        ("run task --model ollama/m --tools pack.leaves:x", "SystemExit"),
+        ("run task --model ollama/m --tools pack.needs:x", "imports 'nosuch_package', which is not installed"),
+        ("run task --model ollama/m --tools pack.plain:odd", "cannot be passed by name"),
+    ],
+)
+def test_a_command_line_that_cannot_be(store: Path, home: Path, arguments: str, said: str) -> None:
+    """Exit 2, one line, and what would have been right; nothing was recorded."""
+    (home / "latin.txt").write_bytes(b"caf\xe9 prompt")
+    tools = "from playhead import Agent, tool\n\n@tool\ndef lookup(key: str) -> str:\n    return key\n"
+    (home / "my_tools.py").write_text(
+        f"{tools}\nFACTS = {{}}\nclass Thing: pass\nhelper = Agent('ollama/m', name='helper')\n"
+    )
+    (home / "pack").mkdir()
+    for name, source in {
+        "tools": tools,
+        "plain": "import os\ndef seen(): ...\ndef _unseen(): ...\ndef odd(*args): ...\n",
+        "broken": "1 / 0",
+        "leaves": "exit(3)",
+        "needs": "import nosuch_package",
+    }.items():
+        (home / "pack" / f"{name}.py").write_text(source)
+    result = playhead(*arguments.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("playhead: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+    assert [path.name for path in store.iterdir()] == ["good.jsonl"]
+
+
+def test_a_setting_that_is_not_valid(store: Path) -> None:
+    """The variable is named."""
+    result = playhead("list", env={"PLAYHEAD_DURABILITY": "forever"})
+    assert result.exit_code == 2
+    assert "PLAYHEAD_DURABILITY" in result.stderr

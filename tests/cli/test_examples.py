@@ -1,0 +1,85 @@
+"""The example tools do what they say, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from examples.tools import FACTS, calculator, lookup
+from tests.cli.command_line import playhead
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import ChatServer
+
+
+@pytest.mark.parametrize("key", ["Mount Zed", "mount zed", " zed", "the height of Mount Zed"])
+def test_a_fact_is_found_however_it_is_asked_for(key: str) -> None:
+    """Case and words around the key do not matter."""
+    assert lookup(key) == "Mount Zed is 4,180 feet high."
+
+
+@pytest.mark.parametrize("key", ["Mount Nowhere", "", "  "])
+def test_an_unknown_key_names_the_known_ones(key: str) -> None:
+    """The model is told what it may ask for."""
+    with pytest.raises(LookupError, match=", ".join(FACTS)):
+        lookup(key)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("4180 * 0.3048", 1274.064),
+        ("4,180 * 0.3048", 1274.064),
+        ("-(2 + 3) * 4 - +1", -21),
+        ("7 // 2 + 7 % 2 + 2 ^ 3", 12),
+        ("1e3 / 4", 250.0),
+        (" 2**10 ", 1024),
+    ],
+)
+def test_arithmetic(expression: str, value: float) -> None:
+    """Numbers, the usual signs, parentheses, thousands separators."""
+    assert calculator(expression) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("4180 feet", "write it like"),
+        ("", "write it like"),
+        ("__import__('os').system('x')", "not allowed"),
+        ("().__class__", "not allowed"),
+        ("[1][0]", "not allowed"),
+        ("True + 1", "not allowed"),
+        ("'a' * 3", "not allowed"),
+        ("2 if 1 else 3", "not allowed"),
+        ("1, 2", "not allowed"),
+        ("1j * 2", "not allowed"),
+        ("1 / 0", "divided by zero"),
+        ("5 % 0", "divided by zero"),
+        ("9 ** 9 ** 9", "too large"),
+        ("(-8) ** 0.5", "no real number"),
+        ("1" + "+1" * 1000, "longer than"),
+    ],
+)
+def test_what_is_no_arithmetic_is_refused_clearly(expression: str, message: str) -> None:
+    """Nothing is evaluated but arithmetic, and nothing that would take for ever."""
+    with pytest.raises((ValueError, ArithmeticError), match=message):
+        calculator(expression)
+
+
+def test_the_command_of_the_example(chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tools are found from the repository's folder, one call fails as it should, and the answer comes."""
+    monkeypatch.chdir(Path(__file__).parents[2])
+    result = playhead(
+        "run", "How high is Mount Zed in feet, and how much is that in metres?", "--model", "ollama/m",
+        "--api-base", chat.address, "--tools", "examples.tools:lookup,calculator",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "calculator failed: ValueError: '4180 feet' is no arithmetic expression" in result.stderr
+    assert [message["content"] for message in chat.requests[-1]["messages"] if message["role"] == "tool"] == [
+        "Mount Zed is 4,180 feet high.",
+        "error: '4180 feet' is no arithmetic expression; write it like 4180 * 0.3048",
+        "1274.064",
+    ]

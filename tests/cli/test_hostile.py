@@ -1,0 +1,86 @@
+"""What a trace holds never reaches a terminal raw, whatever the command and the form."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead.cli.output import text_console
+from playhead.cli.progress import Progress
+from playhead.diagnose.terminal import escape
+from playhead.replay import load_recording
+from tests.cli.command_line import objects, playhead
+from tests.cli.recorded import EVIL, record_hostile_run, record_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = [
+    "list",
+    "show hostile",
+    "check hostile",
+    "reproduce hostile",
+    "show hostile --kind x*",
+    "show hostile --owner o",
+]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *(f"{command} --json" for command in COMMANDS)])
+def test_nothing_raw_in_any_output(home: Path, command: str) -> None:
+    """Neither stdout nor stderr holds a control, a direction mark or an invisible character, but for line ends."""
+    record_hostile_run(home / ".playhead" / "traces")
+    result = playhead(*command.split())
+    assert not isinstance(result.exception, Exception)
+    for output in (result.stdout, result.stderr):
+        assert escape(output, keep="\n") == output
+    if "--json" in command:
+        assert result.stdout.isascii()
+
+
+def test_json_still_says_exactly_what_the_trace_holds(home: Path) -> None:
+    """The escapes are JSON's own: a program reads the text as it was."""
+    record_hostile_run(home / ".playhead" / "traces")
+    events = objects(playhead("show", "hostile", "--json"))
+    assert events[0]["data"]["task"] == EVIL
+    assert events[3]["data"]["result"] == {EVIL: EVIL}
+    assert objects(playhead("list", "--json"))[0]["task"] == EVIL
+
+
+def test_a_damaged_hostile_file_is_safe_too(home: Path) -> None:
+    """Messages about what is wrong quote nothing raw."""
+    path = record_hostile_run(home / ".playhead" / "traces")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(
+        lines[0] + EVIL.encode().replace(b"\n", b" ") + b"\n" + lines[1].replace(b'"task"', b'"\x1b"') + lines[2]
+    )
+    for command in COMMANDS:
+        for form in ([], ["--json"]):
+            result = playhead(*command.split(), *form)
+            assert escape(result.output, keep="\n") == result.output
+
+
+def test_progress_and_answer_of_a_run_are_safe(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a model and a tool say while the run goes on is as hostile as what they said before."""
+    progress = Progress(text_console(stderr=True))
+    for record in load_recording(record_hostile_run(home)).records:
+        progress(record)
+    told = capsys.readouterr().err
+    assert escape(told, keep="\n") == told
+
+
+def test_markup_in_a_trace_is_text(home: Path) -> None:
+    """Rich's own markup and emoji codes mean nothing here."""
+    record_run(home, "markup", answer="[bold red]:smile:[/bold red] [link=http://evil]x[/link]")
+    assert "[bold red]:smile:[/bold red] [link=http://evil]x[/link]" in playhead("show", "markup.jsonl").stdout
+
+
+def test_numbers_that_json_has_not(home: Path) -> None:
+    """Not-a-number in somebody else's file does not break the JSON of a command."""
+    path = record_run(home, "nan")
+    path.write_bytes(re.sub(rb'"duration_ms":[0-9.]+', b'"duration_ms":NaN', path.read_bytes()))
+    for command in ("show nan.jsonl --json", "list --json --trace-dir ."):
+        for line in playhead(*command.split()).stdout.splitlines():
+            json.loads(line, parse_constant=pytest.fail)

@@ -1,0 +1,199 @@
+"""`list`, `show`, `check` and `reproduce`, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jsonlines
+import pytest
+
+from playhead.cli.check import check_as_json
+from playhead.testing import TickingClock
+from playhead.trace.events import FinalAnswer
+from playhead.trace.integrity import check_trace
+from playhead.trace.line import Record
+from playhead.trace.reader import open_trace, scan
+from playhead.trace.recorder import Recorder
+from playhead.trace.writer import TraceWriter
+from tests.cli.command_line import objects, playhead
+from tests.cli.recorded import record_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_list_shows_recent_runs_newest_first(store: Path) -> None:
+    """One line for each run, at most as many as asked for, and it is said that there are more."""
+    for number in range(3):
+        record_run(store, f"0000000000000000000000000{number}")
+    result = playhead("list", "--limit", "2")
+    assert (result.exit_code, result.stderr) == (0, f"2 of 4 runs in {store}; --limit shows more\n")
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["RUN", "good", "00000000000000000000000002"]
+    assert objects(playhead("list", "--json"))[0]["run_id"] == "good"
+    assert "\x1b" not in result.stdout
+
+
+def test_list_of_nothing_says_what_to_do(home: Path) -> None:
+    """A folder that is not there yet is no error when nobody named it."""
+    result = playhead("list")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"no runs in {home}/.playhead/traces yet; `playhead demo` records one\n"
+
+
+def test_list_tells_unfinished_and_unreadable_runs(store: Path) -> None:
+    """A run without an end is open, and a file that is no trace does not hide the others."""
+    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
+    (store / "open.jsonl").write_bytes(b"".join(lines[:-1]))
+    (store / "junk.jsonl").write_bytes(b"junk")
+    statuses = {run["run_id"]: run["status"] for run in objects(playhead("list", "--json"))}
+    assert statuses == {"good": "done", "open": "open", "junk": "unreadable"}
+
+
+@pytest.mark.parametrize("reference", ["good", "go", "GOOD", "latest", "latest~0"])
+def test_a_run_is_named_by_id_prefix_or_age(store: Path, reference: str) -> None:
+    """Every command takes the same references."""
+    for name in ("show", "check", "reproduce"):
+        assert playhead(name, reference).exit_code == 0
+
+
+def test_a_run_is_named_by_path(store: Path) -> None:
+    """A file anywhere, relative or not, is read without the trace folder."""
+    elsewhere = store.parent.parent / "elsewhere.jsonl"
+    (store / "good.jsonl").rename(elsewhere)
+    for name in ("show", "check", "reproduce"):
+        assert playhead(name, "elsewhere.jsonl").exit_code == 0
+        assert playhead(name, elsewhere).exit_code == 0
+
+
+def test_show_prints_one_line_per_event(store: Path) -> None:
+    """Every event is there, in order, and below the call its reason; a pipe gets whole lines."""
+    result = playhead("show", "good")
+    numbered = [line for line in result.stdout.splitlines() if line[:4].strip().isdigit()]
+    assert len(numbered) == check_trace(store / "good.jsonl").events
+    assert '  tool-call-started     lookup(key="Mount Zed")\n                    └ to know\n' in result.stdout
+    assert "lookup → Mount Zed: 4,180 feet." in result.stdout
+    assert result.stderr == ""
+
+
+def test_show_is_cut_to_the_columns_that_are_asked_for(store: Path) -> None:
+    """COLUMNS holds in a pipe too; nonsense in it does not make lines vanish."""
+    widths = {
+        columns: max(map(len, playhead("show", "good", env={"COLUMNS": columns}).stdout.splitlines()))
+        for columns in ("80", "50", "0", "many")
+    }
+    assert widths["80"] == 80
+    assert widths["50"] == 50
+    assert widths["0"] == 40
+    assert widths["many"] > 100
+
+
+def test_show_as_json_is_the_trace(store: Path) -> None:
+    """`--json` gives back each line of the file as it is, for any JSON Lines reader."""
+    with open_trace(store / "good.jsonl") as file, jsonlines.Reader(file) as lines:
+        assert objects(playhead("show", "good", "--json")) == list(lines)
+
+
+def test_show_picks_kinds_and_owners(store: Path) -> None:
+    """Kinds by name or pattern, any of several; owners by their path or their last part."""
+    shown = objects(playhead("show", "good", "--json", "--kind", "tool-*", "--kind", "final-answer"))
+    kinds = ["tool-call-started", "tool-call-completed", "final-answer"]
+    assert [event["kind"] for event in shown] == kinds
+    assert objects(playhead("show", "good", "--json", "--owner", "root", "--kind", "final-answer")) == shown[-1:]
+
+
+def test_show_says_when_nothing_was_meant(store: Path) -> None:
+    """A kind that exists but did not happen is a fact; a kind or owner that cannot be is a mistake."""
+    absent = playhead("show", "good", "--kind", "critique")
+    assert (absent.exit_code, absent.stderr) == (0, "no critique events in this run\n")
+    for arguments, near in ((("--kind", "final-anser"), "final-answer"), (("--owner", "rot"), "root")):
+        result = playhead("show", "good", *arguments)
+        assert result.exit_code == 2
+        assert f"Did you mean '{near}'?" in result.stderr
+
+
+def test_show_marks_what_is_wrong_at_its_place(store: Path) -> None:
+    """A damaged file is shown as far as it can be read, with its problems, in text and in JSON."""
+    path = store / "good.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"4,180", b"4,810"))
+    result = playhead("show", "good")
+    assert result.exit_code == 0
+    assert "   !! line" in result.stdout
+    assert "problems in the file:" in result.stderr
+    problems = [each["problem"] for each in objects(playhead("show", "good", "--json")) if "problem" in each]
+    assert {problem["kind"] for problem in problems} == {"chain"}
+
+
+def test_check_says_that_a_trace_is_whole(store: Path) -> None:
+    """The verdict, and the head that is worth keeping; the head that was kept is found again."""
+    checked = check_trace(store / "good.jsonl")
+    result = playhead("check", "good")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"ok: {checked.events} events, closed, whole and unchanged\nfile  {store}/good.jsonl\nhead  {checked.head}\n",
+    )
+    assert playhead("check", "good", "--head", checked.head).exit_code == 0
+    assert objects(playhead("check", "good", "--json")) == [{**check_as_json(checked), "problems": []}]
+
+
+def test_check_fails_for_anything_else(store: Path) -> None:
+    """Changed, cut off, without an end, or ending in another head: exit 1, and the verdict says which."""
+    whole = (store / "good.jsonl").read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for name, content in {
+        "damaged": whole.replace(b"4,180", b"4,810"),
+        "truncated": whole[:-10],
+        "open": b"".join(lines[:-1]),
+    }.items():
+        (store / f"{name}.jsonl").write_bytes(content)
+        result = playhead("check", name)
+        assert (result.exit_code, result.stdout.partition(":")[0]) == (1, name)
+        assert objects(playhead("check", name, "--json"))[0]["ok"] is False
+    assert playhead("check", "good", "--head", "0" * 64).stdout.startswith("other-head: ")
+
+
+def test_check_prints_no_more_problems_than_anybody_reads(store: Path) -> None:
+    """A file of nothing but damage does not flood the terminal; `--json` has it all."""
+    header = (store / "good.jsonl").read_bytes().splitlines(keepends=True)[0]
+    (store / "bad.jsonl").write_bytes(header + b"junk\n" * 1000)
+    result = playhead("check", "bad")
+    assert result.exit_code == 1
+    assert result.stdout.count("!!") == 20
+    assert "… and 980 more problems; --json lists them all" in result.stdout
+    assert len(objects(playhead("check", "bad", "--json"))[0]["problems"]) == 1000
+
+
+def test_reproduce_finds_the_run_identical(store: Path) -> None:
+    """The frozen replay of an unchanged run comes out the same."""
+    events = check_trace(store / "good.jsonl").events
+    result = playhead("reproduce", "good")
+    assert (result.exit_code, result.stdout) == (0, f"identical: {events} events came out as recorded\n")
+    (outcome,) = objects(playhead("reproduce", "good", "--json"))
+    assert (outcome["identical"], outcome["status"], outcome["divergences"]) == (True, "closed", [])
+
+
+def test_reproduce_of_half_a_run_is_inconclusive(store: Path) -> None:
+    """What came after the end of the recording is not known, and that is not a success."""
+    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
+    (store / "half.jsonl").write_bytes(b"".join(lines[:-3]))
+    result = playhead("reproduce", "half")
+    assert result.exit_code == 4
+    assert "inconclusive: the recording has no end" in result.stdout
+    assert playhead("reproduce", "half", "--json").exit_code == 4
+
+
+def test_reproduce_says_where_the_code_does_something_else(store: Path) -> None:
+    """A recording that the code does not give back: exit 1, where, what was recorded and what came now."""
+    records = [item for item in scan(store / "good.jsonl") if isinstance(item, Record)]
+    clock = TickingClock()
+    recorder = Recorder(clock, TraceWriter(store / "other.jsonl", clock.now_us))
+    for record in records:
+        changed = {"output": "5,199 feet."} if isinstance(record.event, FinalAnswer) else {}
+        recorder.emit(record.event.model_copy(update=changed), record.owner, record.iteration)
+    recorder.seal()
+    assert playhead("check", "other").exit_code == 0
+    result = playhead("reproduce", "other")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("different: ")
+    assert "5,199 feet." in result.stdout
+    (outcome,) = objects(playhead("reproduce", "other", "--json"))
+    assert (outcome["identical"], outcome["divergences"][0]["owner"]) == (False, "root")

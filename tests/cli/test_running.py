@@ -1,0 +1,180 @@
+"""`run` and `demo`: an agent at work, told while it works."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.replay import load_recording
+from playhead.trace.integrity import check_trace
+from tests.cli.command_line import objects, playhead
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from tests.cli.conftest import ChatServer
+
+TASK = "How high is Mount Zed in feet, and how much is that in metres?"
+TOOLS = """
+from playhead import tool
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    "Look up."
+    print("noise")
+    return f"{key} is 4,180 feet high"
+
+def calculator(expression: str) -> float:
+    "Calculate."
+    return eval(expression, {}, {})
+"""
+
+
+@pytest.fixture(autouse=True)
+def tools(home: Path) -> None:
+    """A module of the current folder, with a tool and a plain function."""
+    (home / "my_tools.py").write_text(TOOLS)
+
+
+def run(chat: ChatServer, *arguments: str | Path, **options: Any) -> Result:
+    """Run the task with the model of the test."""
+    return playhead("run", TASK, "--model", "ollama/m", "--api-base", chat.address, *arguments, **options)
+
+
+def test_a_run_is_told_answered_and_recorded(chat: ChatServer, home: Path) -> None:
+    """Progress on stderr, the answer and the facts on stdout, and a trace that checks and reproduces."""
+    result = run(chat, "--tools", "my_tools:lookup,calculator", "--run-id", "mine", "--no-rationale")
+    path = home / ".playhead/traces/mine.jsonl"
+    assert result.exit_code == 0
+    answer, ended, tokens, trace = result.stdout.rsplit("\n", 4)[:4]
+    assert answer == "It is 4,180 feet,\n\\x1b[31mor 1,274 metres.\n"
+    assert ended.startswith("ended   answered: ")
+    assert tokens == "tokens  30 in, 15 out, cost $0"
+    assert trace == f"trace   {path}"
+    told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()[1:] if line != "noise"]
+    assert told == ["model", "call", "call", "error", "model", "call", "model"]
+    assert result.stderr.startswith(f"Playhead records runs in {path.parent}\n")
+    assert check_trace(path).ok
+    assert playhead("reproduce", "mine").exit_code == 0
+
+
+def test_options_reach_the_model(chat: ChatServer, home: Path) -> None:
+    """The system prompt of a file or a text, the parameters as JSON or text, the strategy and the limit are recorded."""
+    (home / "prompt.txt").write_text("Be a guide.")
+    run(
+        chat, "--system-prompt", "prompt.txt", "--set", "temperature=0", "--set", "stop=END", "--strategy", "react",
+        "--max-iterations", "3", "--run-id", "a", "--no-rationale", "--tools", "my_tools:lookup",
+    )  # fmt: skip
+    header = load_recording("a").header.agent
+    assert header.parameters == {"temperature": 0, "stop": "END"}
+    assert (header.strategy, header.max_iterations, header.rationale) == ("reactive", 3, False)
+    assert chat.requests[0]["messages"][0] == {"role": "system", "content": "Be a guide."}
+    run(chat, "--system-prompt", "Be short, please.", "--run-id", "b")
+    assert load_recording("b").header.agent.system_prompt == "Be short, please."
+
+
+def test_a_run_as_json(chat: ChatServer, tmp_path: Path) -> None:
+    """One object with everything that was reached; progress, and what a tool prints, stays on stderr."""
+    result = run(chat, "--json", "--tools", "my_tools:lookup,calculator", "--trace-dir", tmp_path / "runs")
+    (outcome,) = objects(result)
+    assert outcome["success"] is True
+    assert outcome["output"] == "It is 4,180 feet,\n\x1b[31mor 1,274 metres."
+    assert outcome["trace_path"] == str(tmp_path / "runs" / f"{outcome['run_id']}.jsonl")
+    assert "\x1b" not in result.output
+    assert "noise\n" in result.stderr
+
+
+def test_a_limit_is_no_failure_and_is_said(chat: ChatServer) -> None:
+    """Exit 0, and it is plain that the model did not answer."""
+    result = run(chat, "--tools", "my_tools:lookup,calculator", "--max-iterations", "1")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("ended   stopped: max_iterations (no answer by the model), 1 turn in ")
+
+
+def test_a_failed_run_says_where_its_trace_is(home: Path) -> None:
+    """A dead server: exit 1, one clear line, and the trace of the attempts."""
+    result = playhead("run", TASK, "--model", "ollama/m", "--api-base", "http://127.0.0.1:9", "--run-id", "dead")
+    *_, trace, error = result.stderr.splitlines()
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert trace == f"the trace is {home}/.playhead/traces/dead.jsonl"
+    assert error.startswith("playhead: no server answers at http://127.0.0.1:9")
+    assert check_trace(home / ".playhead/traces/dead.jsonl").ok
+
+
+def test_a_failed_run_as_json(chat: ChatServer) -> None:
+    """The object says that it failed, and why; exit 1."""
+    chat.answers[:] = [{"model": "m"}] * 3
+    result = run(chat, "--json")
+    (outcome,) = objects(result)
+    assert (result.exit_code, outcome["status"], outcome["success"]) == (1, "failed", False)
+    assert "no message" in outcome["error"]
+
+
+def test_an_unknown_model_is_a_mistake_of_the_caller(chat: ChatServer) -> None:
+    """The server does not have it: exit 2, and the line says how to get it."""
+    chat.answers.clear()
+    result = run(chat)
+    assert result.exit_code == 2
+    assert "ollama pull m" in result.stderr.splitlines()[-1]
+
+
+def test_a_warning_of_the_library_is_seen(chat: ChatServer, home: Path) -> None:
+    """A trace that cannot be made does not stop the run, and is not passed over in silence."""
+    (home / "file").write_text("")
+    result = run(chat, "--trace-dir", home / "file" / "below", "--tools", "my_tools:lookup,calculator")
+    assert result.exit_code == 0
+    assert "playhead: warning: the trace " in result.stderr
+    assert "trace   none: it could not be created" in result.stdout
+
+
+def test_the_demo_needs_nothing(home: Path) -> None:
+    """It records, shows, checks and reproduces, in eighty columns, and notices a forged copy."""
+    result = playhead("demo")
+    assert result.exit_code == 0
+    assert result.stderr == f"Playhead records runs in {home}/.playhead/traces\n"
+    long = [line for line in result.stdout.splitlines() if len(line) > 80 and "/" not in line]
+    assert long == []
+    (run_id,) = (path.stem for path in (home / ".playhead/traces").glob("*.jsonl"))
+    for command in (f"show {run_id}", f"check {run_id}", f"reproduce {run_id}"):
+        assert f"$ playhead {command}\n" in result.stdout
+        assert playhead(*command.split()).exit_code == 0
+    for seen in (
+        "assumption-recorded",
+        "rationale-missing",
+        "lookup failed",
+        "answered",
+        "\nok: ",
+        "\ndamaged: ",
+        "\nidentical: ",
+    ):
+        assert seen in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_the_demo_as_json(tmp_path: Path) -> None:
+    """Every step is there, and the events are those of the file."""
+    steps = objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))
+    shown = [step["event"] for step in steps if step["step"] == "show"]
+    (path,) = (tmp_path / "my runs").glob("*.jsonl")
+    assert shown == [json.loads(line) for line in path.read_text().splitlines()]
+    others = {step["step"]: step for step in steps if step["step"] != "show"}
+    assert (others["record"]["success"], others["check"]["ok"], others["reproduce"]["identical"]) == (True, True, True)
+
+
+def test_the_commands_that_the_demo_names_can_be_typed(tmp_path: Path) -> None:
+    """A folder with a space in its name is quoted in them."""
+    result = playhead("demo", "--trace-dir", tmp_path / "my runs")
+    assert f"--trace-dir '{tmp_path}/my runs'\n" in result.stdout
+
+
+def test_a_demo_that_cannot_be_recorded_says_so(home: Path) -> None:
+    """There is nothing to show then, and no traceback either."""
+    (home / "file").write_text("")
+    result = playhead("demo", "--trace-dir", "file/below")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.splitlines()[-1].startswith("playhead: the demo could not record its run; ")

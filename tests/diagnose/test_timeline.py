@@ -1,0 +1,161 @@
+"""A run as lines: exactly these, in eighty columns, without colour."""
+
+from __future__ import annotations
+
+import io
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from playhead import Agent, tool
+from playhead.diagnose.runs import RunList
+from playhead.diagnose.terminal import escape
+from playhead.diagnose.timeline import Heading, Timeline
+from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.trace.events import LlmResponded, Thought, ToolCallStarted, UnknownEvent
+from playhead.trace.line import Record
+from playhead.trace.reader import Problem, scan
+from playhead.trace.store import RunSummary
+from playhead.trace.types import Rationale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from playhead.trace.events import EventBase
+
+GOLDEN = Path(__file__).with_name("timeline.txt")
+"""Rewritten, to be looked at and committed, by: PLAYHEAD_GOLDEN=write python -m pytest tests/diagnose"""
+
+
+def plain(*views: RenderableType, width: int = 80) -> str:
+    """Return what the views look like on paper."""
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(*views, crop=False)
+    return out.getvalue()
+
+
+def timeline(items: Iterable[Record | Problem], width: int = 80) -> str:
+    """Return the lines of these events."""
+    return plain(Heading(), *Timeline().rows(items), width=width)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A run with a failed call and a sub-agent, in which every moment takes a millisecond."""
+
+    @tool
+    async def lookup(key: str) -> str:
+        """Look a fact up."""
+        raise LookupError(f"nothing under {key!r}")
+
+    helper = Agent(ScriptedModel([text("4,180 feet")]), name="helper", rationale=False, trace=None)
+    reason = '<rationale call="1">{"why": "the table has heights", "confidence": 0.9}</rationale>'
+    turns = [
+        calls(call("lookup", key="Mt Zed"), text=f"I look it up. {reason}"),
+        call("helper", task="Mount Zed?"),
+        text("4,180 feet."),
+    ]
+    agent = Agent(
+        ScriptedModel(turns), name="guide", tools=[lookup, helper], system_prompt="Be brief, and take every height from the table.", trace=tmp_path,
+        clock=TickingClock,
+    )  # fmt: skip
+    agent.run_sync("How high is Mount Zed?", run_id="golden")
+    return tmp_path / "golden.jsonl"
+
+
+def test_the_lines_of_a_run(recorded: Path) -> None:
+    """One line for each event, and below a call the reason that the model stated for it."""
+    shown = timeline(scan(recorded))
+    if os.environ.get("PLAYHEAD_GOLDEN") == "write":
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8")
+
+
+def record(seq: int, event: EventBase, owner: str = "root", ts: int = 0) -> Record:
+    """Return an event with its envelope."""
+    return Record(seq, ts, owner, None, event)
+
+
+def test_problems_stand_at_their_place(recorded: Path) -> None:
+    """What is wrong with the file is shown where it is wrong."""
+    lines = recorded.read_bytes().splitlines(keepends=True)
+    recorded.write_bytes(b"".join([*lines[:2], *lines[3:5], b"nonsense\n", lines[5][:40]]))
+    shown = [line[:44] for line in timeline(scan(recorded)).splitlines()[1:]]
+    assert shown == [
+        "   0  +0.000s     run-started           guid",
+        "   1  +0.002s     tools-defined         look",
+        "   !! line 3: chain: event 3 or the line bef",
+        "   !! line 3: gap: 1 events are missing befo",
+        "   3  +0.004s     message-added         1 us",
+        "   4  +0.005s  0  llm-requested         requ",
+        "   !! line 5: bad-line: it does not end in ,",
+        "   !! line 6: truncated: it ends after 40 by",
+    ]
+
+
+def test_long_kinds_and_many_owners_push_only_their_own_line() -> None:
+    """A kind of another version, a clock that went back and an owner deep below stay readable."""
+    unknown = UnknownEvent(kind="a-kind-" + "x" * 60, colour="red")  # type: ignore[call-arg]
+    deep = "root/" + "/".join(f"agent@{number}.0" for number in range(20))
+    items = [
+        record(0, Thought(request=0, text="first"), ts=5_000_000),
+        record(12_345, unknown, ts=4_999_000),
+        record(2, Thought(request=0, text="deep"), owner=deep, ts=1_000_000_000_000),
+    ]
+    assert timeline(items).splitlines()[1:] == [
+        "   0  +0.000s     thought               first",
+        "12345  -0.001s     a-kind-xxxxxxxxxxxxxxxxxxxxxxxx… colour=red",
+        "   2 +999995.000s                     thought               agent@19.0 deep",
+    ]
+
+
+def test_a_thought_that_is_the_whole_answer_shows_the_answer() -> None:
+    """The trace does not write the text twice; the timeline finds it, for the owner it belongs to."""
+    items = [
+        record(0, LlmResponded(request=3, text="Let me see.")),
+        record(1, LlmResponded(request=3, text="Not mine."), owner="root/other@0.0"),
+        record(2, Thought(request=3)),
+        record(3, Thought(request=2)),
+    ]
+    view = Timeline()
+    rows = [view.row(item) for item in items]
+    assert [row.what for row in rows[2:]] == ["Let me see.", "the text of answer 2"]
+
+
+def test_nothing_raw_in_any_field() -> None:
+    """Owner, kind, sentence and reason are all made safe."""
+    evil = "\x1b[2J\u202e\r\n\x9b"
+    started = ToolCallStarted(
+        call_id=evil, tool=evil, position=0, args={evil: evil}, args_hash="", rationale=Rationale(why=evil)
+    )
+    items: list[Record | Problem] = [
+        record(0, started, owner=f"root/{evil}"),
+        record(1, UnknownEvent(kind=evil, **{evil: evil})),
+        Problem("bad-line", 1, evil),
+    ]
+    shown = timeline(items, width=400)
+    assert escape(shown, keep="\n") == shown
+    assert len(shown.splitlines()) == 5
+
+
+def test_recent_runs_as_a_table() -> None:
+    """One line for a run; the model's name where there is room; nothing raw, nothing that breaks the columns."""
+    runs = [
+        RunSummary("01M805JA8A8TJ9T483VW0962CT", Path("x"), 0, "a", "m/x", "Do it\x1b[2J", "done", total_tokens=1234),
+        RunSummary("a-run", Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
+        RunSummary("b" * 90, Path("x"), None, None, None, None, "\x1b"),
+    ]
+    started = datetime.fromtimestamp(0, UTC).astimezone()
+    assert plain(RunList(runs), width=90).splitlines() == [
+        "RUN                                       STARTED      STATUS       TOKENS  TASK",
+        f"01M805JA8A8TJ9T483VW0962CT                {started:%m-%d %H:%M}  done          1,234  Do it\\x1b[2J",
+        "a-run                                     ?            unreadable     many  -",
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…  -            \\x1b              -  -",
+    ]
+    assert "MODEL" in plain(RunList(runs), width=120)

@@ -1,0 +1,32 @@
+"""What the tests of the kernel share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+from playhead.kernel import strategies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+settings.register_profile("no deadline", deadline=None)  # machines that run tests are busy
+settings.load_profile("no deadline")
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that registers a strategy for the time of a test."""
+    monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))
+    return strategies.register_strategy
+
+
+@pytest.fixture(autouse=True)
+def no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep every run out of the real home."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    yield
+    assert not (tmp_path / "home").exists(), "a test of the kernel says where it records"

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, Approval, ApprovalRequest, ToolContext, tool
+from playhead.errors import UsageError
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.types import Rationale
+from playhead.trace.values import content_hash
+from tests.kernel.runs import Ran, data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Cashier:
+    """A tool that costs money, and what was paid with it."""
+
+    def __init__(self) -> None:
+        self.paid: list[Any] = []
+
+    def tool(self, **declared: Any) -> Any:
+        """Return the tool."""
+
+        @tool(requires_approval=True, risk="high", **declared)
+        async def pay(amount: Any, to: str = "bob") -> str:
+            """Pay."""
+            self.paid.append((amount, to))
+            return f"paid {amount}"
+
+        return pay
+
+
+async def decided(folder: Path, approver: Any, **arguments: Any) -> tuple[Ran, list[Any]]:
+    """Return the run of one call that needs approval, and what was paid."""
+    cashier = Cashier()
+    turns = [call("pay", **(arguments or {"amount": 5})), text("done")]
+    run = await record(folder, turns, cashier.tool(), approver=approver)
+    assert run.result.output == "done"
+    assert (await reproduce(run.recording)).identical
+    return run, cashier.paid
+
+
+class Yes:
+    approved = True
+
+    def __bool__(self) -> bool:
+        return True
+
+
+REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
+    (False, {"why": "denied"}, "denied"),
+    (Approval(approved=False), {}, "no reason given"),
+    (Approval(approved=False, why="too much", by="ann"), {"why": "too much", "by": "ann"}, "too much"),
+    (None, {"why": "the approver returned NoneType, not an approval"}, ""),
+    ("yes", {"why": "the approver returned str, not an approval"}, ""),
+    (1, {"why": "the approver returned int, not an approval"}, ""),
+    ({"approved": True}, {"why": "the approver returned dict, not an approval"}, ""),
+    (Yes(), {"why": "the approver returned Yes, not an approval"}, ""),
+    (Approval(approved=1), {}, "no reason given"),  # type: ignore[arg-type]
+    (Approval(approved="yes", why="ok"), {"why": "ok"}, "ok"),  # type: ignore[arg-type]
+    (Approval(approved=False, why=5, by=object), {"why": "5", "by": "<class 'object'>"}, "5"),  # type: ignore[arg-type]
+    (Approval(approved=False, why="torn \ud800"), {"why": "torn \ufffd"}, "torn \ufffd"),
+]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(("answer", "decision", "told"), REFUSALS, ids=lambda value: repr(value)[:30])
+async def test_anything_but_a_yes_is_a_no(
+    tmp_path: Path, kind: str, answer: Any, decision: dict[str, Any], told: str
+):
+    """Whatever is not True or an `Approval` of True: the body never runs, the model is told, the run goes on."""
+
+    async def approve_async(_request: ApprovalRequest) -> Any:
+        await anyio.sleep(0)
+        return answer
+
+    run, paid = await decided(tmp_path, (lambda _request: answer) if kind == "sync" else approve_async)
+    assert paid == []
+    assert [data(event) for event in run.events("approval-decided")] == [
+        {"call_id": "call_0_0", "approved": False, **decision}
+    ]
+    message = f"pay was not approved: {told or decision['why']}"
+    assert data(run.events("tool-call-completed")[0])["error"] == {"type": "ApprovalDenied", "message": message}
+    assert run.model.requests[1].messages[-1].content == f"error: {message}"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(
+    "raised", [RuntimeError("nobody home"), SystemExit(1), asyncio.CancelledError(), TimeoutError()], ids=repr
+)
+async def test_an_approver_that_fails_says_no(tmp_path: Path, kind: str, raised: BaseException):
+    """An approver that raises has not approved; the run goes on."""
+
+    def approve(_request: ApprovalRequest) -> bool:
+        raise raised
+
+    async def approve_async(_request: ApprovalRequest) -> bool:
+        raise raised
+
+    run, paid = await decided(tmp_path, approve if kind == "sync" else approve_async)
+    assert paid == []
+    assert [data(event) for event in run.events("approval-decided")] == [
+        {"call_id": "call_0_0", "approved": False, "why": f"the approver raised {type(raised).__name__}"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"), [(True, {}), (Approval(approved=True, why="ok", by="ann"), {"why": "ok", "by": "ann"})]
+)
+async def test_a_yes_lets_the_body_run(tmp_path: Path, answer: Any, decision: dict[str, Any]):
+    """With an explicit yes the body runs once, after everything about the decision has been recorded."""
+    run, paid = await decided(tmp_path, lambda _request: answer)
+    assert paid == [(5, "bob")]
+    shown = [event for event in run.events() if "approval" in event.kind or "tool-call" in event.kind
+             or event.kind == "fact-recorded"]  # fmt: skip
+    assert [(event.kind, data(event)) for event in shown[1:4]] == [
+        ("approval-requested", {"call_id": "call_0_0", "tool": "pay", "args_hash": content_hash({"amount": 5})}),
+        ("fact-recorded", {"name": "approval", "key": "call_0_0", "value": {"approved": True, **decision}}),
+        ("approval-decided", {"call_id": "call_0_0", "approved": True, **decision}),
+    ]
+    assert [shown[0].kind, shown[4].kind] == ["tool-call-started", "tool-call-completed"]
+    assert shown[0].args_hash == shown[1].args_hash
+
+
+async def test_what_the_approver_sees(tmp_path: Path):
+    """The approver sees the tool, exactly the arguments that would run, the risk, who asks and the stated reason."""
+    seen: list[ApprovalRequest] = []
+    cashier = Cashier()
+    reason = '<rationale call="1">{"why": "bob waits", "confidence": 0.5}</rationale>'
+    turn = calls(call("pay", amount=2**60), text=reason)
+    await record(
+        tmp_path, [turn, text("done")], cashier.tool(), approver=lambda request: seen.append(request) or True
+    )
+    assert seen == [
+        ApprovalRequest(
+            tool="pay",
+            arguments={"amount": 2**60},
+            risk="high",
+            run_id="run",
+            owner="root",
+            rationale=Rationale(why="bob waits", confidence=0.5),
+        )
+    ]
+    assert cashier.paid == [(2**60, "bob")]
+
+
+async def test_an_approver_cannot_change_the_arguments(tmp_path: Path):
+    """What runs is what was hashed: an approver that writes into the arguments it is shown changes nothing."""
+
+    def approve(request: ApprovalRequest) -> bool:
+        request.arguments["amount"]["sum"] = 1_000_000
+        request.arguments["to"] = "mallory"
+        return True
+
+    run, paid = await decided(tmp_path, approve, amount={"sum": 5})
+    assert paid == [({"sum": 5}, "bob")]
+    assert run.events("tool-call-started")[0].args == {"amount": {"sum": 5}}
+
+
+async def test_a_call_that_does_not_fit_is_not_shown(tmp_path: Path):
+    """Nobody is asked about a call that could not run anyway."""
+    asked: list[Any] = []
+    run, paid = await decided(tmp_path, asked.append, amount=1, too="bob")
+    assert (asked, paid) == ([], [])
+    assert run.events("approval-requested") == []
+    assert run.events("tool-call-completed")[0].error.type == "InvalidArguments"
+
+
+async def test_each_call_is_decided_by_itself(tmp_path: Path):
+    """A yes to one call is none to the next, however alike they are; calls side by side get their own answers."""
+    answers = {1: True, 2: False, 3: True}
+    count = iter([True, False])
+    cashier = Cashier()
+
+    async def approve(request: ApprovalRequest) -> bool:
+        if request.arguments["amount"] == 9:
+            return next(count)
+        await anyio.sleep(0.002 / request.arguments["amount"])
+        return answers[request.arguments["amount"]]
+
+    beside = calls(*(call("pay", amount=amount) for amount in (1, 2, 3)))
+    alike = calls(call("pay", amount=9), call("pay", amount=9))
+    run = await record(tmp_path, [beside, alike, text("done")], cashier.tool(read_only=True), approver=approve)
+    completed = sorted(run.events("tool-call-completed"), key=lambda event: event.call_id)
+    assert [event.ok for event in completed] == [True, False, True, True, False]
+    assert sorted(amount for amount, _ in cashier.paid) == [1, 3, 9]
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path, register: Any):
+    """A yes that comes after the end is too late: the body does not run."""
+    from playhead.kernel.strategies.reactive import reactive
+
+    sessions: list[Any] = []
+    cashier = Cashier()
+
+    async def watched(state: Any, session: Any) -> Any:
+        sessions.append(session)
+        return await reactive(state, session)
+
+    def approve(_request: ApprovalRequest) -> bool:
+        sessions[0].terminate("killed", source="switch")
+        return True
+
+    register("watched", watched)
+    run = await record(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=approve, strategy="watched")
+    assert (cashier.paid, run.result.terminated_by) == ([], "killed")
+    (completed,) = run.events("tool-call-completed")
+    assert (completed.ok, completed.error.type) == (False, "Cancelled")
+
+
+def test_an_agent_needs_somebody_to_ask():
+    """An agent that has such a tool and nobody to ask is refused when it is made, not when it is too late."""
+    with pytest.raises(UsageError, match=r"^pay require approval; pass approver=, a function that decides on each"):
+        Agent(ScriptedModel([]), tools=[Cashier().tool()])
+
+
+@pytest.mark.parametrize("approver", ["yes", True, 5])
+def test_an_approver_is_a_function(approver: Any):
+    """What cannot be called cannot be asked."""
+    with pytest.raises(UsageError, match="approver is a function that decides on each call; it is"):
+        Agent(ScriptedModel([]), tools=[Cashier().tool()], approver=approver)
+
+
+# --- below the root --------------------------------------------------------------------------------------------------
+
+
+async def test_a_sub_agent_asks_its_own_approver(tmp_path: Path):
+    """An agent keeps its approver when another agent calls it, in its own calls and in those of its tools' bodies."""
+    cashier = Cashier()
+    asked: list[tuple[str, str]] = []
+
+    def strict(request: ApprovalRequest) -> bool:
+        asked.append(("strict", request.owner))
+        return False
+
+    def lenient(request: ApprovalRequest) -> bool:
+        asked.append(("lenient", request.owner))
+        return True
+
+    @tool
+    async def indirectly(context: ToolContext) -> Any:
+        """Pay by another way."""
+        return await context.tools.call("pay", amount=7)
+
+    child = Agent(
+        ScriptedModel([calls(call("pay", amount=5), call("indirectly")), text("tried")]),
+        name="child",
+        tools=[cashier.tool(), indirectly],
+        approver=strict,
+    )
+    turns = [calls(call("child", task="Pay."), call("pay", amount=1)), text("done")]
+    await record(tmp_path, turns, child, cashier.tool(), approver=lenient)
+    assert asked == [
+        ("strict", "root/child@0.0"),
+        ("strict", "root/child@0.0/indirectly@0.1"),
+        ("lenient", "root"),
+    ]
+    assert cashier.paid == [(1, "bob")]
+
+
+async def test_a_sub_agent_asks_although_its_parent_has_nobody(tmp_path: Path):
+    """The approver of a sub-agent is asked even when the agent that calls it has none."""
+    cashier = Cashier()
+    child = Agent(
+        ScriptedModel([call("pay", amount=5), text("paid")]),
+        name="child",
+        tools=[cashier.tool()],
+        approver=lambda _request: True,
+    )
+    await record(tmp_path, [call("child", task="Pay."), text("done")], child)
+    assert cashier.paid == [(5, "bob")]

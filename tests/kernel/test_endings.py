@@ -1,0 +1,335 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, ToolContext, load_recording, tool
+from playhead.errors import ModelRequestError, ModelUnavailableError, StrategyError, TraceWriteError
+from playhead.kernel.execution import ANSWERED
+from playhead.kernel.state import KernelState, transition
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.integrity import check_trace
+from playhead.trace.recorder import Recorder
+from playhead.trace.types import Usage
+from tests.kernel.runs import Ran, data, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.kernel.session import Session
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look a fact up."""
+    return f"{key} is 8848"
+
+
+def ending(run: Ran) -> dict[str, Any]:
+    """Return how a run ended, as its result says; the trace has to say the same."""
+    fields = ("status", "terminated_by", "terminated_source", "output", "error", "iterations")
+    said = {name: getattr(run.result, name) for name in fields}
+    (completed,) = run.events("run-completed")
+    assert {name: getattr(completed, name) for name in fields} == said
+    assert (completed.usage, completed.cost_usd) == (run.result.usage, run.result.cost_usd)
+    assert completed.duration_ms == run.result.duration_ms
+    assert run.kinds()[-1] == "run-completed"
+    final = [data(event) for event in run.events("final-answer", owner="root")]
+    answered = said["terminated_by"] in ANSWERED and said["output"] is not None
+    assert [each.get("output") for each in final] == ([said["output"]] if answered else [])
+    return said
+
+
+def ended(status: str, terminated_by: str, output: Any, iterations: int, **more: Any) -> dict[str, Any]:
+    """Return an ending with the usual source and no error."""
+    return {
+        "status": status,
+        "terminated_by": terminated_by,
+        "terminated_source": "kernel",
+        "output": output,
+        "error": None,
+        "iterations": iterations,
+        **more,
+    }
+
+
+FINAL = {"meta_tools": ("final-answer", "task-complete")}
+ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
+    "end_turn": ([text(" 42 ")], {}, ended("done", "end_turn", "42", 1), True),
+    "end_turn after a call": (
+        [call("lookup", key="Everest"), text("8848")],
+        {},
+        ended("done", "end_turn", "8848", 2),
+        True,
+    ),
+    "final_answer": ([text("So.\nFinal Answer: 42\n")], {}, ended("done", "final_answer", "42", 1), True),
+    "final_answer_tool": (
+        [call("lookup", key="Everest"), call("final-answer", output="8848", format="json", confidence="high")],
+        FINAL,
+        ended("done", "final_answer_tool", "8848", 2),
+        True,
+    ),
+    "task-complete": (
+        [call("lookup", key="Everest"), call("task-complete", summary="Looked it up.")],
+        FINAL,
+        ended("done", "final_answer_tool", "Looked it up.", 2),
+        True,
+    ),
+    "max_iterations": (
+        [call("lookup", key="a"), call("lookup", key="b"), text("never said")],
+        {"max_iterations": 2},
+        ended("done", "max_iterations", "b is 8848", 2),
+        False,
+    ),
+    "max_iterations, the newest call having failed": (
+        [call("lookup", key="a"), call("lookup")],
+        {"max_iterations": 2},
+        ended("done", "max_iterations", "a is 8848", 2),
+        False,
+    ),
+    "max_iterations with nothing": (
+        [text(""), text("")],
+        {"max_iterations": 2},
+        ended("done", "max_iterations", None, 2),
+        False,
+    ),
+    "output_truncated": (
+        [text("It is eight thou", finish_reason="length")],
+        {},
+        ended("done", "output_truncated", "It is eight thou", 1),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_a_clean_end(tmp_path: Path, name: str):
+    """Every way to stop in order: a result and no exception; only an answer of the model itself is a success."""
+    turns, options, expected, success = ENDINGS[name]
+    run = await record(tmp_path, turns, lookup, **options)
+    assert ending(run) == expected
+    assert (run.error, run.result.success) == (None, success)
+    last = ["final-answer", "kernel-state-snapshot", "run-completed"]
+    assert run.kinds()[-len(last) :] == last or not success
+    (*_, last) = run.events("kernel-state-snapshot")
+    assert (last.status, last.terminated_by, last.termination_rationale) == ("done", expected["terminated_by"], None)
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_a_final_answer_keeps_what_the_model_said_about_it(tmp_path: Path):
+    """Format, summary and confidence stand beside the answer."""
+    answer = call("final-answer", output="a,b", format="csv", summary="Listed.", confidence="low")
+    run = await record(tmp_path, [call("lookup", key="a"), answer], lookup, **FINAL)
+    assert [data(event) for event in run.events("final-answer")] == [
+        {"output": "a,b", "format": "csv", "summary": "Listed.", "confidence": "low"}
+    ]
+
+
+async def test_llm_error(tmp_path: Path):
+    """A model that does not answer is an error that carries what was reached."""
+    run = await record(tmp_path, [call("lookup", key="a"), error("no such model")], lookup)
+    assert ending(run) == ended("failed", "llm_error", "a is 8848", 2, error="no such model")
+    assert (type(run.error), str(run.error)) == (ModelRequestError, "no such model")
+    assert [(step.type, step.content) for step in run.result.steps] == [
+        ("action", '{"key": "a"}'),
+        ("observation", "a is 8848"),
+    ]
+    assert not run.result.success
+
+
+async def test_llm_error_after_the_last_retry(tmp_path: Path):
+    """A failure that may pass, but does not, ends the run with its own kind of error."""
+    run = await record(tmp_path, [error("busy", retryable=True)] * 2, max_retries=1)
+    assert ending(run) == ended("failed", "llm_error", None, 1, error="busy")
+    assert type(run.error) is ModelUnavailableError
+
+
+class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (ValueError("no \ud800 way"), "ValueError: no \ufffd way"),
+        (ValueError(), "ValueError: ValueError"),
+        (Unspeakable(), "Unspeakable: Unspeakable"),
+        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception)"),
+    ],
+    ids=["words", "no words", "no way to say it", "group"],
+)
+async def test_error(tmp_path: Path, register: Any, raised: Exception, message: str):
+    """A strategy that raises: the trace is closed, and the error says what was raised and carries the result."""
+
+    async def broken(state: KernelState, session: Session) -> KernelState:
+        raise raised
+
+    register("broken", broken)
+    run = await record(tmp_path, [], strategy="broken")
+    assert ending(run) == ended("failed", "error", None, 0, error=message)
+    assert type(run.error) is StrategyError
+    assert str(run.error) == f"the strategy raised {message}"
+    assert run.error.__cause__ is raised
+
+
+async def test_a_strategy_that_exits_the_program(tmp_path: Path, register: Any):
+    """`SystemExit` out of a strategy goes on its way, after the trace was closed."""
+
+    async def leave(state: KernelState, session: Session) -> KernelState:
+        raise SystemExit(3)
+
+    register("leave", leave)
+    with pytest.raises(SystemExit):
+        await make_agent(tmp_path, [], strategy="leave").run("Do it.", run_id="run")
+    assert check_trace(tmp_path / "run.jsonl").verdict == "ok"
+
+
+@pytest.mark.parametrize("where", ["model", "tool"])
+async def test_cancelled(tmp_path: Path, where: str):
+    """A scope that is cancelled around a run: the trace is closed, says so, and the cancellation goes on its way."""
+
+    @tool
+    async def wait() -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    def slow(_request: Any) -> Any:
+        return text("late", delay_s=60)
+
+    agent = make_agent(tmp_path, [slow] if where == "model" else [call("wait")], wait)
+    returned = False
+    with anyio.move_on_after(0.02) as scope:
+        await agent.run("Do it.", run_id="run")
+        returned = True
+    assert (scope.cancelled_caught, returned) == (True, False)
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert (recording.status, recording.problems) == ("closed", ())
+    assert recording.ending is not None
+    assert data(recording.ending) == {
+        "status": "failed",
+        "terminated_by": "cancelled",
+        "terminated_source": "kernel",
+        "error": "the run was cancelled from outside",
+        "iterations": 1,
+        "cost_usd": 0.0,
+        **({} if where == "model" else {"usage": {"input_tokens": 2, "output_tokens": 1}}),
+    }
+    last = [record.event for record in recording.records if record.kind in ("llm-failed", "tool-call-completed")][-1]
+    assert last.error.type == {"model": "Cancelled", "tool": "Cancelled"}[where]  # type: ignore[attr-defined]
+
+
+async def test_trace_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A run that is told to stop at a lost event does so before the tool's body runs, and says why."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    ran: list[str] = []
+    seen: list[Any] = []
+
+    @tool
+    def write(key: str) -> str:
+        ran.append(key)
+        return key
+
+    original = Recorder.emit
+
+    def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
+        return event.kind != "tool-call-started" and original(self, event, owner, iteration)
+
+    monkeypatch.setattr(Recorder, "emit", emit)
+    agent = make_agent(tmp_path, [call("write", key="a"), text("never")], write)
+    agent.subscribe("run-completed", seen.append)
+    with pytest.raises(TraceWriteError, match="tool-call-started could not be written to the trace"):
+        await agent.run("Do it.")
+    assert ran == []
+    assert [(record.event.status, record.event.terminated_by) for record in seen] == [("failed", "trace_error")]
+
+
+async def test_parent_ended(tmp_path: Path):
+    """A sub-agent whose parent ends meanwhile ends too, and says that this is why."""
+
+    @tool(read_only=True)
+    async def stop_parent(context: ToolContext) -> str:
+        assert context.session.parent is not None
+        context.session.parent.terminate("killed", "enough", source="switch")
+        return "stopped"
+
+    child = Agent(
+        ScriptedModel([call("stop_parent"), text("never")]), name="child", tools=[stop_parent], rationale=False
+    )
+    run = await record(tmp_path, [call("child", task="Stop it."), text("never")], child)
+    assert ending(run) == ended("done", "killed", "enough", 1, terminated_source="switch")
+    (completed,) = run.events("agent-completed")
+    assert data(completed) == {
+        "status": "failed",
+        "terminated_by": "parent_ended",
+        "terminated_source": "kernel",
+        "output": "stopped",
+        "usage": completed.usage.model_dump(exclude_defaults=True),
+        "cost_usd": 0.0,
+        "iterations": 1,
+    }
+    (*_, call_) = run.events("tool-call-completed")
+    assert (call_.error.type, call_.error.message) == ("AgentFailed", "child failed: parent_ended")
+
+
+async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
+    """A strategy need not end the run itself: its state's output is the answer."""
+
+    async def simple(state: KernelState, session: Session) -> KernelState:
+        completion = await session.model.complete(state.thread)
+        session.bill(completion.usage, completion.cost_usd)
+        return transition(state, output={"said": completion.text})
+
+    register("simple", simple)
+    run = await record(tmp_path, [text("42")], strategy="simple")
+    assert ending(run) == ended("done", "end_turn", {"said": "42"}, 0, terminated_source="strategy:simple")
+    assert run.result.usage == Usage(input_tokens=2, output_tokens=2)
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize("output", [{1, 2}, 2**60, b"\xff"])
+async def test_an_output_that_is_no_json_is_reproduced(tmp_path: Path, register: Any, output: Any):
+    """An output of any type becomes the same JSON in the run and in its reproduction."""
+
+    async def odd(state: KernelState, session: Session) -> KernelState:
+        session.terminate("custom", output, source="strategy:odd")
+        return state
+
+    register("odd", odd)
+    run = await record(tmp_path, [], strategy="odd")
+    assert ending(run)["terminated_by"] == "custom"
+    assert (await reproduce(run.recording)).divergences == ()
+
+
+async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
+    """A strategy that goes on after the end cannot change it: the first ending stands."""
+
+    async def stubborn(state: KernelState, session: Session) -> KernelState:
+        session.terminate("first", "one", source="switch")
+        session.terminate("second", "two", failed=True, error="no")
+        return transition(state, output="three", status="failed", error="no")
+
+    register("stubborn", stubborn)
+    run = await record(tmp_path, [], strategy="stubborn")
+    assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
+
+
+async def test_the_other_calls_of_the_last_turn_are_in_the_result(tmp_path: Path):
+    """What ran in the turn that ended the run is in its steps like what ran before."""
+    run = await record(
+        tmp_path,
+        [call("lookup", key="a"), calls(call("lookup", key="b"), call("final-answer", output="42"))],
+        lookup,
+        **FINAL,
+    )
+    assert run.steps() == [
+        ("action", "lookup", '{"key": "a"}'),
+        ("observation", "lookup", "a is 8848"),
+        ("action", "lookup", '{"key": "b"}'),
+        ("observation", "lookup", "b is 8848"),
+        ("action", "final-answer", '{"output": "42"}'),
+        ("observation", "final-answer", "accepted"),
+    ]

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, tool
+from playhead.errors import ToolDefinitionError, UsageError
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.trace.types import ToolCall
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+META = ("final-answer", "task-complete", "context-status")
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    if key == "bad":
+        raise ValueError("bad")
+    return key
+
+
+@tool(read_only=True)
+async def other() -> str:
+    """Do something else."""
+    return "other"
+
+
+async def offered(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> list[list[str]]:
+    """Return the names of the tools that were offered in each turn."""
+    run = await record(folder, turns, *tools, meta_tools=META, **options)
+    assert (await reproduce(run.recording)).identical
+    return [[spec.name for spec in request.tools] for request in run.model.requests]
+
+
+EVERYTHING = ["lookup", "other", *META]
+BEFORE = ["lookup", "other", "context-status"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "required", "expected"),
+    [
+        ([call("lookup", key="a"), text("")], (), [BEFORE, EVERYTHING]),
+        ([text(""), text("")], (), [BEFORE, EVERYTHING]),  # no tool is required, so none need be called first
+        ([call("lookup", key="bad"), call("other"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("lookup"), call("nothing"), text("")], (), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("lookup", key="a"), call("other"), text("")], ("other",), [BEFORE, BEFORE, EVERYTHING]),
+        ([call("other"), call("lookup", key="bad"), text("")], ("lookup",), [BEFORE, BEFORE, BEFORE]),
+        ([calls(call("other"), call("lookup", key="bad")), text("")], ("other",), [BEFORE, BEFORE]),
+    ],
+    ids=["a call", "no call", "a failed call", "a call that does not fit", "required", "required failed", "one failed"],
+)
+async def test_when_the_tools_that_end_a_run_are_offered(
+    tmp_path: Path, turns: list[Any], required: tuple[str, ...], expected: list[list[str]]
+):
+    """From the second turn on, with every required tool called and no failure of the turn before left lying."""
+    assert await offered(tmp_path, turns, lookup, other, required_tools=required, max_iterations=len(turns)) == expected
+
+
+async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
+    """An agent without tools of its own can end through the kernel's, from the second turn on."""
+    assert await offered(tmp_path, [text(""), call("final-answer", output="42")]) == [["context-status"], list(META)]
+
+
+@pytest.mark.parametrize(
+    ("turns", "options", "reason"),
+    [
+        ([call("final-answer", output="42")], {}, "it is offered from turn 2 on"),
+        (
+            [call("task-complete", summary="42")],
+            {"required_tools": ("lookup", "other")},
+            "it is offered from turn 2 on; call lookup, other first",
+        ),
+        (
+            [call("lookup", key="bad"), call("final-answer", output="42")],
+            {},
+            "a call of the last turn failed; deal with it first",
+        ),
+    ],
+)
+async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, Any], reason: str):
+    """A call of a tool that is not offered yet fails, says why, and does not end the run."""
+    run = await record(tmp_path, [*turns, text("done")], lookup, other, meta_tools=META, max_iterations=len(turns) + 1,
+                       **options)  # fmt: skip
+    (*_, completed) = run.events("tool-call-completed")
+    assert data(completed)["error"] == {"type": "NotYet", "message": f"{completed.tool} is not available yet: {reason}"}
+    assert run.result.terminated_by in ("end_turn", "max_iterations")
+    assert run.result.output != "42"
+
+
+@pytest.mark.parametrize("name", ["final-answer", "task-complete"])
+async def test_what_ends_the_run_comes_last(tmp_path: Path, name: str):
+    """Other calls of the same turn run first, wherever they stand, and keep their places."""
+    ending = call(name, **({"output": "42"} if name == "final-answer" else {"summary": "42"}))
+    turn = calls(ending, call("lookup", key="a"), call("lookup", key="bad"))
+    run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
+    assert [(event.tool, event.position, event.ok) for event in run.events("tool-call-completed")] == [
+        ("other", 0, True),
+        ("lookup", 1, True),
+        ("lookup", 2, False),
+        (name, 0, True),
+    ]
+    assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
+    assert [step for step in run.steps() if step[0] == "observation"][1:] == [
+        ("observation", name, "accepted"),
+        ("observation", "lookup", "a"),
+        ("observation", "lookup", "error: bad"),
+    ]
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_two_endings_in_one_turn(tmp_path: Path):
+    """The first of two calls that end the run ends it, and what ran before it is in the result."""
+    turn = calls(call("lookup", key="a"), call("final-answer", output="one"), call("task-complete", summary="two"))
+    run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
+    assert (run.result.output, run.result.iterations) == ("one", 2)
+    assert [event.tool for event in run.events("tool-call-started")] == ["other", "lookup", "final-answer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "output: Field required"),
+        ({"output": 5}, "output: Input should be a valid string"),
+        ({"output": "x", "format": "pdf"}, "format: Input should be 'text', 'json', 'markdown', 'csv' or 'html'"),
+        ({"output": "x", "confidence": 0.9}, "confidence: Input should be 'high', 'medium' or 'low'"),
+        ({"output": "x", "more": 1}, "more: Extra inputs are not permitted"),
+    ],
+)
+async def test_a_final_answer_that_does_not_fit(tmp_path: Path, arguments: dict[str, Any], message: str):
+    """Wrong arguments of a final answer fail like those of any tool, and the run goes on."""
+    run = await record(tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META)
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed)["error"] == {"type": "InvalidArguments", "message": message}
+    assert run.result.terminated_by == "end_turn"
+
+
+async def test_a_final_answer_with_a_torn_character(tmp_path: Path):
+    """An answer through the tool is cleaned like an answer in text."""
+    run = await record(tmp_path, [text(""), call("final-answer", output="4\ud8352", summary="\ud800")], meta_tools=META)
+    assert (run.result.output, run.result.terminated_by) == ("4\ufffd2", "final_answer_tool")
+    assert data(run.events("final-answer")[0]) == {"output": "4\ufffd2", "summary": "\ufffd"}
+
+
+async def test_a_final_answer_that_is_no_object(tmp_path: Path):
+    """A final answer whose arguments are no JSON object does not end the run."""
+    broken = Turn(calls=(ToolCall(id="1", name="final-answer", raw_arguments="42"),))
+    run = await record(tmp_path, [text(""), broken, text("42")], meta_tools=META)
+    assert run.result.terminated_by == "end_turn"
+
+
+async def test_a_final_answer_in_text(tmp_path: Path):
+    """A model without native calls may end through the tool as well."""
+    written = text('```json\n{"name": "final_answer", "arguments": {"output": "42"}}\n```')
+    run = await record(tmp_path, [call("lookup", key="a"), written], lookup, meta_tools=META)
+    assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
+
+
+async def test_context_status(tmp_path: Path):
+    """The model may ask where it stands: turns, tools used and required, messages, tokens."""
+    turns = [calls(call("lookup", key="a"), call("lookup", key="bad")), call("context-status"), text("x"), text("y"), text("z")]
+    run = await record(tmp_path, turns, lookup, other, meta_tools=META, required_tools=("other",), max_iterations=7)
+    (status,) = [event.result for event in run.events("tool-call-completed") if event.tool == "context-status"]
+    assert status == {
+        "iteration": 1,
+        "max_iterations": 7,
+        "tools_used": ["lookup"],
+        "tools_required": ["other"],
+        "messages": 6,
+        "tokens": 2 + 1 + 5 + 1,
+    }
+
+
+async def test_required_tools_nudge(tmp_path: Path):
+    """An answer before the required tools were called is sent back, twice at most; then it stands."""
+    run = await record(tmp_path, [text("42"), call("lookup", key="a"), text("43"), text("44"), text("45")], lookup, other,
+                       required_tools=("lookup", "other"))  # fmt: skip
+    nudges = [data(event) for event in run.events("nudge-issued")]
+    assert nudges == [
+        {
+            "nudge": "required-tools",
+            "text": "The task requires a successful call of lookup, other first. Make it, then answer.",
+        },
+        {"nudge": "required-tools", "text": "The task requires a successful call of other first. Make it, then answer."},
+    ]
+    assert [message.content for message in run.model.requests[1].messages[-2:]] == ["42", nudges[0]["text"]]
+    assert (run.result.output, run.result.iterations) == ("44", 4)
+
+
+async def test_a_required_tool_that_was_called_is_not_asked_for(tmp_path: Path):
+    """Once every required tool has returned a result, the first answer stands."""
+    run = await record(tmp_path, [call("lookup", key="a"), text("42")], lookup, required_tools=("lookup",))
+    assert (run.events("nudge-issued"), run.result.output, run.result.iterations) == ([], "42", 2)
+
+
+async def test_an_empty_reply_nudge(tmp_path: Path):
+    """A reply that says nothing and calls nothing is sent back, and costs a turn."""
+    run = await record(tmp_path, [text(" \n"), text('<rationale>{"why": "x"}</rationale>'), text("42")])
+    assert [data(event) for event in run.events("nudge-issued")] == [
+        {"nudge": "empty-reply", "text": "Your last reply was empty. Call a tool, or reply with the answer."}
+    ] * 2
+    assert (run.result.output, run.result.iterations) == ("42", 3)
+
+
+def test_unknown_and_taken_names():
+    """A tool of the kernel that is not there is named with the nearest; one of the user's may not hide another."""
+
+    @tool(name="final-answer")
+    def mine() -> None:
+        """End."""
+
+    model = ScriptedModel([])
+    with pytest.raises(UsageError, match=r"^there is no meta tool 'final_answer'. Did you mean 'final-answer'\?"):
+        Agent(model, meta_tools=("final_answer",))
+    with pytest.raises(ToolDefinitionError, match=r"^'final-answer' is a tool of the kernel; rename yours or leave"):
+        Agent(model, tools=[mine])
+    with pytest.raises(ToolDefinitionError, match=r"^two tools are called 'lookup'; a model tells them apart by name"):
+        Agent(model, tools=[lookup, lookup])
+    assert list(Agent(model, tools=[mine], meta_tools=()).tools) == ["final-answer"]

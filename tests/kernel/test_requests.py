@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
+from playhead.kernel.agent_tool import AgentTool
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, ToolCall
+from tests.kernel.runs import data, make_agent, record, record_agent
+from tests.replay.random_agents import Canary, random_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.recording import Recording
+
+AGENTS = 240
+GROUPS = 8
+
+
+class Spy:
+    """A model that keeps a copy of every request exactly as it was handed over, and then spoils what it was given."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.name: str = model.name
+        self.secrets: dict[str, str] = {}
+        self.requests: list[Request] = []
+
+    async def prices(self) -> Prices | None:
+        return Prices(input_usd=0.0, output_usd=0.0)
+
+    async def complete(self, request: Request) -> Completion:
+        self.requests.append(deepcopy(request))
+        try:
+            return await self.model.complete(request)
+        finally:
+            request.parameters.clear()
+            request.parameters["spoilt"] = True
+
+
+def spied(agent: Agent) -> dict[str, Spy]:
+    """Put a spy before the model of an agent and of each agent below it, by model name."""
+    spies = {agent.model.name: Spy(agent.model)}
+    agent.model = spies[agent.model.name]
+    below = list(agent.tools.values())
+    while below:
+        each = below.pop()
+        if isinstance(each, AgentTool):
+            spies[each.model.name] = each.model = Spy(each.model)
+            below += each.tools.values()
+    return spies
+
+
+def recorded(recording: Recording) -> dict[str, list[Request]]:
+    """Return the requests that a trace holds, by model, in the order in which they were made."""
+    requests = defaultdict(list)
+    for event in recording.records:
+        if event.kind == "llm-requested":
+            made: Any = event.event
+            requests[made.model].append(recording.owners[event.owner].request(made))
+    return requests
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+async def test_recorded_requests_are_the_ones_that_were_made(group: int, tmp_path: Path):
+    """Messages, tools, parameters and their order: what random agents sent is what their traces say they sent."""
+    made = 0
+    for seed in range(group * AGENTS // GROUPS, (group + 1) * AGENTS // GROUPS):
+        agent = random_agent(seed, Canary(), trace=tmp_path)
+        spies = spied(agent)
+        with suppress(PlayheadError):
+            await agent.run("Do it.", run_id=f"run-{seed}")
+        found = recorded(load_recording(tmp_path / f"run-{seed}.jsonl"))
+        assert set(found) <= set(spies), seed
+        for name, spy in spies.items():
+            assert found[name] == spy.requests, seed
+            made += len(spy.requests)
+    assert made > AGENTS // GROUPS
+
+
+async def test_the_comparison_can_fail(tmp_path: Path):
+    """A request that differs from the recorded one in a single parameter is not the recorded one."""
+    agent = random_agent(5, Canary(), trace=tmp_path)
+    spies = spied(agent)
+    await agent.run("Do it.", run_id="run")
+    found = recorded(load_recording(tmp_path / "run.jsonl"))[agent.model.name]
+    changed = replace(found[0], parameters={**found[0].parameters, "top_k": 1})
+    assert [changed, *found[1:]] != spies[agent.model.name].requests == found
+
+
+BUSY = error("busy", retryable=True)
+
+
+async def test_retries_send_the_same_request_again(tmp_path: Path):
+    """Each attempt, in the loop and in a tool's body, is handed and recorded as the same whole request."""
+
+    @tool
+    async def ask(key: str, context: ToolContext) -> str:
+        return (await context.model.ask(f"What of {key}?", temperature=0.5, stop=["x"])).text
+
+    spy = Spy(ScriptedModel([BUSY, BUSY, call("ask", key="a"), BUSY, text("inner"), text("done")]))
+    agent = make_agent(tmp_path, spy, ask, parameters={"seed": 7, "nested": {"a": [1]}})
+    run = await record_agent(agent, tmp_path)
+    assert recorded(run.recording) == {"scripted/model": spy.requests}
+    assert [request.parameters for request in spy.requests] == [
+        *[{"seed": 7, "nested": {"a": [1]}}] * 3,
+        *[{"seed": 7, "nested": {"a": [1]}, "temperature": 0.5, "stop": ["x"]}] * 2,
+        {"seed": 7, "nested": {"a": [1]}},
+    ]
+    assert spy.requests[0] == spy.requests[1] == spy.requests[2]
+    assert spy.requests[3] == spy.requests[4]
+    assert [message.content for message in spy.requests[4].messages] == ["What of a?"]
+    assert spy.requests[4].tools == ()
+    assert run.result.output == "done"
+
+
+async def test_a_tool_that_changes_its_arguments_changes_nothing_else(tmp_path: Path):
+    """The body gets its own copy: what the model said stays what it said, in the thread, in the trace and in a retry."""
+
+    @tool
+    def spoil(items: Any, names: dict[str, Any]) -> int:
+        items.append("spoilt")
+        names["inner"]["spoilt"] = True
+        return len(items)
+
+    spy = Spy(ScriptedModel([call("spoil", items=[1], names={"inner": {}}), text("done")]))
+    run = await record_agent(make_agent(tmp_path, spy, spoil), tmp_path)
+    assert recorded(run.recording) == {"scripted/model": spy.requests}
+    assert spy.requests[1].messages[2].tool_calls[0].arguments == {"items": [1], "names": {"inner": {}}}
+    assert run.steps()[0] == ("action", "spoil", '{"items": [1], "names": {"inner": {}}}')
+
+
+async def test_a_first_thread(tmp_path: Path):
+    """The thread starts with the system prompt, the examples and the task, all of them exactly as given."""
+    shown = ToolCall(id="x1", name="lookup", arguments={"key": "b"})
+    examples = (
+        Message(id=90, role="user", content="How high is B?"),
+        Message(id=91, role="assistant", content="", tool_calls=(shown,)),
+        Message(id=92, role="tool", content="12", tool_call_id="x1", name="lookup"),
+        Message(id=93, role="assistant", content="12"),
+    )
+    task = (TextPart(text="How high is this?"), ImagePart(url="data:image/png;base64,AA=="))
+    run = await record(tmp_path, [text("42")], system_prompt="Be brief.", examples=examples, task=task)
+    (request,) = run.model.requests
+    assert request.messages == (
+        Message(id=0, role="system", content="Be brief."),
+        Message(id=1, role="user", content="How high is B?"),
+        Message(id=2, role="assistant", content="", tool_calls=(shown,)),
+        Message(id=3, role="tool", content="12", tool_call_id="x1", name="lookup"),
+        Message(id=4, role="assistant", content="12"),
+        Message(id=5, role="user", content=task),
+    )
+    assert run.recording.root.request(run.recording.root.exchanges[0].requested) == request
+
+
+async def test_the_thread_of_two_turns(tmp_path: Path):
+    """An answer and its results join the thread in asking order, whatever order they finished in."""
+
+    @tool(read_only=True)
+    async def read(key: str) -> str:
+        await anyio.sleep(0.003 if key == "a" else 0)
+        return key.upper()
+
+    turn = calls(call("read", key="a"), call("read", key="b"), call("read"), text="I read.")
+    run = await record(tmp_path, [turn, text("done")], read, system_prompt="")
+    asked = run.model.requests[1].messages[1]
+    assert run.model.requests[1].messages == (
+        Message(id=0, role="user", content="Do it."),
+        Message(id=1, role="assistant", content="I read.", tool_calls=asked.tool_calls),
+        Message(id=2, role="tool", content="A", tool_call_id="call_0_0", name="read"),
+        Message(id=3, role="tool", content="B", tool_call_id="call_0_1", name="read"),
+        Message(
+            id=4,
+            role="tool",
+            content="error: the arguments do not fit read: key: Field required. Parameters: key",
+            tool_call_id="call_0_2",
+            name="read",
+        ),
+    )
+    assert [event.messages for event in run.events("llm-requested")] == [((0, 0),), ((0, 4),)]
+
+
+async def test_a_thread_is_written_once(tmp_path: Path):
+    """A request names its messages by one range, so a long run costs no more per step than a short one."""
+    turns = [call("read", key=str(number)) for number in range(40)]
+
+    @tool(read_only=True)
+    async def read(key: str) -> str:
+        return "x" * 1000
+
+    run = await record(tmp_path, [*turns, text("done")], read, max_iterations=50)
+    sizes = [len(line) for line in run.recording.path.read_bytes().splitlines() if b'"kind":"llm-requested"' in line]
+    assert max(sizes) - min(sizes) < 10
+    assert [event.id for event in run.events("message-added")] == list(range(83))
+    refs = [event for event in run.events("message-added") if event.ref]
+    assert len(refs) == 81
+    assert all(event.content is None for event in refs)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["", ""], ["call_0_0", "call_0_1"]),
+        (["same", "same"], ["same", "call_0_1"]),
+        (["call_0_1", ""], ["call_0_1", "call_0_1_"]),
+        (["a\ud800", "b"], ["a\ufffd", "b"]),
+        (["text_1_1", "text"], ["call_0_0", "text"]),
+    ],
+)
+async def test_every_call_has_an_id_of_its_own(tmp_path: Path, given: list[str], expected: list[str]):
+    """Whatever ids a server gives, none or always the same, each call of an agent gets its own result."""
+
+    @tool(read_only=True)
+    async def read(key: str) -> str:
+        return f"read {key}"
+
+    turn = Turn(calls=tuple(ToolCall(id=name, name="read", arguments={"key": name}) for name in given))
+    written = text('{"name": "read", "arguments": {"key": "in text"}}')
+    run = await record(tmp_path, [turn, written, turn, text("done")], read)
+    started = [event.call_id for event in run.events("tool-call-started")]
+    assert started[:2] == expected
+    assert len(set(started)) == len(started) == 5
+    root = run.recording.root
+    assert [root.request(exchange.requested) for exchange in root.exchanges] == run.model.requests
+
+
+async def test_what_the_model_said_is_cleaned_before_it_is_used(tmp_path: Path):
+    """Lone surrogates, which no wire and no file can hold, are gone before anything is done with an answer."""
+    turns = [
+        Turn(
+            text="so \ud83d", thinking="hm \udc00", calls=(ToolCall(id="1", name="no\ud800", raw_arguments="{\ud800"),)
+        ),
+        text("\ud83d end"),
+    ]
+    run = await record(tmp_path, turns)
+    assert [data(event) for event in run.events("llm-responded")] == [
+        {
+            "request": 0,
+            "text": "so \ufffd",
+            "thinking": "hm \ufffd",
+            "tool_calls": ({"id": "1", "name": "no\ufffd", "raw_arguments": "{\ufffd"},),
+            "finish_reason": "tool_calls",
+            "usage": {"input_tokens": 2, "output_tokens": 3},
+            "cost_usd": 0.0,
+            "model": "scripted/model",
+        },
+        {
+            "request": 1,
+            "text": "\ufffd end",
+            "finish_reason": "stop",
+            "usage": {"input_tokens": 4, "output_tokens": 3},
+            "cost_usd": 0.0,
+            "model": "scripted/model",
+        },
+    ]
+    assert run.result.output == "\ufffd end"

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import PlayheadError, RunResult
+from playhead.errors import (
+    MissingApiKeyError,
+    ModelError,
+    ModelRequestError,
+    ModelUnavailableError,
+    RateLimitError,
+    UnknownModelError,
+)
+from playhead.kernel.session import Session
+from playhead.testing import ScriptedModel, error, text
+from playhead.trace.types import Completion, Prices, Request, Usage
+from tests.kernel.runs import data, make_agent, record, record_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUSY = error("busy", retryable=True)
+MODEL_EVENTS = ("llm-requested", "llm-responded", "llm-failed", "llm-retried")
+
+
+@dataclass
+class Broken:
+    """A model that raises, or returns what is no answer."""
+
+    outcome: Any
+    name: str = "broken/model"
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    async def prices(self) -> Prices | None:
+        return None
+
+    async def complete(self, request: Request) -> Completion:
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+
+async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Two failures that may pass and an answer: three attempts, two waits, each doubled, all of one request."""
+    slept: list[float] = []
+
+    async def sleep(_self: Any, seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    run = await record(tmp_path, [BUSY, BUSY, text("42")], max_retries=2, retry_delay_s=0.5)
+    asked = {"request": 0, "model": "scripted/model", "messages": ((0, 1),)}
+    failed = {"request": 0, "error": {"type": "ModelUnavailableError", "message": "busy"}, "retryable": True}
+    answered = {"text": "42", "finish_reason": "stop", "usage": {"input_tokens": 2, "output_tokens": 2}}
+    assert [(event.kind, data(event)) for event in run.events(*MODEL_EVENTS)] == [
+        ("llm-requested", asked),
+        ("llm-failed", failed),
+        ("llm-retried", {"request": 0, "attempt": 1, "delay_s": 0.5}),
+        ("llm-requested", {**asked, "attempt": 1}),
+        ("llm-failed", {**failed, "attempt": 1}),
+        ("llm-retried", {"request": 0, "attempt": 2, "delay_s": 1.0}),
+        ("llm-requested", {**asked, "attempt": 2}),
+        ("llm-responded", {"request": 0, "attempt": 2, **answered, "cost_usd": 0.0, "model": "scripted/model"}),
+    ]
+    assert slept == [0.5, 1.0]
+    assert (run.result.output, run.result.iterations) == ("42", 1)
+    assert all(event.latency_ms == 1.0 for event in run.events("llm-responded", "llm-failed"))
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
+    """After the last retry the failure itself comes out, with the result and the trace."""
+    run = await record(tmp_path, [BUSY] * 9, max_retries=retries)
+    kinds = [event.kind for event in run.events(*MODEL_EVENTS)]
+    assert kinds == ["llm-requested", "llm-failed", *["llm-retried", "llm-requested", "llm-failed"] * retries]
+    assert type(run.error) is ModelUnavailableError
+    assert run.error.result is run.result
+    assert run.error.trace_path == tmp_path / "run.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("raised", "retryable"),
+    [
+        (ModelUnavailableError("gone"), True),
+        (RateLimitError("slowly"), True),
+        (ModelRequestError("no"), False),
+        (ModelError("what"), False),
+        (MissingApiKeyError("no key"), False),
+        (UnknownModelError("who"), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_what_is_tried_again(tmp_path: Path, raised: PlayheadError, retryable: bool):
+    """Only what may pass is tried again; all the adapters' errors come out as what they are."""
+    agent = make_agent(tmp_path, Broken(raised), max_retries=1)
+    with pytest.raises(type(raised)) as caught:
+        await agent.run("Do it.", run_id="run")
+    assert caught.value is raised
+    run_events = [line for line in (tmp_path / "run.jsonl").read_text().splitlines() if '"kind":"llm-' in line]
+    assert len(run_events) == (5 if retryable else 2)
+    assert all(f'"retryable":{str(retryable).lower()}' in line for line in run_events if '"llm-failed"' in line)
+
+
+class Speechless(Exception):  # noqa: N818 - somebody else's error
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (KeyError("choices"), "the model adapter raised KeyError: 'choices'"),
+        (ValueError("bad \udc00"), "the model adapter raised ValueError: bad \ufffd"),
+        (Speechless(), "the model adapter raised Speechless: Speechless"),
+        (ExceptionGroup("two", [ValueError("a")]), "the model adapter raised ExceptionGroup: two (1 sub-exception)"),
+        (None, "the model adapter raised AttributeError: 'NoneType' object has no attribute 'tool_calls'"),
+    ],
+    ids=["KeyError", "surrogate", "failing str", "group", "None"],
+)
+async def test_foreign_exceptions(tmp_path: Path, outcome: Any, message: str):
+    """Whatever an adapter of the user's raises, or returns instead of an answer, is a refused request with a name."""
+    run = await record_agent(make_agent(tmp_path, Broken(outcome)), tmp_path)
+    assert (type(run.error), str(run.error)) == (ModelRequestError, message)
+    if isinstance(outcome, Exception):
+        assert run.error is not None
+        assert run.error.__cause__ is outcome
+    assert [data(event) for event in run.events("llm-failed")] == [
+        {"request": 0, "error": {"type": "ModelRequestError", "message": message}}
+    ]
+    assert run.result.error == message
+
+
+async def test_a_prepared_price_list_that_fails(tmp_path: Path):
+    """An adapter that cannot say its prices costs the prices, whatever it raises; the run goes on."""
+
+    class Unpriced(ScriptedModel):
+        async def prices(self) -> Prices | None:
+            raise RuntimeError("no table")
+
+    run = await record(tmp_path, Unpriced([text("42")]))
+    assert (run.result.output, run.recording.header.agent.prices) == ("42", None)
+
+
+async def test_usage_counts_answers(tmp_path: Path):
+    """Tokens and cost are those of the answers, and an unknown cost of one makes the sum unknown."""
+    usage = Usage(input_tokens=5, output_tokens=2, cache_read_tokens=3)
+    run = await record_agent(make_agent(tmp_path, Broken(Completion(text="42", usage=usage))), tmp_path)
+    assert (run.result.usage, run.result.cost_usd) == (usage, None)
+
+
+async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A switch that fires between two attempts stops the second one."""
+
+    async def sleep(_self: Any, _seconds: float) -> None:
+        sessions[0].terminate("killed", source="switch")
+
+    sessions: list[Session] = []
+    original = Session.define_tools
+
+    def define_tools(self: Session) -> None:
+        sessions.append(self)
+        original(self)
+
+    monkeypatch.setattr(Session, "define_tools", define_tools)
+    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    run = await record(tmp_path, [BUSY, text("never")])
+    assert (run.result.terminated_by, run.error) == ("killed", None)
+    assert [event.kind for event in run.events(*MODEL_EVENTS)] == ["llm-requested", "llm-failed", "llm-retried"]
+
+
+def test_an_error_carries_its_result(tmp_path: Path):
+    """The error of `run_sync` is that of `run`: it has the result of the run and the path of the trace."""
+    agent = make_agent(tmp_path, [error("no")])
+    with pytest.raises(ModelRequestError) as caught:
+        agent.run_sync("Do it.", run_id="run")
+    result = caught.value.result
+    assert isinstance(result, RunResult)
+    assert (result.status, result.trace_path, caught.value.trace_path, result.trace_complete) == (
+        "failed",
+        tmp_path / "run.jsonl",
+        tmp_path / "run.jsonl",
+        True,
+    )

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import datetime as dt  # noqa: TC003 - signatures are read at run time
+import enum
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, BaseModel, Field
+
+from playhead import ToolContext, tool
+from playhead.testing import Turn, call, text
+from playhead.trace.types import ToolCall
+from tests.kernel.runs import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Point(BaseModel):
+    x: float
+    y: float = 0.0
+
+
+@tool
+def draw(
+    point: Point,
+    colour: Colour = Colour.RED,
+    style: Literal["full", "dashed"] = "full",
+    width: Annotated[int, Field(ge=1, description="In pixels")] = 1,
+    tags: list[str] | None = None,
+) -> str:
+    """Draw."""
+    return f"{point!r} {colour} {style} {width} {tags}"
+
+
+async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any]:
+    """Return whether a call of the tool succeeded, and its result or what was wrong."""
+    run = await record(folder, [call(function.spec.name, **arguments), text("done")], function)
+    (completed,) = run.events("tool-call-completed")
+    return completed.ok, completed.result if completed.ok else (completed.error.type, completed.error.message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "drawn"),
+    [
+        ({"point": {"x": 1}}, "Point(x=1.0, y=0.0) Colour.RED full 1 None"),
+        (
+            {"point": {"x": 1, "y": 2}, "colour": "red", "style": "dashed", "width": 3, "tags": ["a"]},
+            "Point(x=1.0, y=2.0) Colour.RED dashed 3 ['a']",
+        ),
+        ({"point": {"x": "1.5"}, "width": "2"}, "Point(x=1.5, y=0.0) Colour.RED full 2 None"),
+    ],
+)
+async def test_arguments_that_fit(tmp_path: Path, arguments: dict[str, Any], drawn: str):
+    """The body gets typed values: models, enums, defaults, and numbers that a model wrote as text."""
+    assert await told(tmp_path, draw, **arguments) == (True, drawn)
+
+
+PARAMETERS = "Parameters: point, colour, style, width, tags"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({}, "point: Field required"),
+        ({"point": {}}, "point.x: Field required"),
+        ({"point": {"x": 1}, "colour": "blue"}, "colour: Input should be 'red'"),
+        ({"point": {"x": 1}, "style": "dotted"}, "style: Input should be 'full' or 'dashed'"),
+        ({"point": {"x": 1}, "width": 0}, "width: Input should be greater than or equal to 1"),
+        ({"point": {"x": 1}, "tags": ["a", 5]}, "tags.1: Input should be a valid string"),
+        ({"point": {"x": 1}, "colr": "red"}, "colr: Extra inputs are not permitted"),
+        ({"point": 1, "width": "x"}, None),
+    ],
+)
+async def test_arguments_that_do_not_fit(tmp_path: Path, arguments: dict[str, Any], problem: str | None):
+    """The model is told what does not fit, in words that let it mend the call; the body does not run."""
+    if problem is None:
+        problem = (
+            "point: Input should be a valid dictionary or instance of Point; "
+            "width: Input should be a valid integer, unable to parse string as an integer"
+        )
+    expected = f"the arguments do not fit draw: {problem}. {PARAMETERS}"
+    assert await told(tmp_path, draw, **arguments) == (False, ("InvalidArguments", expected))
+
+
+async def test_many_problems_are_cut_short(tmp_path: Path):
+    """Of a wholly wrong call the first five problems are told."""
+
+    @tool
+    def many(items: list[int]) -> None:
+        """Take many."""
+
+    ok, (_, message) = await told(tmp_path, many, items=["x"] * 50)
+    assert not ok
+    assert message.count("items.") == 5
+
+
+async def test_a_tool_without_parameters(tmp_path: Path):
+    """A tool that takes nothing says so."""
+
+    @tool
+    def ping() -> str:
+        """Ping."""
+        return "pong"
+
+    assert await told(tmp_path, ping) == (True, "pong")
+    wrong = "the arguments do not fit ping: loud: Extra inputs are not permitted. Parameters: none"
+    assert await told(tmp_path / "again", ping, loud=True) == (False, ("InvalidArguments", wrong))
+
+
+@pytest.mark.parametrize("raw", ['{"key": ', "key=a", "[1]", ""])
+async def test_arguments_that_are_no_object(tmp_path: Path, raw: str):
+    """Text that is no JSON object is recorded as it came, and refused."""
+    turn = Turn(calls=(ToolCall(id="1", name="draw", raw_arguments=raw),))
+    run = await record(tmp_path, [turn, text("done")], draw)
+    (started,) = run.events("tool-call-started")
+    (completed,) = run.events("tool-call-completed")
+    assert (started.args, completed.ok) == (raw, False)
+    assert (completed.error.type, completed.error.message) == (
+        "InvalidArguments",
+        "the arguments of draw are no JSON object",
+    )
+    assert run.steps()[0] == ("action", "draw", raw)
+
+
+@pytest.mark.parametrize("raised", [ValueError("never"), RuntimeError("never"), TypeError("never \ud800")], ids=repr)
+async def test_a_validator_that_fails(tmp_path: Path, raised: Exception):
+    """Whatever a parameter's own validator raises is a call that does not fit, and the run goes on."""
+
+    def refuse(_value: str) -> str:
+        raise raised
+
+    def look(key: Any) -> str:
+        """Look."""
+        raise AssertionError
+
+    look.__annotations__["key"] = Annotated[str, AfterValidator(refuse)]
+    ok, (kind, message) = await told(tmp_path, tool(look), key="a")
+    assert (ok, kind) == (False, "InvalidArguments")
+    assert message.startswith("the arguments do not fit look: ")
+    assert "never" in message
+
+
+async def test_a_validator_that_fails_at_last(tmp_path: Path):
+    """A validator that changes its mind between the check and the call fails the call, not the run."""
+    seen: list[str] = []
+
+    def once(value: str) -> str:
+        seen.append(value)
+        if len(seen) > 1:
+            raise ValueError("no more")
+        return value
+
+    def look(key: Any) -> str:
+        """Look."""
+        raise AssertionError
+
+    look.__annotations__["key"] = Annotated[str, AfterValidator(once)]
+    ok, (kind, message) = await told(tmp_path, tool(look), key="a")
+    assert (ok, kind) == (False, "ValidationError")
+    assert "no more" in message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**53 + 1, -(2**70), "a\ud800", {"$type": "int", "value": "5"}, {"$type": "bytes"}, [{"a": [2**60]}], None, 1.5],
+    ids=repr,
+)
+async def test_any_json_reaches_the_body(tmp_path: Path, value: Any):
+    """What is tagged in the trace, such as integers that a double cannot hold, is what it was when the body gets it."""
+    got: list[Any] = []
+
+    @tool
+    def take(value: Any) -> None:
+        """Take it."""
+        got.append(value)
+
+    assert await told(tmp_path, take, value=value) == (True, None)
+    assert got == [value]
+
+
+async def test_a_large_integer_fits_an_integer(tmp_path: Path):
+    """Identifiers of 19 digits are usual; a tool that takes an integer gets every digit."""
+
+    @tool
+    def by_id(number: int) -> str:
+        """Find it."""
+        return str(number)
+
+    assert await told(tmp_path, by_id, number=1234567890123456789) == (True, "1234567890123456789")
+
+
+async def test_parameters_of_any_name(tmp_path: Path):
+    """A parameter may be called like anything inside a pydantic model, or like the method it ends up in."""
+
+    @tool
+    def odd(self: int, cls: int, schema: int, copy: int, json: int, model_config: int, argument_0: int) -> list[int]:
+        """Take odd names."""
+        return [self, cls, schema, copy, json, model_config, argument_0]
+
+    names = ("self", "cls", "schema", "copy", "json", "model_config", "argument_0")
+    arguments: dict[str, Any] = {name: number for number, name in enumerate(names)}
+    assert await told(tmp_path, odd, **arguments) == (True, [0, 1, 2, 3, 4, 5, 6])
+
+
+async def test_an_alias_of_the_users_does_not_hide_the_name(tmp_path: Path):
+    """The schema says the parameter's own name, so that is the name under which it is taken."""
+
+    @tool
+    def look(key: Annotated[str, Field(alias="other")], day: dt.date | None = None) -> str:
+        """Look."""
+        return f"{key} {day}"
+
+    assert await told(tmp_path, look, key="a", day="2026-01-02") == (True, "a 2026-01-02")
+
+
+async def test_defaults_in_a_field(tmp_path: Path):
+    """A default written as `Field(…)` works as it does in a model, limits included."""
+
+    @tool
+    def look(key: str = Field(description="What"), limit: int = Field(default=3, ge=1)) -> str:
+        """Look."""
+        return f"{key} {limit}"
+
+    assert await told(tmp_path, look, key="a") == (True, "a 3")
+    wrong = "limit: Input should be greater than or equal to 1. Parameters: key, limit"
+    assert await told(tmp_path / "again", look, key="a", limit=0) == (
+        False,
+        ("InvalidArguments", f"the arguments do not fit look: {wrong}"),
+    )
+
+
+async def test_a_context_is_filled_in(tmp_path: Path):
+    """The context comes from Playhead whatever its parameter is called, and a model cannot give one."""
+
+    @tool
+    def who(key: str, it: ToolContext | None = None) -> str:
+        """Tell."""
+        assert it is not None
+        return f"{key} {it.tool}"
+
+    assert await told(tmp_path, who, key="a") == (True, "a who")
+    ok, (kind, _) = await told(tmp_path / "again", who, key="a", it={})
+    assert (ok, kind) == (False, "InvalidArguments")

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, ToolContext, tool
+from playhead.errors import ModelRequestError, RunEndedError, ToolCallError
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.types import Usage
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def lookup(key: str, name: str = "", self: str = "") -> str:
+    """Look up."""
+    return f"{key}{name}{self}"
+
+
+async def test_what_a_body_may_know(tmp_path: Path):
+    """A body knows its run, its agent, its call, and where the call stands."""
+    known: list[Any] = []
+
+    @tool
+    async def ask(context: ToolContext) -> None:
+        """Ask."""
+        known.append((
+            context.run_id, context.owner, context.child_owner, context.tool, context.call_id, context.iteration,
+            context.position,
+        ))  # fmt: skip
+
+    await record(tmp_path, [call("lookup", key="a"), calls(call("lookup", key="b"), call("ask")), text("")], ask, lookup)
+    assert known == [("run", "root", "root/ask@1.1", "ask", "call_1_1", 1, 1)]
+
+
+async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
+    """Model and tool calls of a body are recorded under an owner of its own, and are paid for by the agent."""
+
+    @tool
+    async def research(topic: str, context: ToolContext) -> str:
+        """Research."""
+        first = await context.model.ask(f"What of {topic}?", temperature=0)
+        found = await context.tools.call("lookup", key=first.text)
+        second = await context.model.ask(f"And {found}?")
+        return f"{first.text} {second.text}"
+
+    turns = [call("research", topic="x"), text("one"), text("two"), text("done")]
+    run = await record(tmp_path, turns, lookup, research)
+    inner = "root/research@0.0"
+    assert list(run.recording.owners) == ["root", inner]
+    assert run.kinds(inner) == [
+        "tools-defined",
+        "message-added",
+        "llm-requested",
+        "llm-responded",
+        "tool-call-started",
+        "tool-call-completed",
+        "message-added",
+        "llm-requested",
+        "llm-responded",
+    ]
+    asked = [data(event) for event in run.events("llm-requested", owner=inner)]
+    assert asked == [
+        {"request": 0, "model": "scripted/model", "messages": ((0, 0),), "parameters": {"temperature": 0}, "purpose": "tool"},
+        {"request": 1, "model": "scripted/model", "messages": ((1, 1),), "purpose": "tool"},
+    ]  # fmt: skip
+    (started,) = run.events("tool-call-started", owner=inner)
+    assert (started.call_id, started.source, started.request, started.args) == ("call_0", "tool", None, {"key": "one"})
+    assert run.result.usage == sum(
+        (event.usage for event in run.events("llm-responded")), start=Usage()
+    )  # of the agent's own two and of the body's two
+    assert len(run.events("llm-responded")) == 4
+    assert run.result.steps[1].content == "one two"
+    reproduced = await reproduce(run.recording)
+    assert (reproduced.identical, reproduced.not_entered) == (True, (inner,))
+
+
+async def test_arguments_of_any_name(tmp_path: Path):
+    """A tool whose parameters are called like those of the port itself can be called from a body."""
+
+    @tool
+    async def outer(context: ToolContext) -> Any:
+        """Call."""
+        return await context.tools.call("lookup", key="a", name="b", self="c")
+
+    run = await record(tmp_path, [call("outer"), text("done")], lookup, outer)
+    assert run.result.steps[1].content == "abc"
+
+
+async def test_a_body_gets_values_and_not_their_tags(tmp_path: Path):
+    """What another tool returned reaches a body as it was, and as its own copy."""
+    got: list[Any] = []
+
+    @tool(read_only=True, cache=True)
+    def odd() -> Any:
+        """Return what JSON cannot hold."""
+        return [b"\xff", {1, 2}, 2**60]
+
+    @tool
+    async def outer(context: ToolContext) -> None:
+        """Call twice."""
+        first = await context.tools.call("odd")
+        got.append(list(first))
+        first.clear()
+        got.append(await context.tools.call("odd"))
+
+    run = await record(tmp_path, [call("outer"), text("done")], odd, outer)
+    assert got == [[b"\xff", {1, 2}, 2**60]] * 2
+    assert [event.cached for event in run.events("tool-call-completed", owner="root/outer@0.0")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("fails", {}, "fails: no way"),
+        ("lookup", {}, "lookup: the arguments do not fit lookup: key: Field required. Parameters: key, name, self"),
+        ("nothing", {}, "nothing: there is no tool 'nothing'. Known: fails, lookup."),
+        ("outer", {}, "outer: there is no tool 'outer'. Known: fails, lookup."),
+        ("final-answer", {"output": "x"}, "final-answer: there is no tool 'final-answer'. Known: fails, lookup."),
+    ],
+)
+async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, arguments: Any, message: str):
+    """A body hears why a call failed; it can call neither itself nor what ends the run."""
+    heard: list[str] = []
+
+    @tool
+    def fails() -> None:
+        """Fail."""
+        raise ValueError("no way")
+
+    @tool
+    async def outer(context: ToolContext) -> str:
+        """Call."""
+        with pytest.raises(ToolCallError) as caught:
+            await context.tools.call(name, **arguments)
+        heard.append(str(caught.value))
+        return "went on"
+
+    run = await record(
+        tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer", "task-complete")
+    )
+    assert (heard, run.result.output) == ([message], "done")
+
+
+async def test_a_model_that_fails_a_body_fails_the_call(tmp_path: Path):
+    """A body that does not catch the model's failure has failed; the run goes on."""
+
+    @tool
+    async def ask(context: ToolContext) -> str:
+        """Ask."""
+        return (await context.model.ask("What?")).text
+
+    run = await record(tmp_path, [call("ask"), error("no such model"), text("done")], ask)
+    (completed,) = run.events("tool-call-completed")
+    assert (completed.error.type, completed.error.message) == (ModelRequestError.__name__, "no such model")
+    assert run.result.output == "done"
+
+
+async def test_a_body_cannot_ask_after_the_end(tmp_path: Path):
+    """A body that survives the end of its run gets nothing more out of its ports."""
+    contexts: list[ToolContext] = []
+
+    @tool
+    async def keep(context: ToolContext) -> None:
+        """Keep."""
+        contexts.append(context)
+
+    run = await record(tmp_path, [call("keep"), text("done")], keep, lookup)
+    before = (tmp_path / "run.jsonl").read_bytes()
+    for ask in (lambda: contexts[0].model.ask("What?"), lambda: contexts[0].tools.call("lookup", key="a")):
+        with pytest.raises(RunEndedError, match="root/keep@0.0 of run run has ended"):
+            await ask()
+    assert len(run.model.requests) == 2
+    assert (tmp_path / "run.jsonl").read_bytes() == before
+
+
+async def test_calls_of_one_body_side_by_side(tmp_path: Path):
+    """A body may make calls at once; each has a place and an id of its own."""
+
+    @tool
+    async def outer(context: ToolContext) -> list[Any]:
+        """Call three at once."""
+        results: dict[str, Any] = {}
+
+        async def one(key: str) -> None:
+            results[key] = await context.tools.call("lookup", key=key)
+
+        async with anyio.create_task_group() as group:
+            for key in "abc":
+                group.start_soon(one, key)
+        return sorted(results.items())
+
+    run = await record(tmp_path, [call("outer"), text("done")], lookup, outer)
+    started = run.events("tool-call-started", owner="root/outer@0.0")
+    assert sorted((event.call_id, event.position, event.args["key"]) for event in started) == [
+        ("call_0", 0, "a"),
+        ("call_1", 1, "b"),
+        ("call_2", 2, "c"),
+    ]
+    assert run.events("tool-call-completed", owner="root")[0].result == [["a", "a"], ["b", "b"], ["c", "c"]]
+
+
+async def test_a_body_in_a_body(tmp_path: Path):
+    """The owner of what a body's tool does names the whole way down to it."""
+
+    @tool
+    async def inner(context: ToolContext) -> str:
+        """Ask."""
+        return (await context.model.ask("What?")).text
+
+    @tool
+    async def outer(context: ToolContext) -> Any:
+        """Call."""
+        await context.tools.call("lookup", key="a")
+        return await context.tools.call("inner")
+
+    run = await record(tmp_path, [call("outer"), text("deep"), text("done")], lookup, inner, outer)
+    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/inner@0.1"]
+    assert run.result.steps[1].content == "deep"
+    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
+
+
+async def test_an_agent_called_by_a_body(tmp_path: Path):
+    """A body may enter an agent; it works under the body's owner, and the agent that called the body pays."""
+    child = Agent(ScriptedModel([text("from below")]), name="child", rationale=False)
+
+    @tool
+    async def outer(context: ToolContext) -> Any:
+        """Call."""
+        return await context.tools.call("child", task="Help.")
+
+    run = await record(tmp_path, [call("outer"), text("done")], child, outer)
+    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/child@0.0"]
+    assert run.result.steps[1].content == "from below"
+    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
+    assert (await reproduce(run.recording)).identical

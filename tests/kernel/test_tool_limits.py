@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import ToolContext, load_recording, tool
+from playhead.kernel import threads
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from playhead.trace.clock import SystemClock
+from tests.kernel.runs import data, make_agent, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TIMEOUT = {"type": "Timeout", "message": "slow did not finish within 0.005 s"}
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until a thread has done what it does; fail when it never does."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+async def test_an_async_body_is_cancelled_at_its_limit(tmp_path: Path):
+    """At the limit the body is cancelled, may tidy up, and the model is told; the run goes on."""
+    tidied: list[str] = []
+
+    @tool(timeout=0.005)
+    async def slow() -> str:
+        """Take too long."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            tidied.append("up")
+        return "never"
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed) == {"call_id": "call_0_0", "tool": "slow", "position": 0, "ok": False, "error": TIMEOUT}
+    assert (tidied, run.result.output) == (["up"], "done")
+    assert run.model.requests[1].messages[-1].content == "error: slow did not finish within 0.005 s"
+
+
+async def test_a_sync_body_is_abandoned_at_its_limit(tmp_path: Path):
+    """A thread cannot be cancelled: the run goes on at once, and the late return is noted and never used."""
+    release, late = threading.Event(), threading.Event()
+
+    @tool(timeout=0.005)
+    def slow() -> str:
+        """Take too long."""
+        release.wait(10)
+        return "late"
+
+    def last(_request: Any) -> Any:
+        release.set()
+        late.wait(10)
+        return text("done")
+
+    agent = make_agent(tmp_path, [call("slow"), last], slow, clock=SystemClock)
+    agent.subscribe("tool-call-late", lambda _record: late.set())
+    result = await agent.run("Do it.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    kinds = [record.kind for record in recording.records if record.kind.startswith("tool-call")]
+    assert kinds == ["tool-call-started", "tool-call-completed", "tool-call-late"]
+    completed, noted = [record.event for record in recording.records if record.kind in kinds[1:]]
+    assert data(completed) == {
+        "call_id": "call_0_0",
+        "tool": "slow",
+        "position": 0,
+        "ok": False,
+        "error": TIMEOUT,
+        "abandoned": True,
+    }
+    assert data(noted) == {"call_id": "call_0_0", "tool": "slow", "ok": True}
+    assert (result.output, [step.content for step in result.steps]) == ("done", ["{}", f"error: {TIMEOUT['message']}"])
+    assert (await reproduce(recording)).identical
+
+
+async def test_a_body_that_comes_back_after_the_end_is_not_heard_of(tmp_path: Path):
+    """When the trace is closed a late return changes nothing any more, neither the file nor the result."""
+    release, returned = threading.Event(), threading.Event()
+
+    @tool(timeout=0.005)
+    def slow() -> str:
+        """Take too long."""
+        release.wait(10)
+        returned.set()
+        return "late"
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    before = (tmp_path / "run.jsonl").read_bytes()
+    release.set()
+    until(returned.is_set)
+    time.sleep(0.005)
+    assert (tmp_path / "run.jsonl").read_bytes() == before
+    assert run.events("tool-call-late") == []
+
+
+async def test_an_awaitable_of_a_sync_body_is_cancelled(tmp_path: Path):
+    """What a sync function returned to be awaited runs in the loop, so at the limit nothing is left behind."""
+
+    @tool(timeout=0.005)
+    def slow() -> Any:
+        """Return what takes too long."""
+        return anyio.sleep_forever()
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    (completed,) = run.events("tool-call-completed")
+    assert (completed.error.message, completed.abandoned) == (TIMEOUT["message"], False)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_a_call_that_a_cancelled_run_leaves_behind(tmp_path: Path, kind: str):
+    """A cancelled run says of each call whether its body may still be running."""
+    release, started = threading.Event(), threading.Event()
+
+    @tool(name="wait")
+    def wait() -> None:
+        """Wait."""
+        started.set()
+        release.wait(10)
+
+    @tool(name="wait")
+    async def wait_async() -> None:
+        """Wait."""
+        started.set()
+        await anyio.sleep_forever()
+
+    agent = make_agent(tmp_path, [call("wait")], wait if kind == "sync" else wait_async)
+    async with anyio.create_task_group() as group:
+        group.start_soon(agent.run, "Do it.")
+        while not started.is_set():
+            await anyio.sleep(0.001)
+        group.cancel_scope.cancel()
+    release.set()
+    (path,) = tmp_path.glob("*.jsonl")
+    (completed,) = [record.event for record in load_recording(path).records if record.kind == "tool-call-completed"]
+    assert data(completed) == {
+        "call_id": "call_0_0",
+        "tool": "wait",
+        "position": 0,
+        "ok": False,
+        "error": {"type": "Cancelled", "message": "the run ended before the call returned"},
+        **({"abandoned": True} if kind == "sync" else {}),
+    }
+
+
+async def test_one_slow_call_costs_the_others_nothing(tmp_path: Path):
+    """Each of several calls has its own limit."""
+
+    @tool(read_only=True, timeout=0.005)
+    async def slow(seconds: float) -> float:
+        """Sleep."""
+        await anyio.sleep(seconds)
+        return seconds
+
+    turn = calls(call("slow", seconds=0), call("slow", seconds=60), call("slow", seconds=0))
+    run = await record(tmp_path, [turn, text("done")], slow)
+    assert [event.ok for event in sorted(run.events("tool-call-completed"), key=lambda each: each.position)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+async def test_the_deadline_is_told(tmp_path: Path):
+    """A body may ask until when its result is waited for."""
+    seen: list[Any] = []
+
+    @tool(timeout=2.5)
+    async def limited(context: ToolContext) -> None:
+        """Ask."""
+        assert context.deadline_us is not None
+        seen.append((context.timeout_s, context.deadline_us - context.started_us))
+
+    @tool(timeout=None)
+    async def unlimited(context: ToolContext) -> None:
+        """Ask."""
+        seen.append((context.timeout_s, context.deadline_us))
+
+    await record(tmp_path, [call("limited"), call("unlimited"), text("done")], limited, unlimited)
+    assert seen == [(2.5, 2_500_000), (None, None)]
+
+
+HUNG = """
+import sys, time
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, call, text
+
+@tool(timeout=0.01)
+def hang() -> str:
+    "Never return."
+    time.sleep(3600)
+
+agent = Agent(ScriptedModel([call("hang"), text("done")]), tools=[hang], trace=sys.argv[1])
+print(agent.run_sync("Do it.").output)
+"""
+
+
+def test_a_hung_body_does_not_keep_the_program_from_ending(tmp_path: Path):
+    """A program whose tool hangs for an hour prints its result and ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", HUNG, str(tmp_path)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+# --- the threads themselves ------------------------------------------------------------------------------------------
+
+
+async def test_threads_are_used_again():
+    """One call after the other needs one thread, and the last result is not kept alive by it."""
+    import weakref
+
+    class Result:
+        pass
+
+    def work() -> tuple[int, Result]:
+        return threading.get_ident(), Result()
+
+    seen = set()
+    for _ in range(20):
+        done = threads.start_in_thread(work, lambda _ok: None)
+        await done.wait()
+        assert isinstance(done.value, tuple)
+        seen.add(done.value[0])
+    last = weakref.ref(done.value[1])
+    del done
+    until(lambda: last() is None)
+    assert len(seen) == 1
+
+
+async def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch):
+    """A thread that nobody needs any more ends by itself."""
+    monkeypatch.setattr(threads, "IDLE_S", 0.005)
+    monkeypatch.setattr(threads, "_workers", threads._Workers())
+    started: list[threading.Thread] = []
+    done = threads.start_in_thread(lambda: started.append(threading.current_thread()), lambda _ok: None)
+    await done.wait()
+    until(lambda: not started[0].is_alive())
+    again = threads.start_in_thread(lambda: 5, lambda _ok: None)
+    await again.wait()
+    assert again.value == 5
+
+
+async def test_a_caller_that_gives_up_is_told_of_a_late_end():
+    """Exactly one of two is told that a function has ended: its caller, or when that has gone, the callback."""
+    release, late = threading.Event(), []
+    given_up = threads.start_in_thread(lambda: release.wait(10), late.append)
+    with anyio.move_on_after(0.005):
+        await given_up.wait()
+    assert given_up.abandoned
+    release.set()
+    until(lambda: late == [True])
+    kept = threads.start_in_thread(lambda: 5, late.append)
+    await kept.wait()
+    assert (kept.abandoned, kept.value, late) == (False, 5, [True])
+
+
+def test_run_blocking_returns_and_raises():
+    """The bridge from sync to async gives back exactly what the function returned or raised."""
+
+    async def answer() -> int:
+        await anyio.sleep(0)
+        return 42
+
+    async def fail() -> None:
+        raise LookupError("gone")
+
+    assert threads.run_blocking(answer) == 42
+    with pytest.raises(LookupError, match="gone"):
+        threads.run_blocking(fail)
+
+
+async def test_run_blocking_works_inside_a_loop():
+    """A running loop, as in a notebook, is no obstacle."""
+
+    async def answer() -> int:
+        await anyio.sleep(0)
+        return threading.get_ident()
+
+    assert threads.run_blocking(answer) != threading.get_ident()

@@ -1,0 +1,308 @@
+"""Reading a trace back."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import sys
+import tracemalloc
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import jsonlines
+import pytest
+from backports import zstd
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from playhead.errors import (
+    MissingDependencyError,
+    NewerFormatError,
+    NotATraceError,
+    PlayheadError,
+    TraceError,
+    TraceNotFoundError,
+)
+from playhead.trace.integrity import check_trace
+from playhead.trace.line import Record, encode_line
+from playhead.trace.reader import MAX_LINE, Problem, scan
+from playhead.trace.recording import read_recording
+from tests.trace.traces import ending, events_of, header, read, record, thought, thoughts, unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where the trace of the test is."""
+    return tmp_path / "run.jsonl"
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of a sound trace of 200 events."""
+    path = tmp_path_factory.mktemp("sound") / "run.jsonl"
+    record(path, thoughts(200))
+    return path.read_bytes()
+
+
+PACKERS: dict[str, Any] = {"gz": gzip.compress, "zst": zstd.compress}
+
+
+# ── compressed ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_compressed_trace_reads_as_the_plain_one(tmp_path: Path, content: bytes, suffix: str):
+    """Compression changes nothing that is read: same records, same verdict, same head."""
+    (tmp_path / "run.jsonl").write_bytes(content)
+    packed = tmp_path / f"run.jsonl.{suffix}"
+    packed.write_bytes(PACKERS[suffix](content))
+    assert read(packed) == read(tmp_path / "run.jsonl")
+    plain = check_trace(tmp_path / "run.jsonl")
+    assert (check_trace(packed).verdict, check_trace(packed).head) == ("ok", plain.head)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_compressed_trace_finds_its_blobs(path: Path, suffix: str):
+    """Blobs stay beside a trace that was packed afterwards."""
+    written = record(path, [header(task="x" * 300_000), ending()])
+    packed = path.with_name(f"run.jsonl.{suffix}")
+    packed.write_bytes(PACKERS[suffix](path.read_bytes()))
+    path.unlink()
+    assert events_of(packed) == written
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_cut_compressed_trace(tmp_path: Path, content: bytes, suffix: str):
+    """Wherever compressed data were cut, what can be unpacked is read, and the cut is told."""
+    packed = PACKERS[suffix](content)
+    path = tmp_path / f"run.jsonl.{suffix}"
+    loaded = []
+    for size in range(0, len(packed), 97):
+        path.write_bytes(packed[:size])
+        try:
+            records, problems = read(path)
+        except TraceError:
+            continue
+        assert [each.event for each in records] == thoughts(200)[: len(records)]
+        assert [problem.kind for problem in problems] == ["truncated"]
+        assert "the compressed data end here" in problems[0].message
+        loaded.append(len(records))
+    assert loaded == sorted(loaded)
+    assert suffix == "zst" or loaded[-1] > 100
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_changed_compressed_trace(tmp_path: Path, content: bytes, suffix: str):
+    """A changed byte of compressed data is never a traceback, and never goes unnoticed."""
+    packed = bytearray(PACKERS[suffix](content))
+    path = tmp_path / f"run.jsonl.{suffix}"
+    for place in range(12, len(packed), 31):  # the header of gzip holds a time and such, which matter to nobody
+        packed[place] ^= 0x55
+        path.write_bytes(packed)
+        packed[place] ^= 0x55
+        with contextlib.suppress(TraceError):
+            assert check_trace(path).verdict != "ok"
+
+
+def test_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Where the package for .zst is missing, the error says how to get it."""
+    for name in ("compression", "compression.zstd", "backports", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "run.jsonl.zst").write_bytes(b"")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[zstd\]'"):
+        read(tmp_path / "run.jsonl.zst")
+
+
+# ── what is no trace ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"1.0"'
+
+
+def outcome(path: Path) -> None:
+    """Do everything that reads a trace; only our own errors may come out."""
+    for function in (check_trace, read_recording, lambda path: list(scan(path))):
+        with suppress(PlayheadError):
+            function(path)
+
+
+@settings(max_examples=150)
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.binary(max_size=50).map(lambda tail: START + tail),
+        st.lists(st.sampled_from([b"\n", START, b'"', b"}", b"{", b",", b'"h":"', b"0" * 64, b"\x18", b"\xff"])).map(
+            b"".join
+        ),
+    ),
+    st.sampled_from([".jsonl", ".jsonl.gz", ".jsonl.zst"]),
+)
+@example(b"\n", ".jsonl")
+@example(b"\x18\n", ".jsonl")
+@example(b"\x1f\x8b", ".jsonl.gz")
+def test_garbage(tmp_path_factory: pytest.TempPathFactory, garbage: bytes, suffix: str):
+    """No file whatever gives anything but a verdict or one of our errors."""
+    path = tmp_path_factory.mktemp("garbage") / f"run{suffix}"
+    path.write_bytes(garbage)
+    outcome(path)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_a_sound_trace_with_garbage_in_it(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, data: st.DataObject
+):
+    """Random bytes over a sound trace, packed or not, are noticed and never a traceback."""
+    suffix, pack = data.draw(st.sampled_from([("", lambda content: content), *PACKERS.items()]))
+    spoilt = bytearray(pack(content[: content.index(b"\n", 3000) + 1]))
+    place = data.draw(st.integers(0, len(spoilt) - 1))
+    spoilt[place : place + data.draw(st.integers(0, 20))] = data.draw(st.binary(max_size=20))
+    path = tmp_path_factory.mktemp("spoilt") / f"run.jsonl{suffix and '.' + suffix}"
+    path.write_bytes(spoilt)
+    outcome(path)
+
+
+@pytest.mark.parametrize(
+    ("garbage", "message"),
+    [
+        (b"", "run.jsonl is empty"),
+        (b"{}\n", "run.jsonl is not a Playhead trace: its first line is no event"),
+        (b'{"a": 1}\n{"a": 2}\n', "run.jsonl is not a Playhead trace: its first line is no event"),
+        (b'{"seq":0', "run.jsonl is not a trace that can be read: it was cut within its first line"),
+        (b"\x00" * 5000, "run.jsonl is not a trace that can be read: it was cut within its first line"),
+    ],
+)
+def test_what_is_no_trace(path: Path, garbage: bytes, message: str):
+    """A file that is no trace is refused in one clear line."""
+    path.write_bytes(garbage)
+    with pytest.raises(NotATraceError) as caught:
+        read(path)
+    assert str(caught.value) == message
+
+
+def test_what_cannot_be_opened(tmp_path: Path):
+    """No file, a folder, a name that is none: one clear line each."""
+    (tmp_path / "folder.jsonl").mkdir()
+    for path in (tmp_path / "none.jsonl", tmp_path / "folder.jsonl", tmp_path / "a\0b.jsonl", tmp_path / ("x" * 300)):
+        with pytest.raises(TraceNotFoundError):
+            read(path)
+
+
+# ── formats ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rewrite(path: Path, content: bytes, old: bytes, new: bytes) -> None:
+    """Write a trace with something replaced in every line, chained as if it had been written so."""
+    lines, h = [], ""
+    for line in content.splitlines():
+        parsed = json.loads(line.replace(old, new))
+        data = json.dumps(parsed["data"], separators=(",", ":")).encode()
+        chained, h = encode_line(parsed["seq"], parsed["ts"], parsed["kind"], "root", parsed.get("iteration"), data, h)
+        lines.append(chained)
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("version", ["2.0", "10.3", "2"])
+def test_a_newer_major_format_is_refused(path: Path, content: bytes, version: str):
+    """What this version could misread it does not read, and says what to do."""
+    rewrite(path, content, b'"format":"1.0"', b'"format":"%s"' % version.encode())
+    with pytest.raises(
+        NewerFormatError,
+        match=f"is in trace format {version.split('.', maxsplit=1)[0]}.x; this version of Playhead reads",
+    ):
+        read(path)
+
+
+def test_a_newer_major_format_of_another_shape_is_refused(path: Path):
+    """Also a format whose lines look otherwise says in its first line that it is newer."""
+    path.write_bytes(b'{"kind": "run-started", "format":"2.0", "anything": "else"}\n')
+    with pytest.raises(NewerFormatError):
+        read(path)
+
+
+def test_a_newer_minor_format_is_read(path: Path, content: bytes):
+    """A newer minor format is read, its new kinds and fields are kept, and it is sound."""
+    newer = content.replace(b'"kind":"thought"', b'"kind":"new-thought"').replace(b'"text"', b'"new_text"')
+    rewrite(path, newer, b'"format":"1.0"', b'"format":"1.9"')
+    records, problems = read(path)
+    assert problems == []
+    assert records[7].event == unknown("new-thought", request=7, new_text="thought 7 ")
+    assert check_trace(path).verdict == "ok"
+    copy = path.with_name("copy.jsonl")
+    record(copy, [each.event for each in records])
+    assert [each.event for each in read(copy)[0]] == [each.event for each in records]
+
+
+def test_a_task_that_speaks_of_formats(path: Path):
+    """Text inside the header cannot pass for its format."""
+    task = '","format":"9.0","x":"'
+    assert record(path, [header(task=task), ending()]) == events_of(path)
+
+
+# ── size ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def peak_of_reading(path: Path) -> int:
+    """Return the bytes at the peak while a trace is read event by event."""
+    tracemalloc.start()
+    for _ in scan(path):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_memory_is_flat_in_the_length(path: Path):
+    """A trace of ten times the length takes no more memory to read."""
+    record(path, [header(), *[thought(1, 2000)] * 1000, ending()])
+    longer = path.with_name("longer.jsonl")
+    record(longer, [header(), *[thought(1, 2000)] * 10_000, ending()])
+    list(scan(path))
+    short, long = peak_of_reading(path), peak_of_reading(longer)
+    assert longer.stat().st_size > 20_000_000
+    assert long < 8_000_000
+    assert long < short * 1.5
+
+
+def test_an_endless_line_does_not_fill_the_memory(path: Path, content: bytes):
+    """A hostile line is given up at a limit, and what is before it is read."""
+    path.write_bytes(content[: content.index(b"\n") + 1])
+    with path.open("r+b") as file:
+        file.truncate(4 * MAX_LINE)  # a hole: zeros without a newline
+    records, problems = read(path)
+    assert [each.event for each in records] == [header()]
+    assert problems == [Problem("bad-line", 2, f"it is longer than {MAX_LINE} bytes")]
+
+
+def test_a_file_that_grows_while_it_is_read(path: Path, content: bytes):
+    """A run can be read while it goes on: what is whole is read."""
+    lines = content.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:100]))
+    seen = scan(path)
+    first = next(seen)
+    with path.open("ab") as file:
+        file.write(lines[100] + lines[101][:20])
+    *rest, last = seen
+    assert [each.event for each in [first, *rest] if isinstance(each, Record)] == thoughts(200)[:101]
+    assert last == Problem("truncated", 102, "it ends after 20 bytes without a newline")
+
+
+def test_every_trace_is_a_json_lines_file(path: Path):
+    """The `jsonlines` package reads what we write, and finds what we find."""
+    record(path, [*thoughts(20)[:-1], thought(3, 100_000), ending()])
+    with jsonlines.open(path) as lines:
+        assert list(lines) == [each.as_json() for each in read(path)[0]]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    """A pipe in the trace folder is not among its runs, so nobody waits for its writer."""
+    from playhead.trace.store import TraceStore
+
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert TraceStore(tmp_path).paths() == []
+    with pytest.raises(TraceNotFoundError):
+        TraceStore(tmp_path).resolve(tmp_path / "pipe.jsonl")

@@ -1,0 +1,296 @@
+"""The folder of traces."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError
+from playhead.trace.events import RunCompleted
+from playhead.trace.store import RunSummary, TraceStore, checked_run_id, new_run_id, summarise
+from playhead.trace.types import Usage
+from tests.trace.traces import ending, header, record, thought
+
+IDS = [
+    "01JABCDEF00000000000000000",
+    "01JABCDEF10000000000000000",
+    "01JABCDFF00000000000000000",
+    "01JACCDFF00000000000000000",
+]
+"""Four runs, the oldest first."""
+
+HOSTILE = [
+    "", ".", "..", "../x", "../../x", "/etc/passwd", "/x", "a/b", "a\\b", "a\0b", "\0", "x" * 300, "x" * 129, "-rf", ".hidden",
+    "a b", "a\nb", "a\x1b[31m", "~", "~root", "$HOME", "C:", "ä", "٣", "a:b", "a*", "*", "?", "../run", "./run", "run/../run",
+]  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TraceStore:
+    """A folder of four runs beside a file that is none of its business."""
+    (tmp_path / "x.jsonl").write_text("outside")
+    store = TraceStore(tmp_path / "traces")
+    store.create()
+    for run_id in IDS:
+        record(store.path_for(run_id), [header(run_id), ending()])
+    return store
+
+
+# ── ids ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("run_id", HOSTILE)
+def test_a_hostile_id_is_refused(store: TraceStore, run_id: str):
+    """An id that is no portable file name names no run: neither to write nor to read."""
+    for use in (checked_run_id, store.path_for, store.resolve):
+        with pytest.raises(RunIdError) as caught:
+            use(run_id)
+        assert str(caught.value).isprintable()
+
+
+@given(st.text(max_size=140))
+def test_no_id_leaves_the_folder(run_id: str):
+    """Whatever the id, its file is in the folder, or there is none."""
+    folder = Path("/some/traces")
+    try:
+        path = TraceStore(folder).path_for(run_id)
+    except RunIdError:
+        return
+    assert path.parent == folder
+    assert path.name == f"{run_id}.jsonl"
+    assert os.path.normpath(path) == str(path)
+
+
+@given(st.text(max_size=140))
+def test_no_reference_is_a_traceback(tmp_path_factory: pytest.TempPathFactory, reference: str):
+    """Whatever is asked for, the answer is a file of the folder or one of our errors."""
+    folder = tmp_path_factory.getbasetemp() / "no such folder"
+    with pytest.raises(PlayheadError):
+        TraceStore(folder).resolve(reference)
+
+
+@pytest.mark.parametrize("run_id", ["latest", "latest~2", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst"])
+def test_an_id_that_means_something_else_is_refused(store: TraceStore, run_id: str):
+    """A run that no reference could reach is not written in the first place."""
+    with pytest.raises(RunIdError, match="means something else"):
+        store.path_for(run_id)
+
+
+def test_new_ids():
+    """New ids are ULIDs, all different, and valid as file names."""
+    ids = {checked_run_id(new_run_id()) for _ in range(1000)}
+    assert {len(run_id) for run_id in ids} == {26}
+    assert len(ids) == 1000
+
+
+# ── references ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("reference", "run"),
+    [
+        ("latest", 3),
+        ("latest~0", 3),
+        ("latest~2", 1),
+        (IDS[0], 0),
+        (IDS[0].lower(), 0),
+        ("01JABCDEF0", 0),
+        ("01jabcdff", 2),
+        ("01JAC", 3),
+    ],
+)
+def test_references(store: TraceStore, reference: str, run: int):
+    """A run is meant by its id, a unique beginning of it in any case, or its age."""
+    assert store.resolve(reference) == store.path_for(IDS[run])
+
+
+@pytest.mark.parametrize(
+    ("reference", "error", "message"),
+    [
+        ("01JAB", AmbiguousRunError, f"3 runs start with '01JAB': {IDS[0]}, {IDS[1]}, {IDS[2]}"),
+        ("01J", AmbiguousRunError, f"4 runs start with '01J': {', '.join(IDS)}"),
+        ("latest~4", TraceNotFoundError, "the trace folder {folder} holds 4 runs: no latest~4"),
+        ("01JABCDEF20000000000000000", TraceNotFoundError,
+         f"no run '01JABCDEF20000000000000000' in {{folder}}. Did you mean '{IDS[1]}'? Known: {', '.join(IDS)}."),
+        ("02", TraceNotFoundError, f"no run '02' in {{folder}}. Known: {', '.join(IDS)}."),
+        ("none.jsonl", TraceNotFoundError, "'none.jsonl': no such file"),
+        ("a\0b.jsonl", TraceNotFoundError, "'a\\x00b.jsonl': no such file"),
+        ("~nobody/x.jsonl", TraceNotFoundError, "'~nobody/x.jsonl': no such file"),
+        ("x" * 5000 + ".jsonl", TraceNotFoundError, f"{'x' * 300!r}: no such file"),
+    ],
+)  # fmt: skip
+def test_references_that_fail(store: TraceStore, reference: str, error: Any, message: str):
+    """What is meant by nobody, or by too many, says what there is and what is nearest."""
+    with pytest.raises(error) as caught:
+        store.resolve(reference)
+    assert str(caught.value) == message.format(folder=store.folder)
+
+
+def test_no_runs_at_all(tmp_path: Path):
+    """A folder that is not there has no runs."""
+    store = TraceStore(tmp_path / "none")
+    assert (store.paths(), store.summaries()) == ([], [])
+    with pytest.raises(TraceNotFoundError, match="holds 0 runs"):
+        store.resolve("latest")
+
+
+def test_a_folder_that_is_none(tmp_path: Path):
+    """A file in the place of the folder is one clear line."""
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "a\0b"):
+        with pytest.raises(TraceNotFoundError, match="cannot be read"):
+            TraceStore(folder).paths()
+
+
+def test_a_path_is_taken_as_it_is(store: TraceStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A trace outside the folder is named by its path: as a `Path`, or as text with the suffix of a trace."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert store.resolve("x.jsonl") == Path("x.jsonl")
+    assert store.resolve(str(tmp_path / "x.jsonl")) == tmp_path / "x.jsonl"
+    assert store.resolve("~/x.jsonl") == tmp_path / "x.jsonl"
+    (tmp_path / "odd name").write_text("")
+    assert store.resolve(tmp_path / "odd name") == tmp_path / "odd name"
+
+
+def test_the_plain_file_comes_before_the_packed_one(store: TraceStore):
+    """A run that is there twice, plain and compressed, is read from the plain file."""
+    plain = store.path_for(IDS[0])
+    packed = plain.with_name(plain.name + ".gz")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert store.resolve(IDS[0]) == plain
+    plain.unlink()
+    assert store.resolve(IDS[0]) == store.resolve("01JABCDEF0") == packed
+
+
+def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
+    """Runs with ids of their own are placed by the time of their files."""
+    store = TraceStore(tmp_path)
+    for number, run_id in enumerate(["zebra", "ant", "01KABCDEF00000000000000000"]):
+        record(store.path_for(run_id), [header(run_id), ending()])
+        os.utime(store.path_for(run_id), (1_000_000_000 + number, 1_000_000_000 + number))
+    assert [path.stem for path in store.paths()] == ["01KABCDEF00000000000000000", "ant", "zebra"]
+
+
+# ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_links_are_not_runs(store: TraceStore, tmp_path: Path):
+    """A link in the folder is neither listed nor followed, whether it leads somewhere or not."""
+    before = store.paths()
+    (store.folder / "link.jsonl").symlink_to(tmp_path / "x.jsonl")
+    (store.folder / "dangling.jsonl").symlink_to(tmp_path / "nothing")
+    (store.folder / "loop.jsonl").symlink_to(store.folder / "loop.jsonl")
+    assert store.paths() == before
+    for run_id in ("link", "dangling", "loop"):
+        with pytest.raises(TraceNotFoundError, match="There is a link of this name; name the path that it leads to"):
+            store.resolve(run_id)
+    with pytest.raises(TraceNotFoundError):
+        store.resolve("li")
+
+
+def test_blobs_are_not_written_through_a_link(store: TraceStore, tmp_path: Path):
+    """A link in the place of the blob folder costs the event, and leaves the folder outside alone."""
+    from playhead.trace.recorder import Recorder
+    from playhead.trace.writer import TraceWriter
+    from tests.trace.traces import Ticks
+
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (store.folder / "run.blobs").symlink_to(outside)
+    recorder = Recorder(Ticks(), TraceWriter(store.path_for("run"), Ticks().now_us))
+    assert recorder.emit(header(), "root")
+    assert not recorder.emit(thought(1, 300_000), "root")
+    recorder.seal()
+    assert list(outside.iterdir()) == []
+    assert recorder.lost == 1
+
+
+# ── the folder ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_folder_is_private(tmp_path: Path):
+    """Nobody but the owner looks into a folder that we made, nor into those that we made for it."""
+    store = TraceStore(tmp_path / "a" / "b" / "traces")
+    assert [store.create(), store.create()] == [True, False]
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (store.folder, *store.folder.parents[:2])]
+    assert modes == [0o700] * 3
+
+
+# ── summaries ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_summary(tmp_path: Path):
+    """A run is summed up from its first and its last line."""
+    path = tmp_path / "run.jsonl"
+    end = RunCompleted(
+        status="failed", terminated_by="llm_error", terminated_source="kernel", output={"a": [1]}, duration_ms=1.5,
+        usage=Usage(input_tokens=3, output_tokens=4), cost_usd=0.25,
+    )  # fmt: skip
+    record(path, [header(), thought(1), end])
+    summary = RunSummary(
+        run_id="run", path=path, started_us=1_790_000_000_000_001, agent="tester", model="test/model", task="Find it.",
+        status="failed", terminated_by="llm_error", output='{"a": [1]}', duration_ms=1.5, total_tokens=7, cost_usd=0.25,
+    )  # fmt: skip
+    assert summarise(path) == summary
+    assert summary.as_json()["path"] == str(path)
+    packed = tmp_path / "run.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert summarise(packed).as_json() == {**summary.as_json(), "path": str(packed)}
+
+
+@pytest.mark.parametrize("size", [0, 7_000, 9_000, 200_000, 600_000])
+def test_a_summary_of_long_lines(tmp_path: Path, size: int):
+    """However long the first and the last line are, they are found; what went to a blob is named by its size."""
+    path = tmp_path / "run.jsonl"
+    end = RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output="y" * size)
+    record(path, [header(task="x" * size), thought(1, size), end])
+    summary = summarise(path)
+    blob = f"[{size + 2} bytes]"
+    expected = ("x" * size, "y" * size) if size < 300_000 else (blob, blob)
+    assert (summary.status, summary.task, summary.output) == ("done", *expected)
+
+
+def test_an_open_run(tmp_path: Path):
+    """A run without an end is open: whether it goes on, was killed between two lines, or within one."""
+    path = tmp_path / "run.jsonl"
+    record(path, [header(), thought(1)])
+    whole = path.read_bytes()
+    for content in (whole, whole[:-5], whole[: whole.index(b"\n") + 1], whole[: whole.index(b"\n") + 9]):
+        path.write_bytes(content)
+        summary = summarise(path)
+        assert (summary.status, summary.task, summary.total_tokens) == ("open", "Find it.", None)
+    path.write_bytes(whole + b'{"seq":\x18\n')
+    assert summarise(path).status == "open"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\n", b"{}\n", b"[]\n", b"null\n", b'{"data":1}\n', b"\xff\n", b"[" * 5000 + b"\n", b"x" * 20_000,
+        b'{"ts":1,"data":{"agent":3,"task":"t"}}\n', b'{"ts":"x","data":{"agent":{},"task":"t"}}\n',
+        b'{"ts":1,"data":{"agent":{},"task":"t"}}\n{"kind":"run-completed","data":{"duration_ms":"long"}}\n',
+    ],
+)  # fmt: skip
+def test_an_unreadable_run(tmp_path: Path, content: bytes):
+    """A file that is no trace does not keep the others from being listed."""
+    for name in ("run.jsonl", "run.jsonl.gz", "run.jsonl.zst"):
+        (tmp_path / name).write_bytes(content)
+        assert summarise(tmp_path / name) == RunSummary("run", tmp_path / name, None, None, None, None, "unreadable")
+
+
+def test_summaries_come_newest_first(store: TraceStore):
+    """The list starts with the newest run, and ends where it is told to."""
+    (store.folder / "notes.txt").write_text("no trace")
+    (store.folder / "folder.jsonl").mkdir()
+    assert [summary.run_id for summary in store.summaries()] == IDS[::-1]
+    assert [summary.run_id for summary in store.summaries(2)] == IDS[:-3:-1]
+    json.dumps([summary.as_json() for summary in store.summaries()])
