@@ -19,7 +19,7 @@ DEV  := $(VENV)/.dev-installed
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(CORE)  ## record a run, replay it with one change, show the difference; no key, no network
+demo: $(CORE)  ## record an example run, show it, check it, reproduce it; no key, no network
 	$(RUN)playhead demo $(ARGS)
 
 test: $(DEV)  ## run the tests
@@ -31,7 +31,7 @@ test-real: $(DEV)  ## run the tests that need a real model; they start the local
 lint: $(DEV)  ## check style, format, types, and that imports point one way
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
-	$(RUN)mypy $(wildcard playhead tests benchmarks examples)
+	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces)
 	$(RUN)lint-imports --no-logo
 
 format: $(DEV)  ## format the code and mend what can be mended by itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
@@ -41,8 +42,8 @@ log = logging.getLogger("playhead")
 
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 DEFAULT_META_TOOLS: Final = ("final-answer",)
-MAX_NAME: Final = 64
-"""Characters; the longest function name that providers take."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What providers take as the name of a function, for another agent may call this one as its tool."""
 
 
 class _Default:
@@ -341,7 +342,7 @@ def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:
 
 
 def _checked_agent_name(name: str) -> str:
-    if not name or len(name) > MAX_NAME or not all(letter.isalnum() or letter in "_-" for letter in name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
     return name
 

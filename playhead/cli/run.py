@@ -17,9 +17,11 @@ from playhead.cli.progress import Progress
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.toolbox import load_tools
 from playhead.errors import PlayheadError, UsageError
+from playhead.kernel.session import Approval
 
 if TYPE_CHECKING:
     from playhead.agent import RunResult
+    from playhead.kernel.session import ApprovalRequest
     from playhead.trace.values import JsonValue
 
 
@@ -50,7 +52,8 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
     """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
     What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
-    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0), and is said.
+    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0), and is said. A tool that
+    requires approval is denied.
     """
     agent = make_agent(trace_dir, **choices)
     progress = Progress(text_console(stderr=True, pipe_width=160))
@@ -90,8 +93,14 @@ def make_agent(  # noqa: PLR0913 - the options
         parameters=dict(map(read_parameter, parameters)),
         api_base=api_base,
         rationale=not no_rationale,
+        approver=nobody_to_ask,
         trace=DEFAULT if trace_dir is None else trace_dir,
     )
+
+
+def nobody_to_ask(request: ApprovalRequest) -> Approval:
+    """Deny: the command line asks nobody, so a tool that needs a yes does not run."""
+    return Approval(approved=False, why=f"playhead run asks nobody; run {request.tool} from Python with approver=")
 
 
 def read_parameter(text: str) -> tuple[str, JsonValue]:

@@ -12,6 +12,7 @@ from playhead.errors import UsageError, nearest
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
+from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,7 @@ class MetaTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or why it is too early for this tool."""
         try:
-            self._arguments.model_validate(arguments)
+            self._read(arguments)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             return ErrorInfo(type="InvalidArguments", message=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
@@ -89,7 +90,13 @@ class MetaTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
-        return Outcome(ok=True, result=self._body(context.session, self._arguments.model_validate(arguments)))
+        return Outcome(ok=True, result=self._body(context.session, self._read(arguments)))
+
+    def _read(self, arguments: dict[str, JsonValue]) -> _Arguments:
+        plain = from_json(arguments)  # an answer through a tool is cleaned like one in text
+        return self._arguments.model_validate(
+            {name: scrub(value) if isinstance(value, str) else value for name, value in plain.items()}
+        )
 
 
 def unmet_gates(session: Session, state: KernelState) -> list[str]:

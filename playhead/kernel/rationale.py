@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.trace.types import Alternative, Rationale
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MAX_WHY: Final = 280
 MAX_REJECTED_BECAUSE: Final = 160
-_BLOCK: Final = re.compile(
-    r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>(.*?)</rationale\s*>", re.IGNORECASE | re.DOTALL
+MAX_BLOCKS: Final = 256
+"""Blocks looked at; no turn has that many calls, but a text may be anything."""
+_TAG: Final = re.compile(
+    r"<rationale(?:\s+call\s*=\s*[\"']?(\d{1,4})[\"']?)?\s*>|(?P<end></rationale\s*>)", re.IGNORECASE
 )
 _ORPHAN: Final = re.compile(r"</?rationale\b[^>]{0,80}>", re.IGNORECASE)
-_FENCE: Final = re.compile(r"\A\s*```[a-z]*\s*|\s*```\s*\Z", re.IGNORECASE)
+
+
+class _Block(NamedTuple):
+    number: int | None
+    body: str
+    start: int
+    end: int
 
 
 def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
@@ -29,11 +38,11 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
     if not text and not thinking:
         return {}
     found: dict[int, Rationale] = {}
-    for place, block in enumerate(_BLOCK.finditer(f"{text}\n{thinking or ''}"), 1):
-        rationale = parse_rationale(_load(block[2]))
+    for place, block in enumerate(islice(_blocks(f"{text}\n{thinking or ''}"), MAX_BLOCKS), 1):
+        rationale = parse_rationale(_load(block.body))
         if rationale is None:
             continue
-        number = int(block[1]) if block[1] else place
+        number = block.number or place
         while number in found:
             number += 1
         found[number] = rationale
@@ -42,7 +51,11 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
 
 def strip_rationales(text: str) -> str:
     """Return the text without rationale blocks and without tags left over from them."""
-    return _ORPHAN.sub("", _BLOCK.sub("", text)).strip()
+    rest, position = [], 0
+    for block in _blocks(text):
+        rest.append(text[position : block.start])
+        position = block.end
+    return _ORPHAN.sub("", "".join([*rest, text[position:]])).strip()
 
 
 def parse_rationale(value: object) -> Rationale | None:
@@ -62,9 +75,21 @@ def parse_rationale(value: object) -> Rationale | None:
     )
 
 
+def _blocks(text: str) -> Iterator[_Block]:
+    """Yield every block, from an opening tag to the next closing one, in one pass over whatever the text holds."""
+    opening: re.Match[str] | None = None
+    for tag in _TAG.finditer(text):
+        if tag["end"] is None:
+            opening = opening or tag
+        elif opening is not None:
+            number = int(opening[1]) if opening[1] else None
+            yield _Block(number, text[opening.end() : tag.start()], opening.start(), tag.end())
+            opening = None
+
+
 def _load(body: str) -> object:
     try:
-        return json.loads(_FENCE.sub("", body))
+        return json.loads(body)
     except (ValueError, RecursionError):
         pass
     start, end = body.find("{"), body.rfind("}")

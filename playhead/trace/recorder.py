@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
-from playhead.trace.events import EventBase, HookFailed, RunCompleted
+from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
@@ -152,6 +152,5 @@ class Recorder:
     def _blame(self, function: OnRecord, record: Record, error: Exception) -> None:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         log.warning("subscriber %s failed on %s: %r (said once)", name, record.kind, error)
-        if not isinstance(record.event, RunCompleted):  # after which no event may stand
-            failure = HookFailed(hook=f"subscriber:{name}", where=record.kind, error=type(error).__name__)
-            self.emit(failure, record.owner, record.iteration)
+        failure = HookFailed(hook=f"subscriber:{name}", where=record.kind, error=type(error).__name__)
+        self.emit(failure, record.owner, record.iteration)  # which the writer refuses after the end of the run

@@ -58,7 +58,8 @@ class TraceWriter:
     """Appends events to one trace file, from any thread.
 
     An event that cannot be written is lost and counted; its `seq` stays missing from the file, and the next line starts
-    on its own line. After a fork only the parent writes. Nothing is written after `run-completed` or `close`.
+    on its own line. After a fork only the parent writes. Nothing is written after `run-completed` or `close`. A signal
+    handler may raise at any point of it, but must not call it: it may have interrupted the very thread that writes.
     """
 
     def __init__(self, path: Path, now_us: Callable[[], int], durability: Durability = "write") -> None:

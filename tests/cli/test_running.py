@@ -28,6 +28,11 @@ def lookup(key: str) -> str:
     print("noise")
     return f"{key} is 4,180 feet high"
 
+@tool(name="lookup", requires_approval=True)
+def guarded(key: str) -> str:
+    "Look up, when allowed."
+    raise AssertionError("nobody allowed it")
+
 def calculator(expression: str) -> float:
     "Calculate."
     return eval(expression, {}, {})
@@ -75,6 +80,14 @@ def test_options_reach_the_model(chat: ChatServer, home: Path) -> None:
     assert chat.requests[0]["messages"][0] == {"role": "system", "content": "Be a guide."}
     run(chat, "--system-prompt", "Be short, please.", "--run-id", "b")
     assert load_recording("b").header.agent.system_prompt == "Be short, please."
+
+
+def test_a_tool_that_requires_approval_is_denied(chat: ChatServer, home: Path) -> None:
+    """The command line has nobody to ask, so such a tool never runs, and the model and the trace are told why."""
+    run(chat, "--tools", "my_tools:guarded", "--run-id", "a", "--no-rationale", "--max-iterations", "1")
+    errors = [call.completed.error for call in load_recording("a").root.calls.values() if call.completed]
+    why = "lookup was not approved: playhead run asks nobody; run lookup from Python with approver="
+    assert [error.message for error in errors if error and error.type == "ApprovalDenied"] == [why]
 
 
 def test_a_run_as_json(chat: ChatServer, tmp_path: Path) -> None:

@@ -273,9 +273,13 @@ def test_an_endless_line_does_not_fill_the_memory(path: Path, content: bytes):
     path.write_bytes(content[: content.index(b"\n") + 1])
     with path.open("r+b") as file:
         file.truncate(4 * MAX_LINE)  # a hole: zeros without a newline
+    tracemalloc.start()
     records, problems = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert [each.event for each in records] == [header()]
     assert problems == [Problem("bad-line", 2, f"it is longer than {MAX_LINE} bytes")]
+    assert peak < 2.5 * MAX_LINE
 
 
 def test_a_file_that_grows_while_it_is_read(path: Path, content: bytes):

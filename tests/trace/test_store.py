@@ -248,15 +248,16 @@ def test_a_summary(tmp_path: Path):
 
 
 @pytest.mark.parametrize("size", [0, 7_000, 9_000, 200_000, 600_000])
-def test_a_summary_of_long_lines(tmp_path: Path, size: int):
+@pytest.mark.parametrize("short", ["neither", "first", "last"])
+def test_a_summary_of_long_lines(tmp_path: Path, size: int, short: str):
     """However long the first and the last line are, they are found; what went to a blob is named by its size."""
     path = tmp_path / "run.jsonl"
-    end = RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output="y" * size)
-    record(path, [header(task="x" * size), thought(1, size), end])
+    task, output = "x" * (size if short != "first" else 5), "y" * (size if short != "last" else 5)
+    end = RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output=output)
+    record(path, [header(task=task), thought(1, size), end])
     summary = summarise(path)
-    blob = f"[{size + 2} bytes]"
-    expected = ("x" * size, "y" * size) if size < 300_000 else (blob, blob)
-    assert (summary.status, summary.task, summary.output) == ("done", *expected)
+    expected = [text if len(text) < 300_000 else f"[{len(text) + 2} bytes]" for text in (task, output)]
+    assert [summary.status, summary.task, summary.output] == ["done", *expected]
 
 
 def test_an_open_run(tmp_path: Path):

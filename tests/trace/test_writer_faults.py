@@ -13,6 +13,7 @@ import pytest
 from playhead.errors import NotATraceError
 from playhead.trace import writer as writer_module
 from playhead.trace.integrity import check_trace
+from playhead.trace.line import TORN
 from playhead.trace.recorder import Recorder
 from playhead.trace.writer import Durability, TraceWriter
 from tests.trace.traces import Ticks, ending, header, read, thought
@@ -148,6 +149,8 @@ def test_the_nth_write_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
         assert outcome.recorder.complete == (outcome.refused == 0)
         if outcome.acknowledged:
             assert_said(outcome)
+        if kind in {"enospc", "eio", "nothing"}:
+            assert TORN not in outcome.path.read_bytes(), "nothing was begun, so there is nothing to mark"
 
 
 def assert_said(outcome: Outcome) -> None:

@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, tool
+from playhead.errors import UsageError
+from playhead.kernel.agent_tool import AgentTool
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.types import AgentHeader, Prices, Request, Usage
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def agent(name: str, turns: list[Any], *tools: Any, **options: Any) -> Agent:
+    """Return an agent to be called by another one."""
+    model = ScriptedModel(turns, name=f"scripted/{name}")
+    return Agent(model, name=name, tools=tools, **{"rationale": False, "meta_tools": (), **options})
+
+
+async def test_an_agent_as_a_tool(tmp_path: Path):
+    """A sub-agent's whole run is in the same trace, under an owner that names the call that it answers."""
+    child = agent("child", [text("8848")], description="Knows heights.", max_iterations=4)
+    run = await record(tmp_path, [call("child", task="How high?"), text("It is 8848.")], child)
+    inner = "root/child@0.0"
+    assert list(run.recording.owners) == ["root", inner]
+    assert run.kinds(inner) == [
+        "agent-started",
+        "message-added",
+        "message-added",
+        "llm-requested",
+        "llm-responded",
+        "message-added",
+        "final-answer",
+        "kernel-state-snapshot",
+        "agent-completed",
+    ]
+    started, completed = run.events("agent-started", "agent-completed")
+    assert started.model_dump() == {
+        "kind": "agent-started",
+        "agent": AgentHeader(
+            name="child",
+            model="scripted/child",
+            max_iterations=4,
+            rationale=False,
+            prices=Prices(input_usd=0.0, output_usd=0.0),
+        ).model_dump(),
+        "task": "How high?",
+        "parent": "root",
+        "call_id": "call_0_0",
+    }
+    assert data(completed) == {
+        "status": "done",
+        "terminated_by": "end_turn",
+        "terminated_source": "kernel",
+        "output": "8848",
+        "usage": {"input_tokens": 2, "output_tokens": 2},
+        "cost_usd": 0.0,
+        "iterations": 1,
+    }
+    assert run.steps() == [("action", "child", '{"task": "How high?"}'), ("observation", "child", "8848")]
+    (offered,) = run.model.requests[0].tools
+    assert (offered.name, offered.description, offered.kind) == ("child", "Knows heights.", "agent")
+    assert offered.parameters == {
+        "type": "object",
+        "properties": {"task": {"type": "string", "description": "What to do, with everything needed to do it."}},
+        "required": ["task"],
+        "additionalProperties": False,
+    }
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"task": 5}, {"task": ["a"]}, {"tasks": "a"}, {"task": "a", "more": 1}, {"task": None}], ids=repr
+)
+async def test_a_task_is_text(tmp_path: Path, arguments: dict[str, Any]):
+    """Anything but one text is refused before the agent is entered."""
+    child = agent("child", [text("never")])
+    run = await record(tmp_path, [call("child", **arguments), text("done")], child)
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed)["error"] == {
+        "type": "InvalidArguments",
+        "message": "child takes one argument: task, a string",
+    }
+    assert list(run.recording.owners) == ["root"]
+
+
+async def test_a_task_with_a_torn_character(tmp_path: Path):
+    """A task that no wire could carry reaches the agent without what is torn."""
+    child = agent("child", [text("8848")])
+    run = await record(tmp_path, [call("child", task="How high\ud83d?"), text("done")], child)
+    assert run.events("agent-started")[0].task == "How high\ufffd?"
+    assert run.steps()[1][2] == "8848"
+
+
+# --- nested, side by side --------------------------------------------------------------------------------------------
+
+
+def nest(depth: int) -> Agent:
+    """Return an agent that calls an agent that calls …, `depth` agents in all."""
+    name = f"a{depth}"
+    if depth == 1:
+        return agent(name, [text("bottom")])
+    return agent(name, [call(f"a{depth - 1}", task="Go on."), text(f"{depth} above")], nest(depth - 1))
+
+
+async def test_three_below_the_root_and_no_more(tmp_path: Path):
+    """Agents below agents go three deep; the fourth is refused as a failed call, and its caller goes on."""
+    run = await record(tmp_path, [call("a4", task="Go."), text("done")], nest(4))
+    assert list(run.recording.owners) == [
+        "root",
+        "root/a4@0.0",
+        "root/a4@0.0/a3@0.0",
+        "root/a4@0.0/a3@0.0/a2@0.0",
+    ]
+    (refused,) = [event for event in run.events("tool-call-completed") if not event.ok]
+    assert (refused.tool, refused.error.type, refused.error.message) == (
+        "a1",
+        "TooDeep",
+        "agents are nested 3 deep already",
+    )
+    assert run.result.output == "done"
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
+    """Three calls of one agent at once, which all make the same call: each gets the answer to its own, and a replay
+    gives each back its own, whatever order they finish in."""
+    finished: list[anyio.Event] = []
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        finished.append(anyio.Event())
+        number = len(finished)
+        while len(finished) < 3:
+            await anyio.sleep(0)
+        if number < 3:
+            await finished[number].wait()
+        finished[number - 1].set()
+        return f"answer {number}"
+
+    def answer(request: Request) -> Any:
+        last = request.messages[-1]
+        task = str(request.messages[1].content)
+        return call("look", key="same") if last.role == "user" else text(f"{task}: {last.content}")
+
+    child = agent("child", [answer] * 6, look)
+    turn = calls(*(call("child", task=f"task {number}") for number in "abc"))
+    run = await record(tmp_path, [turn, text("done")], child)
+    observed = [content for kind, _, content in run.steps() if kind == "observation"]
+    assert observed == ["task a: answer 1", "task b: answer 2", "task c: answer 3"]
+    finished = [event.call_id for event in run.events("tool-call-completed", owner="root")]
+    assert finished == ["call_0_2", "call_0_1", "call_0_0"]
+    for place, name in enumerate("abc"):
+        owner = f"root/child@0.{place}"
+        (result,) = [event.result for event in run.events("tool-call-completed", owner=owner)]
+        assert result == f"answer {place + 1}"
+        assert run.events("agent-completed", owner=owner)[0].output == f"task {name}: {result}"
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize(
+    ("own", "declared", "expected"),
+    [([True], None, True), ([True, False], None, False), ([], None, True), ([False], True, True), ([True], False, False)],
+)
+def test_when_an_agent_may_run_beside_others(own: list[bool], declared: bool | None, expected: bool):
+    """An agent whose tools all only read only reads, unless it is said otherwise."""
+
+    def one(read_only: bool, number: int) -> Any:
+        return tool(name=f"t{number}", read_only=read_only)(lambda: None)
+
+    tools = [one(read_only, number) for number, read_only in enumerate(own)]
+    child = agent("child", [], *tools, meta_tools=("final-answer",))
+    assert child.as_tool(read_only=declared).spec.read_only is expected
+    if declared is None:
+        assert agent("parent", [], child).tools["child"].spec.read_only is expected
+
+
+# --- failures and spending -------------------------------------------------------------------------------------------
+
+
+async def test_a_sub_agent_that_fails_is_a_failed_call(tmp_path: Path):
+    """A sub-agent whose model does not answer: the caller is told, and goes on."""
+    child = agent("child", [error("no such model")])
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed)["error"] == {"type": "AgentFailed", "message": "child failed: no such model"}
+    assert (run.result.output, run.result.terminated_by, run.error) == ("done", "end_turn", None)
+    assert run.events("agent-completed")[0].terminated_by == "llm_error"
+
+
+async def test_a_sub_agent_whose_strategy_raises(tmp_path: Path, register: Any):
+    """A broken strategy below breaks its agent's call only."""
+
+    async def broken(state: Any, session: Any) -> Any:
+        raise ZeroDivisionError("oops")
+
+    register("broken", broken)
+    child = agent("child", [], strategy="broken")
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    (completed,) = run.events("tool-call-completed")
+    assert completed.error.message == "child failed: the strategy raised ZeroDivisionError: oops"
+
+
+async def test_a_sub_agent_at_its_limit_gives_the_best_it_has(tmp_path: Path):
+    """A limit is a clean stop below, too: what was reached is the result."""
+
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "half of it"
+
+    child = agent("child", [call("look")], look, max_iterations=1)
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    assert run.steps()[1] == ("observation", "child", "half of it")
+    assert run.events("agent-completed")[0].terminated_by == "max_iterations"
+
+
+async def test_a_sub_agent_without_prices(tmp_path: Path):
+    """A model below that cannot say its prices costs the prices, not the run."""
+
+    class Unpriced(ScriptedModel):
+        async def prices(self) -> Prices | None:
+            raise RuntimeError("no table")
+
+    child = Agent(Unpriced([text("42")]), name="child", rationale=False)
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    assert (run.result.output, run.events("agent-started")[0].agent.prices) == ("done", None)
+
+
+async def test_usage_adds_up(tmp_path: Path):
+    """A run's usage is that of all answers in its trace; a sub-agent's that of its own and those below it."""
+
+    def spent(tokens: int, **turn: Any) -> Any:
+        return text("x", usage=Usage(input_tokens=tokens, output_tokens=1, reasoning_tokens=1), **turn)
+
+    low = agent("low", [spent(1000), spent(1000)])
+    middle = agent("middle", [calls(call("low", task="a"), call("low", task="b"),
+                                    usage=Usage(input_tokens=100)), spent(100)], low)  # fmt: skip
+    turn = calls(call("middle", task="Go."), usage=Usage(input_tokens=10))
+    run = await record(tmp_path, [turn, spent(10)], middle)
+    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
+    assert run.result.usage == Usage(input_tokens=2220, output_tokens=4, reasoning_tokens=4)
+    assert [event.usage.input_tokens for event in run.events("agent-completed")] == [1000, 1000, 2200]
+    assert run.result.cost_usd == 0.0
+
+
+async def test_a_sub_agent_that_fails_is_paid_for(tmp_path: Path):
+    """What a sub-agent spent before it failed belongs to the run."""
+    child = agent("child", [text(""), error("gone")])
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
+    assert len(run.events("llm-responded")) == 3
+
+
+async def test_a_cancelled_run_closes_its_sub_agents(tmp_path: Path):
+    """A cancellation reaches all the way down, and every agent's end is recorded on the way up."""
+    child = agent("child", [text("late", delay_s=60)])
+    parent = agent("parent", [call("child", task="Go.")], child)
+    root = Agent(ScriptedModel([call("parent", task="Go.")]), tools=[parent], trace=tmp_path, meta_tools=())
+    seen: list[tuple[str, str]] = []
+    for kind in ("agent-completed", "run-completed"):
+        root.subscribe(kind, lambda record: seen.append((record.owner, record.event.terminated_by)))  # type: ignore[attr-defined]
+    with anyio.move_on_after(0.02):
+        await root.run("Do it.")
+    assert seen == [
+        ("root/parent@0.0/child@0.0", "cancelled"),
+        ("root/parent@0.0", "cancelled"),
+        ("root", "cancelled"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "агент", "a" * 65, "a/b", "a\n", "a@0.0"])
+def test_names_that_no_agent_can_have(name: str):
+    """A name has to be usable as a tool's and as a part of an owner."""
+    with pytest.raises(UsageError, match=r"is no agent name: letters, digits, '_' and '-', at most 64"):
+        agent(name, [])
+
+
+def test_as_tool_describes_itself():
+    """The description is what `as_tool` says, else the agent's own, else its name."""
+    child = agent("child", [], description="Own.")
+    made = [child.as_tool(description="Given."), child.as_tool(), agent("child", []).as_tool()]
+    assert [each.spec.description for each in made] == ["Given.", "Own.", "Hand a task to the agent child."]
+    assert all(isinstance(each, AgentTool) for each in made)
+
+
+async def test_a_redactor_of_a_sub_agent_holds_in_the_parents_trace(tmp_path: Path):
+    """What a sub-agent keeps out of its own traces it keeps out of those of the agents that call it."""
+    child = agent("child", [text("it is sesame")], redact=[lambda words: words.replace("sesame", "[the code]")])
+    run = await record(tmp_path, [call("child", task="Say sesame."), text("done")], child)
+    assert run.events("agent-started")[0].task == "Say [the code]."
+    assert run.steps()[1][2] == "it is sesame"
+    assert b"sesame" not in (tmp_path / "run.jsonl").read_bytes()
