@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import platform
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from playhead.errors import RunError, ToolDefinitionError, TraceWriteError, UsageError
+from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.execution import ANSWERED, Execution, as_run_error, execute
 from playhead.kernel.meta_tools import make_meta_tools
 from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Model
 from playhead.kernel.session import Approver, RunContext, Session
 from playhead.kernel.state import Step
 from playhead.kernel.strategies import get_strategy
@@ -27,7 +28,7 @@ from playhead.trace.events import FORMAT, RunCompleted, RunStarted
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
 from playhead.trace.redaction import Redactor, RedactText
 from playhead.trace.store import TraceStore, new_run_id
-from playhead.trace.types import AgentHeader, Content, Message, Part, TextPart, Usage
+from playhead.trace.types import AgentHeader, Content, Message, Usage
 from playhead.trace.values import JsonValue, scrub, to_json
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
@@ -42,8 +43,6 @@ log = logging.getLogger("playhead")
 
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 DEFAULT_META_TOOLS: Final = ("final-answer",)
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What providers take as the name of a function, for another agent may call this one as its tool."""
 
 
 class _Default:
@@ -155,28 +154,28 @@ class Agent:
         Raises:
             UsageError: an argument is not valid; the message says which and what is.
         """
-        self.model = resolve_model(model, api_base=api_base, api_key=api_key) if isinstance(model, str) else model
+        self.model = _model(model, api_base, api_key)
         self.description = description
-        self.tools = _toolset(tools, tuple(meta_tools))
-        self.header = AgentHeader(
-            name=_checked_agent_name(name),
+        self.tools = _toolset(checks.listed("tools", tools), checks.listed("meta_tools", meta_tools))
+        self.header = checks.checked_header(
+            name=checks.checked_name(name),
             model=self.model.name,
             parameters=to_json(parameters or {}),
             strategy=get_strategy(strategy)[0],
             strategy_settings=to_json(strategy_settings or {}),
-            system_prompt=None if system_prompt is None else scrub(system_prompt),
-            examples=tuple(examples),
+            system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
+            examples=checks.checked_examples(examples),
             rationale=rationale,
             meta_tools=tuple(meta_tools),
-            max_iterations=_at_least("max_iterations", max_iterations, 1),
-            max_retries=_at_least("max_retries", max_retries, 0),
-            retry_delay_s=retry_delay_s,
-            max_parallel=_at_least("max_parallel", max_parallel, 1),
-            required_tools=_known_tools(required_tools, self.tools),
+            max_iterations=checks.at_least("max_iterations", max_iterations, 1),
+            max_retries=checks.at_least("max_retries", max_retries, 0),
+            retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
+            max_parallel=checks.at_least("max_parallel", max_parallel, 1),
+            required_tools=checks.known_tools(required_tools, self.tools),
         )
-        self._approver = _checked_approver(approver, self.tools)
-        self._redact = tuple(redact)
-        self._trace = trace
+        self._approver = checks.checked_approver(approver, self.tools)
+        self._redact = checks.functions("redact", redact)
+        self._trace = trace if trace is None or isinstance(trace, _Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()
 
@@ -223,7 +222,7 @@ class Agent:
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
-        task = _checked_task(task)
+        task = checks.checked_task(task)
         header = self.header.model_copy(update={"prices": await prices_of(self.model)})
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = self._open(new_run_id() if run_id is None else run_id, None if self._trace is None else _settings())
@@ -242,8 +241,7 @@ class Agent:
         return RunContext(run_id, recorder, LiveWorld(), self._approver, policy)
 
     def _open_writer(self, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
-        folder = settings.trace_dir if isinstance(self._trace, _Default) else Path(self._trace or "")
-        store = TraceStore(folder.expanduser())
+        store = TraceStore(self._trace if isinstance(self._trace, Path) else settings.trace_dir.expanduser())
         path = store.path_for(run_id)
         try:
             if store.create() and isinstance(self._trace, _Default):
@@ -309,6 +307,14 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     raise error
 
 
+def _model(model: str | Model, api_base: str | None, api_key: str | None) -> Model:
+    if isinstance(model, str):
+        return resolve_model(model, api_base=api_base, api_key=api_key)
+    if not isinstance(model, Model):
+        raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
+    return model
+
+
 def _toolset(tools: Sequence[ToolLike], meta_tools: tuple[str, ...]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for made in map(_as_tool, tools):
@@ -339,56 +345,6 @@ def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:
         if isinstance(each, AgentTool):
             yield each
             yield from _agents_below(each.tools)
-
-
-def _checked_agent_name(name: str) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
-    return name
-
-
-def _at_least(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}; it is {value!r}")
-    return value
-
-
-def _known_tools(names: Sequence[str], tools: dict[str, Tool]) -> tuple[str, ...]:
-    unknown = [name for name in names if name not in tools]
-    if unknown:
-        raise UsageError(
-            f"required_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
-        )
-    return tuple(names)
-
-
-def _checked_approver(approver: Approver | None, tools: dict[str, Tool]) -> Approver | None:
-    needing = [name for name, tool in tools.items() if tool.spec.requires_approval]
-    if needing and approver is None:
-        raise UsageError(f"{', '.join(needing)} require approval; pass approver=, a function that decides on each call")
-    if approver is not None and not callable(approver):
-        raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
-    return approver
-
-
-def _checked_task(task: Content) -> Content:
-    if isinstance(task, str):
-        return scrub(task)
-    if not isinstance(task, (list, tuple)):
-        raise UsageError(f"a task is text, or a list of text and image parts; it is {type(task).__name__}")
-    try:
-        return Message(id=0, role="user", content=tuple(map(_scrubbed, task))).content
-    except ValidationError as error:
-        raise UsageError(f"a task is text, or a list of text and image parts: {_first(error)}") from None
-
-
-def _scrubbed(part: Part) -> Part:
-    return part.model_copy(update={"text": scrub(part.text)}) if isinstance(part, TextPart) else part
-
-
-def _first(error: ValidationError) -> str:
-    detail = error.errors(include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
 
 
 def _versions() -> dict[str, str]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from playhead.kernel.assumptions import read_assumptions
 from playhead.kernel.meta_tools import ends_run
+from playhead.kernel.ports import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.text_calls import read_text_calls
 from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
 from playhead.trace.types import ToolCall
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -42,7 +44,7 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
     found, rest = read_text_calls(text, session.toolset)
     calls = tuple(
         PlannedCall(
-            call=ToolCall(id=f"text_{request}_{number}", name=call.name, arguments=call.arguments),
+            call=ToolCall(id=f"{TEXT_CALL}{request}_{number}", name=call.name, arguments=to_json(call.arguments)),
             position=session.take_position(),
             source="text",
             request=request,

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import stat
 import threading
-import time
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from playhead.errors import TraceExistsError
 from playhead.trace import writer as writer_module
-from playhead.trace.events import EventBase, ToolCallCompleted
+from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
-from playhead.trace.line import encode_data
 from playhead.trace.reader import Problem
-from playhead.trace.recorder import Recorder
 from playhead.trace.writer import Durability, TraceWriter, Written
-from tests.trace.traces import Ticks, ending, events_of, header, read, record, thought, thoughts
+from tests.trace.traces import Ticks, append, ending, events_of, header, read, record, thought, thoughts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-def put(writer: TraceWriter, event: EventBase) -> Written:
-    """Append an event."""
-    return writer.append(event.kind, "root", 0, encode_data(event))
 
 
 @pytest.fixture
@@ -46,7 +34,7 @@ def test_an_event_is_in_the_file_when_append_returns(path: Path):
     """Nothing waits in a buffer: what is acknowledged can be read by another process."""
     writer = TraceWriter(path, Ticks().now_us)
     for number, event in enumerate(thoughts(5)):
-        written = put(writer, event)
+        written = append(writer, event)
         assert written == Written(number, written.ts, writer.head, ok=True)
         assert read(path)[0][-1].event == event
     writer.close()
@@ -62,7 +50,7 @@ def test_the_head_is_the_last_hash(path: Path):
     """The head that the writer names is the one that `check` finds."""
     writer = TraceWriter(path, Ticks().now_us)
     for event in thoughts(3):
-        put(writer, event)
+        append(writer, event)
     writer.close()
     assert check_trace(path).head == writer.head
 
@@ -70,10 +58,10 @@ def test_the_head_is_the_last_hash(path: Path):
 def test_two_writers_of_one_id(path: Path):
     """The second writer of a run is refused, and the first one's file is as it was."""
     writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
+    append(writer, header())
     with pytest.raises(TraceExistsError, match="exists"):
         TraceWriter(path, Ticks().now_us)
-    put(writer, ending())
+    append(writer, ending())
     writer.close()
     with pytest.raises(TraceExistsError):
         TraceWriter(path, Ticks().now_us)
@@ -109,11 +97,11 @@ def test_a_folder_that_is_none(path: Path):
 def test_a_closed_writer_writes_nothing(path: Path):
     """After `close` events get no number, and closing again does nothing."""
     writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
+    append(writer, header())
     writer.close()
     writer.close()
     content = path.read_bytes()
-    late = put(writer, thought(1))
+    late = append(writer, thought(1))
     assert late == Written(-1, late.ts, "", ok=False)
     assert (path.read_bytes(), writer.lost, writer.complete) == (content, 0, True)
 
@@ -121,9 +109,9 @@ def test_a_closed_writer_writes_nothing(path: Path):
 def test_nothing_stands_after_the_end(path: Path):
     """What another thread still has to say after `run-completed` comes too late."""
     writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
-    put(writer, ending())
-    assert put(writer, thought(1)).seq == -1
+    append(writer, header())
+    append(writer, ending())
+    assert append(writer, thought(1)).seq == -1
     writer.close()
     assert events_of(path) == [header(), ending()]
     assert check_trace(path).verdict == "ok"
@@ -134,7 +122,7 @@ def test_time_in_a_file_never_goes_backwards(path: Path):
     times = iter([5, 9, 3, 3, 10])
     writer = TraceWriter(path, lambda: next(times))
     for event in thoughts(5):
-        put(writer, event)
+        append(writer, event)
     writer.close()
     assert [each.ts for each in read(path)[0]] == [5, 9, 9, 9, 10]
 
@@ -142,10 +130,10 @@ def test_time_in_a_file_never_goes_backwards(path: Path):
 def test_an_event_that_can_be_no_line_is_lost(path: Path):
     """`append` never raises; an impossible kind costs the event alone, and the trace says so."""
     writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
+    append(writer, header())
     assert writer.append("No Kind", "root", None, b"{}").ok is False
     assert writer.append("thought", "root", None, b"[" * 300_000).ok is False
-    put(writer, ending())
+    append(writer, ending())
     writer.close()
     assert (writer.lost, writer.complete) == (2, False)
     assert check_trace(path).lost == 2
@@ -185,7 +173,7 @@ def test_write_durability_syncs_once_at_the_end(path: Path, syncs: Syncs):
     """By default only the close waits for the disk."""
     writer = TraceWriter(path, Ticks().now_us)
     for event in thoughts(10):
-        put(writer, event)
+        append(writer, event)
     assert syncs.data == []
     writer.close()
     assert len(syncs.data) == 1
@@ -196,7 +184,7 @@ def test_fsync_durability_syncs_every_event(path: Path, syncs: Syncs):
     writer = TraceWriter(path, Ticks().now_us, "fsync")
     assert len(syncs.all) == 1
     for number, event in enumerate(thoughts(10), 1):
-        put(writer, event)
+        append(writer, event)
         assert len(syncs.data) == number
     writer.close()
     assert len(syncs.data) == 11
@@ -206,12 +194,12 @@ def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
     """Under `group` many events share a sync, which comes by itself, and comes again for later ones."""
     writer = TraceWriter(path, Ticks().now_us, "group")
     for event in thoughts(100)[:-1]:
-        put(writer, event)
+        append(writer, event)
     assert syncs.happened.wait(10)
     first = len(syncs.data)
     assert first < 99
     syncs.happened.clear()
-    put(writer, thought(1))
+    append(writer, thought(1))
     assert syncs.happened.wait(10)
     writer.close()
     assert len(syncs.data) > first + 1
@@ -220,7 +208,7 @@ def test_group_durability_syncs_soon_after(path: Path, syncs: Syncs):
 def test_group_durability_leaves_no_thread(path: Path):
     """Closing ends the thread that syncs, whether or not it has done so."""
     writer = TraceWriter(path, Ticks().now_us, "group")
-    put(writer, header())
+    append(writer, header())
     writer.close()
     assert [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)] == []
 
@@ -233,7 +221,7 @@ def test_no_thread_to_be_had(path: Path, syncs: Syncs, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(threading.Timer, "start", refuse)
     writer = TraceWriter(path, Ticks().now_us, "group")
-    assert put(writer, header()).ok
+    assert append(writer, header()).ok
     assert len(syncs.data) == 1
     writer.close()
 
@@ -242,198 +230,11 @@ def test_no_thread_to_be_had(path: Path, syncs: Syncs, monkeypatch: pytest.Monke
 def test_blobs_are_synced_as_the_file_is(path: Path, syncs: Syncs, durability: Durability, before: int | None):
     """A blob is as durable as the line that names it: content, name, and the folder's own name at the end."""
     writer = TraceWriter(path, Ticks().now_us, durability)
-    put(writer, header(task="x" * 300_000))
+    append(writer, header(task="x" * 300_000))
     if before is not None:
         assert len(syncs.all) == before  # the trace's folder, the blob, the blob's folder
     writer.close()
     assert len(syncs.all) == (2 if durability == "write" else 3)
-
-
-# ── one file, many threads; many files ───────────────────────────────────────────────────────────────────────────────
-
-
-def test_one_trace_from_eight_threads(path: Path):
-    """Threads share a file without a gap, a mixed line or a broken chain, and time goes forwards."""
-    clock = Ticks()
-    recorder = Recorder(clock, TraceWriter(path, clock.now_us))
-    recorder.emit(header(), "root")
-    start = threading.Barrier(8)
-
-    def work(owner: int) -> None:
-        start.wait()
-        for number in range(250):
-            recorder.emit(thought(number, size=owner * 40), f"root/{owner}")
-
-    run_all([threading.Thread(target=work, args=(owner,)) for owner in range(8)])
-    recorder.emit(ending(), "root")
-    recorder.seal()
-    records, problems = read(path)
-    assert (problems, [each.seq for each in records]) == ([], list(range(2002)))
-    for owner in range(8):
-        mine = [each.event for each in records if each.owner == f"root/{owner}"]
-        assert mine == [thought(number, size=owner * 40) for number in range(250)]
-    assert [each.ts for each in records] == sorted(each.ts for each in records)
-
-
-def run_all(threads: list[threading.Thread]) -> None:
-    """Run threads and wait for them."""
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def test_a_thousand_traces_from_threads(tmp_path: Path):
-    """A thousand runs at once, each in its thread: every file holds its own events and nothing else."""
-    failures: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            record(tmp_path / f"{number}.jsonl", [header(str(number)), thought(number), thought(number + 1), ending()])
-        except BaseException as error:  # noqa: BLE001 - to be seen by the test, which is in another thread
-            failures.append(error)
-
-    for first in range(0, 1000, 250):
-        run_all([threading.Thread(target=work, args=(number,)) for number in range(first, first + 250)])
-    assert failures == []
-    for number in range(1000):
-        assert events_of(tmp_path / f"{number}.jsonl") == [
-            header(str(number)), thought(number), thought(number + 1), ending(),
-        ]  # fmt: skip
-
-
-@pytest.fixture
-def many_files() -> Iterator[None]:
-    """Let this process have 2,000 files open at once."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2000)), hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.mark.usefixtures("many_files")
-def test_a_thousand_traces_interleaved(tmp_path: Path):
-    """A thousand runs in one loop, event by event in turn: nothing crosses over."""
-    clock = Ticks()
-    writers = [TraceWriter(tmp_path / f"{number}.jsonl", clock.now_us) for number in range(1000)]
-    for step in range(3):
-        for number, writer in enumerate(writers):
-            put(writer, [header(str(number)), thought(number), ending()][step])
-    for writer in writers:
-        writer.close()
-    for number in range(1000):
-        assert events_of(tmp_path / f"{number}.jsonl") == [header(str(number)), thought(number), ending()]
-
-
-# ── fork ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def in_child(action: Any) -> int:
-    """Run a function in a fork's child, and return its exit code; 99 when it hangs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is what this is about
-        pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if action() else 2
-        finally:
-            os._exit(code)
-    for _ in range(500):
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 99
-
-
-def test_the_child_of_a_fork_writes_nothing(path: Path):
-    """After a fork the file belongs to the parent alone: the child neither writes, nor counts, nor closes."""
-    clock = Ticks()
-    writer = TraceWriter(path, clock.now_us)
-    recorder = Recorder(clock, writer)
-    recorder.emit(header(), "root")
-    before = path.read_bytes()
-
-    def child() -> bool:
-        refused = not recorder.emit(thought(1, size=300_000), "root")
-        recorder.seal()
-        return refused and path.read_bytes() == before and writer.lost == 0
-
-    assert in_child(child) == 0
-    assert path.read_bytes() == before
-    recorder.emit(ending(), "root")
-    recorder.seal()
-    assert events_of(path) == [header(), ending()]
-
-
-@pytest.mark.parametrize("lock", ["_lock", "_sync_lock"])
-def test_a_fork_while_another_thread_writes(path: Path, lock: str):
-    """A lock that another thread held at the fork is held in the child for ever; the child must not wait for it."""
-    writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
-    held, release = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with getattr(writer, lock):
-            held.set()
-            release.wait()
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait()
-
-    def child() -> bool:
-        writer.close()
-        return not put(writer, thought(1)).ok
-
-    code = in_child(child)
-    release.set()
-    holder.join()
-    assert code == 0
-    put(writer, ending())
-    writer.close()
-    assert events_of(path) == [header(), ending()]
-
-
-# ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Interrupt(BaseException):
-    """What a signal handler raises, as for Ctrl-C."""
-
-
-@pytest.mark.parametrize("when", ["before the write", "after the write", "after half of it"])
-@pytest.mark.parametrize("then", ["append", "close"])
-def test_a_signal_handler_that_raises(path: Path, monkeypatch: pytest.MonkeyPatch, when: str, then: str):
-    """An exception out of a signal handler, at any point of a write, leaves a sound file and a right count."""
-    writer = TraceWriter(path, Ticks().now_us)
-    put(writer, header())
-    real = os.write
-
-    def interrupted(descriptor: int, content: bytes) -> int:
-        if when != "before the write":
-            real(descriptor, content if when == "after the write" else bytes(content)[:20])
-        raise Interrupt
-
-    monkeypatch.setattr(os, "write", interrupted)
-    with pytest.raises(Interrupt):
-        put(writer, thought(1))
-    monkeypatch.setattr(os, "write", real)
-    if then == "append":
-        put(writer, ending())
-    writer.close()
-    check = check_trace(path)
-    lost = when != "after the write"
-    assert writer.lost == lost
-    assert check.lost == (lost and then == "append")
-    sound = {"append": "ok", "close": "open"}[then]
-    if when == "after half of it":
-        assert check.verdict == {"append": "lost-events", "close": "truncated"}[then]
-    else:
-        assert check.verdict == ("lost-events" if check.lost else sound)
 
 
 # ── size ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.trace.events import FORMAT, EventBase, RunCompleted, RunStarted, Thought, UnknownEvent
-from playhead.trace.line import Record
+from playhead.trace.line import Record, encode_data
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader
-from playhead.trace.writer import TraceWriter
+from playhead.trace.writer import TraceWriter, Written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,11 @@ def record(path: Path, events: Iterable[EventBase]) -> list[EventBase]:
     recorder.seal()
     assert recorder.complete
     return written
+
+
+def append(writer: TraceWriter, event: EventBase) -> Written:
+    """Append an event of the root to a file."""
+    return writer.append(event.kind, "root", 0, encode_data(event))
 
 
 def read(path: Path) -> tuple[list[Record], list[Problem]]:

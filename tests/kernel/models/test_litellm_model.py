@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,7 @@ async def test_thinking_tokens_and_cost(stub, model):
     )
     completion = await model.complete(ask())
     assert completion.cost_usd == pytest.approx(60 * 1.5e-07 + 40 * 7.5e-08 + 50 * 6e-07)
-    assert completion.model_copy(update={"cost_usd": None}) == Completion(
+    assert replace(completion, cost_usd=None) == Completion(
         text="done",
         thinking="hm",
         finish_reason="stop",

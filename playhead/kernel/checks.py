@@ -1,0 +1,131 @@
+"""What an agent may be told: every argument is looked at when the agent is made, so that a run fails for nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from playhead.errors import UsageError
+from playhead.trace.types import AgentHeader, Message, TextPart
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Approver
+    from playhead.kernel.tools import Tool
+    from playhead.trace.types import Content, Part
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What providers take as the name of a function, for another agent may call this one as its tool."""
+
+
+def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHeader
+    """Return the header; what does not fit its field is an error that names it."""
+    try:
+        return AgentHeader(**fields)
+    except ValidationError as error:
+        raise UsageError(first_problem(error)) from None
+
+
+def checked_name(name: str) -> str:
+    """Return an agent's name."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
+    return name
+
+
+def at_least(name: str, value: int, least: int) -> int:
+    """Return a whole number that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}; it is {value!r}")
+    return value
+
+
+def seconds(name: str, value: float) -> float:
+    """Return a time that can be waited."""
+    if type(value) not in (int, float) or not 0 <= value < inf:
+        raise UsageError(f"{name} must be a number of seconds, not below 0; it is {value!r}")
+    return value
+
+
+def listed(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a list that was given, and not the one thing that should have been in it."""
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise UsageError(f"{name} must be a list; it is {values!r}")
+    return tuple(values)
+
+
+def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a list of functions."""
+    for value in listed(name, values):
+        if not callable(value):
+            raise UsageError(f"{name} must be a list of functions; {value!r} is none")
+    return tuple(values)
+
+
+def known_tools(names: Iterable[str], tools: Mapping[str, Tool]) -> tuple[str, ...]:
+    """Return names of tools that the agent has."""
+    unknown = [name for name in listed("required_tools", names) if name not in tools]
+    if unknown:
+        raise UsageError(
+            f"required_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
+        )
+    return tuple(names)
+
+
+def checked_approver(approver: Approver | None, tools: Mapping[str, Tool]) -> Approver | None:
+    """Return the approver, who has to be there when a tool needs one."""
+    needing = [name for name, tool in tools.items() if tool.spec.requires_approval]
+    if needing and approver is None:
+        raise UsageError(f"{', '.join(needing)} require approval; pass approver=, a function that decides on each call")
+    if approver is not None and not callable(approver):
+        raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
+    return approver
+
+
+def checked_folder(trace: str | Path) -> Path:
+    """Return the folder of the traces."""
+    if not isinstance(trace, (str, Path)) or not str(trace) or "\0" in str(trace):
+        raise UsageError(f"trace must be a folder, or None for no trace; it is {trace!r}")
+    return Path(trace).expanduser()
+
+
+def checked_task(task: Content) -> Content:
+    """Return a task as it can be recorded and sent."""
+    if isinstance(task, str):
+        return scrub(task)
+    if not isinstance(task, (list, tuple)):
+        raise UsageError(f"a task is text, or a list of text and image parts; it is {type(task).__name__}")
+    try:
+        return _scrubbed(Message(id=0, role="user", content=tuple(task))).content
+    except ValidationError as error:
+        raise UsageError(f"a task is text, or a list of text and image parts: {first_problem(error)}") from None
+
+
+def checked_examples(examples: Iterable[Message]) -> tuple[Message, ...]:
+    """Return turns that show a model how, as they can be recorded and sent."""
+    given = listed("examples", examples)
+    for example in given:
+        if not isinstance(example, Message):
+            raise UsageError(f"examples must be a list of messages; {example!r} is none")
+    return tuple(map(_scrubbed, given))
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return what is wrong with the first field that is wrong."""
+    detail = error.errors(include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+
+
+def _scrubbed(message: Message) -> Message:
+    content = message.content
+    scrubbed = scrub(content) if isinstance(content, str) else tuple(map(_scrubbed_part, content))
+    return message if scrubbed == content else message.model_copy(update={"content": scrubbed})
+
+
+def _scrubbed_part(part: Part) -> Part:
+    return part.model_copy(update={"text": scrub(part.text)}) if isinstance(part, TextPart) else part

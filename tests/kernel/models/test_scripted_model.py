@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import anyio
+import pytest
+
+from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.kernel.models.base import Model
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text, with_match
+from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
+
+
+def request(*texts: str) -> Request:
+    """Return a request whose messages say these things."""
+    return Request("scripted/model", tuple(Message(id=number, role="user", content=said) for number, said in enumerate(texts)))
+
+
+async def test_turns_are_given_in_order():
+    """Each request gets the next turn, whole: text, calls, thinking, usage and the reason to stop."""
+    usage = Usage(input_tokens=9, cache_read_tokens=5)
+    model = ScriptedModel([
+        text("two words"),
+        call("look", key="a"),
+        calls(call("look", key="a"), call("write", name="b"), text="Both.", thinking="hm", usage=usage),
+        Turn(text="cut", finish_reason="length"),
+    ])  # fmt: skip
+    common: dict[str, Any] = {"cost_usd": 0.0, "model": "scripted/model"}
+    look, write = ToolCall(id="", name="look", arguments={"key": "a"}), ToolCall(id="", name="write", arguments={"name": "b"})
+    assert [await model.complete(request("a", "b")) for _ in range(4)] == [
+        Completion(
+            text="two words", finish_reason="stop", usage=Usage(input_tokens=2, output_tokens=3), **common
+        ),
+        Completion(
+            tool_calls=(look,), finish_reason="tool_calls", usage=Usage(input_tokens=2, output_tokens=1), **common
+        ),
+        Completion(
+            text="Both.", thinking="hm", tool_calls=(look, write), finish_reason="tool_calls", usage=usage, **common
+        ),
+        Completion(text="cut", finish_reason="length", usage=Usage(input_tokens=2, output_tokens=2), **common),
+    ]
+
+
+async def test_a_script_that_is_used_up_says_so():
+    """A request too many fails with a message that tells how long the script was, and is not tried again."""
+    model = ScriptedModel([text("a")])
+    await model.complete(request())
+    with pytest.raises(ModelRequestError, match=r"^the script has no more turns: all 1 are used$"):
+        await model.complete(request())
+
+
+async def test_errors():
+    """An error of the script is raised, as one that may pass or as one that may not, and anew each time."""
+    model = ScriptedModel([error("no"), error("busy", retryable=True), error("busy", retryable=True)])
+    with pytest.raises(ModelRequestError, match="^no$"):
+        await model.complete(request())
+    raised = []
+    for _ in range(2):
+        with pytest.raises(ModelUnavailableError, match="^busy$") as caught:
+            await model.complete(request())
+        raised.append(caught.value)
+    assert raised[0] is not raised[1]
+
+
+async def test_a_function_in_place_of_a_turn():
+    """A function gets the request and gives the turn."""
+    model = ScriptedModel([lambda asked: text(f"{len(asked.messages)} messages")])
+    assert (await model.complete(request("a", "b", "c"))).text == "3 messages"
+
+
+async def test_matching_turns():
+    """A turn with a match answers whatever it fits, again and again; the longest match wins, the list comes after."""
+    model = ScriptedModel([
+        with_match(text("short"), "hei"),
+        with_match(text("long"), "height"),
+        with_match(text("pattern"), re.compile(r"heights? of \w+")),
+        text("one"),
+        text("two"),
+    ])  # fmt: skip
+    asked = ["heir", "what?", "height", "the heights of B", "height", "what?"]
+    assert [(await model.complete(request("ignored", words))).text for words in asked] == [
+        "short",
+        "one",
+        "long",
+        "pattern",
+        "long",
+        "two",
+    ]
+    with pytest.raises(ModelRequestError, match="all 2 are used"):
+        await model.complete(request("what?"))
+
+
+async def test_an_empty_match_matches_nothing():
+    """A match of no length is no match."""
+    model = ScriptedModel([with_match(text("never"), ""), with_match(text("never"), re.compile("x*")), text("list")])
+    assert (await model.complete(request("abc"))).text == "list"
+
+
+async def test_requests_are_kept_when_wanted():
+    """Tests may look at every request; long runs may do without."""
+    keeping, forgetting = ScriptedModel([text("a")]), ScriptedModel([text("a")], keep_requests=False)
+    asked = request("a")
+    await keeping.complete(asked)
+    await forgetting.complete(asked)
+    assert (keeping.requests, forgetting.requests) == ([asked], [])
+
+
+async def test_what_a_model_is():
+    """It is a model, has no secrets, and costs nothing."""
+    model = ScriptedModel([], name="scripted/other")
+    assert isinstance(model, Model)
+    assert (model.name, model.secrets, await model.prices()) == (
+        "scripted/other",
+        {},
+        Prices(input_usd=0.0, output_usd=0.0),
+    )
+
+
+async def test_a_delay_is_waited_for():
+    """A turn may take its time."""
+    model = ScriptedModel([text("late", delay_s=60)])
+    with anyio.move_on_after(0.005) as scope:
+        await model.complete(request())
+    assert scope.cancelled_caught
+
+
+def test_each_turn_is_given_once():
+    """Requests from many threads at the same time get different turns."""
+    model = ScriptedModel([text(str(number)) for number in range(400)])
+    given: list[str] = []
+
+    async def ask() -> None:
+        given.extend([(await model.complete(request())).text for _ in range(50)])
+
+    threads = [threading.Thread(target=anyio.run, args=(ask,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(given, key=int) == [str(number) for number in range(400)]

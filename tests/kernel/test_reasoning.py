@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, RATIONALE
+from playhead.replay import reproduce
+from playhead.testing import Turn, call, calls, text
+from playhead.trace.types import Rationale, ToolCall
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return key
+
+
+def because(words: str, call_number: int | None = None) -> str:
+    """Return a rationale block."""
+    number = "" if call_number is None else f' call="{call_number}"'
+    return f'<rationale{number}>{{"why": "{words}"}}</rationale>'
+
+
+def looks(*keys: str, **fields: Any) -> Turn:
+    """Return a turn that looks these up."""
+    return calls(*(call("lookup", key=key) for key in keys), **fields)
+
+
+@pytest.mark.parametrize(
+    ("options", "tools", "expected"),
+    [
+        ({}, True, f"{DEFAULT}\n\n{RATIONALE}"),
+        ({"rationale": False}, True, DEFAULT),
+        ({"system_prompt": "Be brief."}, True, f"Be brief.\n\n{RATIONALE}"),
+        ({"system_prompt": "Be brief.", "rationale": False}, True, "Be brief."),
+        ({}, False, DEFAULT_WITHOUT_TOOLS),
+        ({"system_prompt": "Be brief."}, False, "Be brief."),
+        ({"system_prompt": "torn \ud800"}, False, "torn \ufffd"),
+        ({"system_prompt": "", "rationale": False}, True, None),
+        ({"system_prompt": ""}, False, None),
+    ],
+)
+async def test_the_system_prompt(tmp_path: Path, options: dict[str, Any], tools: bool, expected: str | None):
+    """The user's prompt or the default one; reasons are asked for when there are calls to give reasons for."""
+    run = await record(tmp_path, [text("done")], *([lookup] if tools else []), **{"rationale": True, **options})
+    first = run.model.requests[0].messages[0]
+    assert (first.role, first.content) == (("user", "Do it.") if expected is None else ("system", expected))
+
+
+async def test_reasons_stand_at_their_calls(tmp_path: Path):
+    """Each call carries the reason that the model gave for it, from text and thinking; a missing one is an event."""
+    turn = looks("a", "b", "c", text=f"I look. {because('for a', 1)}", thinking=because("for c", 3))
+    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True)
+    reasons = {event.args["key"]: event.rationale for event in run.events("tool-call-started")}
+    assert reasons == {"a": Rationale(why="for a"), "b": None, "c": Rationale(why="for c")}
+    assert [data(event) for event in run.events("rationale-missing")] == [
+        {"path": "native", "call_id": "call_0_1", "tool": "lookup"}
+    ]
+    assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
+    assert run.steps()[0] == ("thought", None, "I look.")
+    assert run.model.requests[1].messages[2].content == turn.text
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_reasons_on_the_text_path(tmp_path: Path):
+    """A call in text may carry its reason in itself, or in a block before it; the one in itself counts more."""
+    inside = '{"name": "lookup", "arguments": {"key": "a"}, "rationale": {"why": "inside", "confidence": 0.5}}'
+    bare = '{"name": "lookup", "arguments": {"key": "b"}}'
+    turn = text(f"{because('before', 1)} {inside} {because('for b', 2)} {bare} {bare}")
+    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True)
+    assert [event.rationale for event in run.events("tool-call-started")] == [
+        Rationale(why="inside", confidence=0.5),
+        Rationale(why="for b"),
+        None,
+    ]
+    assert [data(event) for event in run.events("rationale-missing")] == [
+        {"path": "text", "call_id": "text_0_3", "tool": "lookup"}
+    ]
+    assert run.events("thought") == []
+
+
+async def test_reasons_that_were_not_asked_for(tmp_path: Path):
+    """Without the request for reasons a missing one is no event; one that is given is kept all the same."""
+    run = await record(tmp_path, [looks("a", "b", text=because("for a")), text("done")], lookup)
+    assert [event.rationale for event in run.events("tool-call-started")] == [Rationale(why="for a"), None]
+    assert run.events("rationale-missing") == []
+
+
+async def test_an_ending_needs_no_reason(tmp_path: Path):
+    """A call that ends the run is its own reason; one of a tool that is not there is missing one like any other."""
+    turns = [call("nothing"), call("final-answer", output="42")]
+    run = await record(tmp_path, turns, lookup, rationale=True, meta_tools=("final-answer",), max_iterations=2)
+    assert [event.tool for event in run.events("rationale-missing")] == ["nothing"]
+
+
+async def test_a_long_reason_is_cut_and_kept_whole_in_the_answer(tmp_path: Path):
+    """The reason at the call is at most 280 characters; the answer itself holds all that was said."""
+    run = await record(tmp_path, [looks("a", text=because("x" * 500)), text("done")], lookup, rationale=True)
+    assert run.events("tool-call-started")[0].rationale == Rationale(why="x" * 280)
+    assert run.events("llm-responded")[0].text == because("x" * 500)
+
+
+async def test_a_thought_beside_calls(tmp_path: Path):
+    """What a model says beside its calls is a thought; when that is all of its text, the text stands there already."""
+    run = await record(tmp_path, [looks("a", text="I look."), looks("b"), text("done")], lookup)
+    assert [data(event) for event in run.events("thought")] == [{"request": 0}]
+    assert [step for step in run.steps() if step[0] == "thought"] == [("thought", None, "I look.")]
+
+
+async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
+    """Reasons beside an answer do not get into the answer, and calls that are not there do not get reasons."""
+    run = await record(tmp_path, [text(f"{because('I know')} 42 </rationale>")], lookup, rationale=True)
+    assert (run.result.output, run.events("rationale-missing"), run.events("thought")) == ("42", [], [])
+
+
+async def test_assumptions_are_recorded(tmp_path: Path):
+    """Assumptions in text and thinking become events, three a turn at most, with the reason only if there was one."""
+    turns = [
+        looks("a", text="I assume it is day because it is bright. I look.", thinking="I assume b. I assume c. I assume d."),
+        text("I assume it is night. It is 42."),
+    ]
+    run = await record(tmp_path, turns, lookup)
+    assert [data(event) for event in run.events("assumption-recorded")] == [
+        {"request": 0, "assumption": "it is day", "rationale": {"why": "it is bright"}},
+        {"request": 0, "assumption": "b"},
+        {"request": 0, "assumption": "c"},
+        {"request": 1, "assumption": "it is night"},
+    ]
+    assert [record.iteration for record in run.recording.records if record.kind == "assumption-recorded"] == [0, 0, 0, 1]
+
+
+async def test_an_assumption_inside_a_reason_is_none(tmp_path: Path):
+    """What stands in a rationale block is a reason, not a thought."""
+    run = await record(tmp_path, [looks("a", text=because("x. I assume y. z")), text("done")], lookup)
+    assert run.events("assumption-recorded") == []
+
+
+async def test_unknown_references_are_kept_as_stated(tmp_path: Path):
+    """What a model points to is recorded as it said it, whether or not it is there."""
+    said = '<rationale>{"why": "a", "refs": ["obs:99"], "alternatives": [{"option": "b", "rejectedBecause": "c"}]}</rationale>'
+    run = await record(tmp_path, [looks("a", text=said), text("done")], lookup)
+    assert run.events("tool-call-started")[0].rationale.model_dump() == {
+        "why": "a",
+        "refs": ("obs:99",),
+        "alternatives": ({"option": "b", "rejected_because": "c"},),
+        "confidence": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Final answer: 42", "42"),
+        ("So it is.\nFINAL ANSWER :  42\n", "42"),
+        ("Final answer: a. Final answer: b", "a. Final answer: b"),
+        ("My final answering: 42", None),
+        ("final answer 42", None),
+    ],
+)
+async def test_a_marked_answer(tmp_path: Path, said: str, answer: str | None):
+    """What follows the words "final answer:" is the answer; without them the whole text is."""
+    run = await record(tmp_path, [text(said)])
+    assert (run.result.output, run.result.terminated_by) == (
+        (said, "end_turn") if answer is None else (answer, "final_answer")
+    )
+
+
+async def test_a_call_without_arguments_that_can_be_read(tmp_path: Path):
+    """A malformed call is an action like any other: with its reason, its failure, and the text that could not be read."""
+    broken = Turn(text=because("to know"), calls=(ToolCall(id="1", name="lookup", raw_arguments='{"key": '),))
+    run = await record(tmp_path, [broken, text("done")], lookup, rationale=True)
+    (started,) = run.events("tool-call-started")
+    assert (started.args, started.rationale) == ('{"key": ', Rationale(why="to know"))
+    assert run.steps()[:2] == [
+        ("action", "lookup", '{"key": '),
+        ("observation", "lookup", "error: the arguments of lookup are no JSON object"),
+    ]
+    assert (await reproduce(run.recording)).identical

@@ -1,0 +1,224 @@
+"""Nothing raises, whatever the object does when it is looked at."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import to_json as dump
+
+from playhead.trace.values import MAX_DEPTH, content_hash, from_json, to_json
+
+
+def no_constants(name: str) -> None:
+    """Refuse what Python's parser takes for a number and JSON does not."""
+    raise AssertionError(f"{name} is not JSON")
+
+
+def through_a_file(value: Any) -> Any:
+    """Return the value after it was written as JSON text and parsed by a strict parser."""
+    return json.loads(dump(to_json(value)), parse_constant=no_constants)
+
+
+@dataclasses.dataclass
+class Point:
+    x: Any
+    y: Any = b"\xff"
+
+
+class NoRepr:
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+class BadRepr:
+    def __repr__(self) -> str:
+        return "\ud800"
+
+
+class Liar:
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise RuntimeError("who asks?")
+
+
+class NoIter(list):
+    def __iter__(self):
+        yield 1
+        raise KeyError("no more")
+
+
+class NoValues(collections.abc.Mapping):
+    def __getitem__(self, key: str) -> int:
+        raise OSError("gone")
+
+    def __iter__(self):
+        return iter("ab")
+
+    def __len__(self) -> int:
+        return 2
+
+
+class NoHash(dict):
+    def items(self):
+        return [([], 1), (NoRepr(), 2)]
+
+
+class NoField:
+    __dataclass_fields__ = Point.__dataclass_fields__
+
+
+class Meta(type):
+    def __getattribute__(cls, name: str) -> Any:
+        if name in {"__module__", "__qualname__"}:
+            raise MemoryError
+        return super().__getattribute__(name)
+
+
+class Nameless(metaclass=Meta):
+    pass
+
+
+def a_generator():
+    """Yield one thing."""
+    yield 1
+
+
+def released() -> memoryview:
+    """Return memory that is not there any more."""
+    view = memoryview(b"a")
+    view.release()
+    return view
+
+
+def deep(levels: int, wrap: Any) -> Any:
+    """Return a value wrapped so many times."""
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = wrap(value)
+    return value
+
+
+def cycle() -> list[Any]:
+    """Return a list that is inside itself, twice."""
+    loop: list[Any] = []
+    loop.append({"again": loop, "and": (loop,)})
+    return loop
+
+
+def graph() -> Point:
+    """Return a data class that is inside itself."""
+    point = Point(None)
+    point.x = [point, point]
+    point.y = {"p": point}
+    return point
+
+
+HOSTILE = {
+    "failing repr": NoRepr,
+    "surrogate in repr": BadRepr,
+    "lying class": Liar,
+    "failing iteration": lambda: NoIter([1, 2]),
+    "failing mapping": NoValues,
+    "unhashable keys": NoHash,
+    "data class without its fields": NoField,
+    "failing metaclass": Nameless,
+    "generator": a_generator,
+    "endless iterator": itertools.count,
+    "endless range": lambda: range(10**18),
+    "released memory": released,
+    "cycle": cycle,
+    "cycle of data classes": graph,
+    "exception": lambda: ValueError("\ud800"),
+    "class": lambda: Point,
+    "function": lambda: deep,
+    "ellipsis": lambda: ...,
+    "open file": lambda: pathlib.Path,
+    "100,000 lists": lambda: deep(100_000, lambda inner: [inner]),
+    "100,000 tuples": lambda: deep(100_000, lambda inner: (inner,)),
+    "100,000 dicts": lambda: deep(100_000, lambda inner: {"a": inner}),
+    "100,000 odd dicts": lambda: deep(100_000, lambda inner: {1: inner}),
+    "10,000 data classes": lambda: deep(10_000, Point),
+}
+
+
+def made(names: Any) -> Any:
+    """Return the hostile objects of these names."""
+    return [made(name) for name in names] if isinstance(names, list) else HOSTILE[names]()
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_raises(make: Any):
+    """Whatever the object does when it is looked at, it becomes strict JSON beside its neighbours, and has a hash."""
+    value = make()
+    first, second, third = through_a_file([1, value, {"k": value}])
+    assert first == 1
+    assert second == third["k"] or "too-deep" in json.dumps(second)
+    assert len(content_hash(value)) == 64
+    from_json(second)
+
+
+@given(st.recursive(st.sampled_from([name for name in HOSTILE if "000" not in name]), st.lists, max_leaves=4))
+def test_hostile_objects_in_any_company(names: Any):
+    """Whatever stands beside whatever, the whole becomes strict JSON."""
+    through_a_file(made(names))
+
+
+def test_integers_that_python_refuses_to_print():
+    """An integer of more digits than Python prints comes back, too."""
+    assert from_json(through_a_file(10**5000)) == 10**5000
+
+
+def test_a_generator_is_not_used_up():
+    """To record a generator does not take from it."""
+    generator = a_generator()
+    assert to_json(generator)["lossy"]
+    assert list(generator) == [1]
+
+
+def test_lossy_forms():
+    """What cannot come back says so, and says what it was."""
+    assert to_json(cycle()) == [
+        {"again": {"$type": "cycle", "lossy": True}, "and": [{"$type": "cycle", "lossy": True}]}
+    ]
+    assert to_json(NoIter()) == {
+        "$type": "object",
+        "class": f"{__name__}.NoIter",
+        "repr": "<KeyError while it was read>",
+        "lossy": True,
+    }
+    assert to_json(NoRepr())["repr"] == "<ZeroDivisionError>"
+    assert to_json(range(3)) == {"$type": "object", "class": "builtins.range", "repr": "range(0, 3)", "lossy": True}
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}, lambda inner: {1: inner}])
+def test_depth_is_counted_in_levels_of_json(wrap: Any):
+    """Whatever is nested, its JSON is never deeper than the limit and a tag: every parser reads it."""
+    text = json.dumps(to_json(deep(10_000, wrap)))
+    depth = max(itertools.accumulate({"[": 1, "{": 1, "]": -1, "}": -1}.get(character, 0) for character in text))
+    assert MAX_DEPTH <= depth <= MAX_DEPTH + 4
+
+
+def test_equal_depth_below_the_limit_comes_back():
+    """A hundred levels are not too deep."""
+    value = deep(MAX_DEPTH, lambda inner: [inner])
+    assert from_json(to_json(value)) == value
+
+
+def test_no_stack_left():
+    """A caller at the end of its stack gets a lossy form, not an exception."""
+
+    def dive(levels: int) -> Any:
+        try:
+            return dive(levels + 1)
+        except RecursionError:
+            return to_json([[["deep"]]])
+
+    through_a_file(dive(0))
