@@ -36,7 +36,6 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from playhead.kernel.models.base import Model
     from playhead.settings import Settings
 
 log = logging.getLogger("playhead")

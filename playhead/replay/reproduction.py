@@ -69,25 +69,18 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     _require_replayable(recording)
     not_entered = _inside_tools(recording)
     recorded = (record for record in recording.records if not _is_inside(record.owner, not_entered))
-    comparison = Comparison(recorded, open_ended=recording.status in ("open", "truncated"))
-    ended: list[str] = []
-    world = FrozenWorld(recording, ended.append)
-    subscriptions = Subscriptions()
-    subscriptions.add(None, lambda record: None if _follows_from(ended, record) else comparison.add(record))
-    run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
-    header, model, tools = _parts(recording, agent)
-    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
-        await record_run(
-            run, header, model, tools, recording.header.task, replay_of=recording.run_id, replay_mode="reproduce"
-        )
-    divergences = comparison.divergences(cut_short=bool(ended))
+    follower = _Follower(Comparison(recorded, open_ended=recording.status in ("open", "truncated")))
+    await _run_frozen(recording, agent, follower)
+    if follower.errors:
+        raise follower.errors[0]
+    divergences = follower.comparison.divergences(cut_short=bool(follower.ended))
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
-        events=comparison.events(),
+        events=follower.comparison.events(),
         divergences=divergences,
         status=recording.status,
-        cut_short=bool(ended),
+        cut_short=bool(follower.ended),
         not_entered=not_entered,
     )
 
@@ -95,6 +88,39 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
 def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
     """Reproduce a recording and wait for the outcome; see `reproduce`."""
     return run_blocking(lambda: reproduce(recording, agent=agent))
+
+
+class _Follower:
+    """Compares the events of a replay as they are recorded.
+
+    What goes wrong with that is kept here: of a subscriber's error the recorder would only log a line, and an event
+    that was not compared must not count as the same.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.ended: list[str] = []
+        """Owners that reached a question which the recording ends before."""
+        self.errors: list[Exception] = []
+
+    def __call__(self, record: Record) -> None:
+        try:
+            if not _follows_from(self.ended, record):
+                self.comparison.add(record)
+        except Exception as error:  # noqa: BLE001 - raised again when the replay is over
+            self.errors.append(error)
+
+
+async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Follower) -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add(None, follower)
+    world = FrozenWorld(recording, follower.ended.append)
+    run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
+    header, model, tools = _parts(recording, agent)
+    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
+        await record_run(
+            run, header, model, tools, recording.header.task, replay_of=recording.run_id, replay_mode="reproduce"
+        )
 
 
 def _require_replayable(recording: Recording) -> None:

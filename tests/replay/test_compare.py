@@ -1,0 +1,81 @@
+"""What a comparison says, and that it cannot fail in silence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead import Agent, tool
+from playhead.replay import load_recording, reproduce
+from playhead.replay.compare import Comparison, Divergence
+from playhead.testing import ScriptedModel, call, calls, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.recording import Recording
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look a fact up."""
+    return f"{key} is known"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    """A recording with two calls in one turn."""
+    model = ScriptedModel([calls(call("lookup", key="a"), call("lookup", key="b")), text("done")])
+    result = Agent(model, tools=[lookup], trace=tmp_path).run_sync("go")
+    return load_recording(result.trace_path or "")
+
+
+async def test_an_error_while_comparing_is_raised(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event that could not be compared does not count as the same."""
+
+    def fail(self: Comparison, record: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Comparison, "add", fail)
+    with pytest.raises(ZeroDivisionError):
+        await reproduce(recording)
+
+
+def test_the_order_in_which_calls_finish_does_not_count(recording: Recording) -> None:
+    """Calls of one turn are compared by their place, not by the order of the file."""
+    records = list(recording.records)
+    started = [index for index, record in enumerate(records) if record.kind == "tool-call-started"]
+    records[started[0]], records[started[1]] = records[started[1]], records[started[0]]
+    comparison = Comparison(recording.records, open_ended=False)
+    for record in records:
+        comparison.add(record)
+    assert comparison.divergences(cut_short=False) == ()
+    assert comparison.events() == len(records)
+
+
+def test_a_missing_an_extra_and_a_changed_event_are_each_named(recording: Recording) -> None:
+    """The first event of a lane that differs is named with its place, what was recorded and what came instead."""
+    records = list(recording.records)
+    last = records.pop()
+    answer = next(index for index, record in enumerate(records) if record.kind == "final-answer")
+    changed = records[answer]._replace(event=records[answer].event.model_copy(update={"output": "other"}))
+    comparison = Comparison(recording.records, open_ended=False)
+    for record in [*records[:answer], changed, *records[answer + 1 :]]:
+        comparison.add(record)
+    comparison.add(records[1]._replace(owner="root/else@0.0"))
+    found = comparison.divergences(cut_short=False)
+    assert found[0] == Divergence(
+        "root", "iteration 1: final-answer", "output of final-answer differs", "done", "other", records[answer].seq
+    )
+    assert (found[1].owner, found[1].what, found[1].seq) == (
+        "root/else@0.0",
+        "the replay goes on with tools-defined",
+        None,
+    )
+    shorter = Comparison(recording.records, open_ended=False)
+    for record in records:
+        shorter.add(record)
+    assert [each.what for each in shorter.divergences(cut_short=False)] == ["the replay has no run-completed here"]
+    assert [each.seq for each in shorter.divergences(cut_short=False)] == [last.seq]
+    assert shorter.divergences(cut_short=True) == ()

@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from playhead import Agent, RunResult, load_recording, tool
+from playhead.agent import DEFAULT
+from playhead.errors import RunIdError, ToolDefinitionError, TraceExistsError, UnknownModelError, UnknownStrategyError, UsageError
+from playhead.kernel.state import Step
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.trace.integrity import check_trace
+from playhead.trace.types import ImagePart, Message, TextPart, Usage
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"{key} is 8848"
+
+
+def an_agent(*turns: Any, **options: Any) -> Agent:
+    """Return an agent that answers with these turns."""
+    defaults: dict[str, Any] = {"tools": [lookup], "trace": None, "clock": TickingClock, "rationale": False}
+    return Agent(ScriptedModel(turns or [text("42")]), **{**defaults, **options})
+
+
+async def test_a_result(tmp_path: Path):
+    """A result holds everything that the run reached."""
+    agent = an_agent(call("lookup", key="Everest"), text("8848 m"), trace=tmp_path)
+    result = await agent.run("How high is Everest?", run_id="run")
+    assert result == RunResult(
+        output="8848 m",
+        status="done",
+        terminated_by="end_turn",
+        terminated_source="kernel",
+        error=None,
+        run_id="run",
+        trace_path=tmp_path / "run.jsonl",
+        trace_complete=True,
+        usage=Usage(input_tokens=6, output_tokens=4),
+        cost_usd=0.0,
+        iterations=2,
+        steps=(
+            Step("action", '{"key": "Everest"}', 0, "lookup", "call_0_0"),
+            Step("observation", "Everest is 8848", 0, "lookup", "call_0_0", ok=True),
+        ),
+        strategy_used="reactive",
+        duration_ms=result.duration_ms,
+    )
+    assert (result.success, result.duration_ms > 0) == (True, True)
+    with pytest.raises(ValidationError, match="frozen"):
+        result.output = "9000 m"
+
+
+def test_run_sync():
+    """A run can be waited for without a loop."""
+    assert an_agent().run_sync("Do it.").output == "42"
+
+
+async def test_run_sync_inside_a_loop():
+    """And inside a running loop, as in a notebook, where it works in a thread."""
+    assert an_agent().run_sync("Do it.").output == "42"
+
+
+def test_run_sync_inside_a_plain_asyncio_loop():
+    """Whoever made the loop."""
+    import asyncio
+
+    async def main() -> Any:
+        return an_agent().run_sync("Do it.").output
+
+    assert asyncio.run(main()) == "42"
+
+
+async def test_one_agent_many_tasks(tmp_path: Path):
+    """One agent runs task after task; nothing of one run is in the next."""
+    agent = an_agent(call("lookup", key="a"), text("1"), text("2"), trace=tmp_path)
+    first, second = await agent.run("One."), await agent.run("Two.")
+    assert (first.output, len(first.steps), second.output, second.steps) == ("1", 2, "2", ())
+    assert first.run_id != second.run_id
+    assert {path.stem for path in tmp_path.glob("*.jsonl")} == {first.run_id, second.run_id}
+
+
+# --- tasks and ids ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "recorded"),
+    [
+        ("Do it.", "Do it."),
+        ("", ""),
+        ("torn \ud800", "torn \ufffd"),
+        ([TextPart(text="torn \ud800")], (TextPart(text="torn \ufffd"),)),
+        ([{"type": "text", "text": "a"}], (TextPart(text="a"),)),
+        (
+            (TextPart(text="a"), ImagePart(url="https://x.org/a.png")),
+            (TextPart(text="a"), ImagePart(url="https://x.org/a.png")),
+        ),
+        ([], ()),
+    ],
+)
+async def test_tasks(tmp_path: Path, task: Any, recorded: Any):
+    """A task is text, or parts of text and images; what is recorded is what the model gets."""
+    agent = an_agent(trace=tmp_path)
+    await agent.run(task, run_id="run")
+    assert load_recording(tmp_path / "run.jsonl").header.task == recorded
+    assert agent.model.requests[0].messages[-1].content == recorded  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("task", [None, 5, {"text": "a"}, ["a"], [{"type": "sound"}], [5]], ids=repr)
+async def test_what_is_no_task(tmp_path: Path, task: Any):
+    """Anything else is refused before anything is written."""
+    with pytest.raises(UsageError, match=r"^a task is text, or a list of text and image parts"):
+        await an_agent(trace=tmp_path).run(task)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    ["", "../../x", "/etc/x", "a/b", "a\0b", "a" * 300, ".hidden", "-x", "a b", "x.jsonl", "latest", "latest~2", "é", "a\n"],
+    ids=repr,
+)
+@pytest.mark.parametrize("traced", [True, False])
+async def test_ids_that_no_run_can_have(tmp_path: Path, run_id: str, traced: bool):
+    """An id that could mean something else or lead elsewhere is refused, and nothing is written anywhere."""
+    folder = tmp_path / "traces" / "deep"
+    agent = an_agent(trace=folder if traced else None)
+    with pytest.raises(RunIdError):
+        await agent.run("Do it.", run_id=run_id)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert agent.model.requests == []  # type: ignore[attr-defined]
+
+
+async def test_two_runs_of_one_id(tmp_path: Path):
+    """The second run of an id is refused, and the first one's trace stays what it was."""
+    await an_agent(trace=tmp_path).run("Do it.", run_id="run")
+    before = (tmp_path / "run.jsonl").read_bytes()
+    agent = an_agent(trace=tmp_path)
+    with pytest.raises(TraceExistsError, match=re.escape("run.jsonl exists: a run of this id has been or is being")):
+        await agent.run("Do it.", run_id="run")
+    assert (tmp_path / "run.jsonl").read_bytes() == before
+    assert agent.model.requests == []  # type: ignore[attr-defined]
+
+
+async def test_a_link_in_place_of_a_trace(tmp_path: Path):
+    """A link that waits in the place of a trace leads nowhere."""
+    (tmp_path / "run.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(TraceExistsError):
+        await an_agent(trace=tmp_path).run("Do it.", run_id="run")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_cancelled_start_leaves_nothing(tmp_path: Path):
+    """A run that is cancelled before its first event leaves no empty trace behind."""
+    import anyio
+
+    class Slow(ScriptedModel):
+        async def prices(self) -> Any:
+            await anyio.sleep_forever()
+
+    async def main() -> None:
+        with anyio.move_on_after(0.005):
+            await Agent(Slow([text("42")]), trace=tmp_path).run("Do it.")
+
+    anyio.run(main)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- where traces go -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("PLAYHEAD_TRACE_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+async def test_the_first_run_says_where(home: Path, capsys: pytest.CaptureFixture[str]):
+    """The first run on a machine prints one line that says where traces are, and the second none."""
+    folder = home / ".playhead" / "traces"
+    first = await an_agent(text("1"), trace=DEFAULT).run("Do it.")
+    assert capsys.readouterr() == ("", f"Playhead records runs in {folder}\n")
+    second = await an_agent(text("1"), trace=DEFAULT).run("Do it.")
+    assert capsys.readouterr() == ("", "")
+    assert [first.trace_path, second.trace_path] == [folder / f"{each.run_id}.jsonl" for each in (first, second)]
+    assert [folder.stat().st_mode & 0o777, first.trace_path.stat().st_mode & 0o777] == [0o700, 0o600]  # type: ignore[union-attr]
+
+
+async def test_a_folder_that_was_named_needs_no_words(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """A folder given as an argument is made in silence, counts more than the environment, and `~` is the home."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(home / "environment"))
+    result = await an_agent(trace="~/argument").run("Do it.")
+    assert (result.trace_path, capsys.readouterr()) == (home / "argument" / f"{result.run_id}.jsonl", ("", ""))
+    other = await an_agent(trace=DEFAULT).run("Do it.")
+    assert other.trace_path == home / "environment" / f"{other.run_id}.jsonl"
+
+
+async def test_no_trace(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """With `trace=None` nothing is written, and a setting that is not valid is nobody's business."""
+    monkeypatch.setenv("PLAYHEAD_DURABILITY", "no such thing")
+    result = await an_agent(trace=None).run("Do it.")
+    assert (result.output, result.trace_path, result.trace_complete) == ("42", None, False)
+    assert list(home.iterdir()) == []
+
+
+# --- watching --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("traced", [True, False])
+async def test_subscribers(tmp_path: Path, traced: bool):
+    """A subscriber hears every event of its kind, in order, traced or not, until the subscription is undone."""
+    agent = an_agent(*[text("42")] * 2, trace=tmp_path if traced else None)
+    everything: list[Any] = []
+    ends: list[Any] = []
+    agent.subscribe(None, everything.append)
+    undo = agent.subscribe("run-completed", ends.append)
+    await agent.run("One.", run_id="one")
+    undo()
+    undo()
+    assert [record.kind for record in ends] == ["run-completed"]
+    if traced:
+        assert tuple(everything) == load_recording(tmp_path / "one.jsonl").records
+    assert [record.seq for record in everything] == list(range(len(everything)))
+    await agent.run("Two.", run_id="two")
+    assert (len(ends), [record.event.run_id for record in everything if record.kind == "run-started"]) == (1, ["one", "two"])
+
+
+async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """A broken subscriber is heard of once, in the log and in the trace, and hurts neither the run nor the others."""
+    heard: list[str] = []
+
+    def broken(record: Any) -> None:
+        raise RuntimeError("oops")
+
+    agent = an_agent(call("lookup", key="a"), text("42"), trace=tmp_path)
+    agent.subscribe(None, broken)
+    agent.subscribe(None, lambda record: heard.append(record.kind))
+    result = await agent.run("Do it.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert (result.output, check_trace(recording.path).ok, recording.counts()["hook-failed"]) == ("42", True, 1)
+    assert sum("broken failed on run-started" in line for line in caplog.messages) == len(caplog.messages) == 1
+    assert heard.count("run-completed") == 1
+
+
+# --- secrets ---------------------------------------------------------------------------------------------------------
+
+KEY = "sk-very-secret-1234"
+OTHER_KEY = "sk-of-the-other-one"
+
+
+class Keyed(ScriptedModel):
+    """A model with a key."""
+
+    key = KEY
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": self.key}
+
+
+class OtherKeyed(Keyed):
+    key = OTHER_KEY
+
+
+async def test_no_key_gets_out(tmp_path: Path):
+    """Keys of an agent's model and of the models below it are in no event, wherever they turn up; the run has them."""
+
+    @tool
+    def leak(words: str) -> dict[str, str]:
+        """Leak."""
+        return {KEY: f"{words} {OTHER_KEY}"}
+
+    child = Agent(OtherKeyed([text(f"I use {OTHER_KEY}")]), name="child", rationale=False)
+    turn = calls(call("leak", words=KEY), call("child", task=f"Say {KEY}."), text=f"{KEY} {OTHER_KEY}")
+    model = Keyed([turn, text(f"done with {KEY}")])
+    seen: list[str] = []
+    agent = Agent(model, tools=[leak, child], trace=tmp_path, system_prompt=f"Key: {KEY}", parameters={"user": KEY})
+    agent.subscribe(None, lambda record: seen.append(repr(record)))
+    result = await agent.run(f"My key is {KEY}.", run_id="run")
+    written = (tmp_path / "run.jsonl").read_text()
+    assert not any(secret in place for secret in (KEY, OTHER_KEY) for place in (written, *seen))
+    assert written.count("[redacted:OPENAI_API_KEY]") > 8
+    assert result.output == f"done with {KEY}"
+    assert model.requests[1].messages[-2].content == f'{{"{KEY}": "{KEY} {OTHER_KEY}"}}'
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_redactors_of_the_users(tmp_path: Path):
+    """The user's functions see every text before it is recorded; one that fails withholds the text, not the run."""
+
+    def mask(words: str) -> str:
+        if "boom" in words:
+            raise RuntimeError("boom")
+        return words.replace("8848", "[height]")
+
+    agent = an_agent(call("lookup", key="Everest"), text("boom 8848"), trace=tmp_path, redact=[mask])
+    result = await agent.run("How high?", run_id="run")
+    root = load_recording(tmp_path / "run.jsonl").root
+    assert result.output == "boom 8848"
+    assert [call.completed.result for call in root.calls.values() if call.completed] == ["Everest is [height]"]
+    assert root.responses[1].text == "[redaction failed]"
+
+
+# --- misuse ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"model": "gpt-4o"}, UnknownModelError, "'gpt-4o' names no provider; write provider/model"),
+        ({"model": None}, UsageError, "None is no model: give 'provider/model', or an object with the methods of a Model"),
+        ({"strategy": "reactiv"}, UnknownStrategyError, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
+        ({"name": 5}, UsageError, "5 is no agent name"),
+        ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
+        ({"tools": "lookup"}, UsageError, "tools must be a list; it is 'lookup'"),
+        ({"tools": [5]}, ToolDefinitionError, "5 is no tool: give a function, an agent, or what @tool returns"),
+        ({"tools": [lookup, lookup]}, ToolDefinitionError, "two tools are called 'lookup'"),
+        ({"meta_tools": "final-answer"}, UsageError, "meta_tools must be a list; it is 'final-answer'"),
+        ({"required_tools": "lookup"}, UsageError, "required_tools must be a list; it is 'lookup'"),
+        ({"required_tools": ["look"]}, UsageError, "required_tools names 'look', which is no tool of this agent: lookup"),
+        ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
+        ({"max_iterations": True}, UsageError, "max_iterations must be a whole number of at least 1; it is True"),
+        ({"max_iterations": 2.5}, UsageError, "max_iterations must be a whole number of at least 1; it is 2.5"),
+        ({"max_retries": -1}, UsageError, "max_retries must be a whole number of at least 0; it is -1"),
+        ({"max_parallel": 0}, UsageError, "max_parallel must be a whole number of at least 1; it is 0"),
+        ({"retry_delay_s": -1}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is -1"),
+        ({"retry_delay_s": float("nan")}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is nan"),
+        ({"retry_delay_s": "1"}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is '1'"),
+        ({"parameters": [1]}, UsageError, "parameters: Input should be a valid dictionary"),
+        ({"strategy_settings": [1]}, UsageError, "strategy_settings: Input should be a valid dictionary"),
+        ({"system_prompt": 5}, UsageError, "system_prompt: Input should be a valid string"),
+        ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is none"),
+        ({"examples": Message(id=0, role="user")}, UsageError, "examples must be a list of messages; "),
+        ({"redact": str.lower}, UsageError, "redact must be a list; it is <method 'lower'"),
+        ({"redact": ["secret"]}, UsageError, "redact must be a list of functions; 'secret' is none"),
+        ({"trace": 5}, UsageError, "trace must be a folder, or None for no trace; it is 5"),
+        ({"trace": ""}, UsageError, "trace must be a folder, or None for no trace; it is ''"),
+        ({"trace": "a\0b"}, UsageError, "trace must be a folder, or None for no trace; it is 'a\\x00b'"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_arguments_that_are_not_valid(options: dict[str, Any], kind: type[UsageError], message: str):
+    """Whatever is wrong with an agent is said when it is made, in one line that names it."""
+    with pytest.raises(kind, match=f"^{re.escape(message)}"):
+        Agent(**{"model": ScriptedModel([]), "tools": [lookup], "trace": None, **options})
+
+
+async def test_functions_and_agents_are_tools():
+    """A plain typed function and an agent may be given as they are."""
+
+    def plain(key: str) -> str:
+        """Do it."""
+        return key
+
+    agent = an_agent(tools=[plain, an_agent(name="child"), lookup])
+    assert [(each.spec.name, each.spec.kind) for each in agent.tools.values()] == [
+        ("plain", "function"),
+        ("child", "agent"),
+        ("lookup", "function"),
+        ("final-answer", "meta"),
+    ]
