@@ -222,9 +222,10 @@ class Agent:
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
         task = checks.checked_task(task)
+        run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         header = self.header.model_copy(update={"prices": await prices_of(self.model)})
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
-        run = self._open(new_run_id() if run_id is None else run_id, None if self._trace is None else _settings())
+        run = self._open(run_id, None if self._trace is None else _settings())
         return await record_run(run, header, self.model, self.tools, task)
 
     def _open(self, run_id: str, settings: Settings | None) -> RunContext:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from playhead.errors import UsageError
+from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub
 
@@ -92,6 +93,12 @@ def checked_folder(trace: str | Path) -> Path:
     if not isinstance(trace, (str, Path)) or not str(trace) or "\0" in str(trace):
         raise UsageError(f"trace must be a folder, or None for no trace; it is {trace!r}")
     return Path(trace).expanduser()
+
+
+def checked_id(run_id: str) -> str:
+    """Return the id of a run, which has to be able to name a file whether or not this run gets one."""
+    TraceStore(Path()).path_for(run_id)
+    return run_id
 
 
 def checked_task(task: Content) -> Content:

@@ -125,14 +125,17 @@ class KernelState(Frozen):
         return next(found, None)
 
 
+_FIELDS = frozenset(KernelState.model_fields)
+
+
 def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN401 - the fields of the state
     """Return a new state with these fields changed: the only way to change one.
 
     Raises:
         TypeError: a field does not exist.
     """
-    unknown = changes.keys() - KernelState.model_fields.keys()
-    if unknown:
+    if not changes.keys() <= _FIELDS:
+        unknown = changes.keys() - _FIELDS
         raise TypeError(f"KernelState has no {', '.join(sorted(unknown))}")
     return state.model_copy(update=changes)
 

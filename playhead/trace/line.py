@@ -241,7 +241,7 @@ def _is_readable(data: bytes) -> bool:
     """Return whether every JSON parser reads this (text that only says NaN costs the careful way, nothing else)."""
     if b"NaN" in data or b"Infinity" in data:
         return False
-    if data.count(b"[") + data.count(b"{") < _BRACKETS:
+    if len(data) < 2 * _BRACKETS or data.count(b"[") + data.count(b"{") < _BRACKETS:
         return True
     try:
         from_json(data)

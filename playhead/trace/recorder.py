@@ -126,9 +126,9 @@ class Recorder:
             self.writer.close()
 
     def _redacted(self, event: EventBase, owner: str) -> tuple[EventBase, bytes, str]:
-        if self.writer is None and not self.redactor.active:
-            return event, b"", owner  # nobody needs the bytes
-        data = encode_data(event)
+        data = b"" if self.writer is None and not self.redactor.active else encode_data(event)
+        if not self.redactor.active:
+            return event, data, owner
         if self.redactor.concerns(data):
             event = self.redactor.redact_model(event)
             data = encode_data(event)

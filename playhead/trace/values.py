@@ -89,12 +89,15 @@ def json_hash(value: JsonValue) -> str:
 
 def as_text(value: JsonValue) -> str:
     """Return a JSON value as the text that a model reads: strings bare, everything else as compact JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+    return value if isinstance(value, str) else _COMPACT.encode(value)
 
 
 def scrub(text: str) -> str:
     """Replace lone surrogates, which no UTF-8 file and no wire can hold, by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _torn(text) else text
+
+
+_COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
 
 
 class _Conversion:

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, tool
@@ -71,13 +72,11 @@ REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize(("answer", "decision", "told"), REFUSALS, ids=lambda value: repr(value)[:30])
-async def test_anything_but_a_yes_is_a_no(
-    tmp_path: Path, kind: str, answer: Any, decision: dict[str, Any], told: str
-):
+async def test_anything_but_a_yes_is_a_no(tmp_path: Path, kind: str, answer: Any, decision: dict[str, Any], told: str):
     """Whatever is not True or an `Approval` of True: the body never runs, the model is told, the run goes on."""
 
     async def approve_async(_request: ApprovalRequest) -> Any:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return answer
 
     run, paid = await decided(tmp_path, (lambda _request: answer) if kind == "sync" else approve_async)
@@ -134,9 +133,12 @@ async def test_what_the_approver_sees(tmp_path: Path):
     cashier = Cashier()
     reason = '<rationale call="1">{"why": "bob waits", "confidence": 0.5}</rationale>'
     turn = calls(call("pay", amount=2**60), text=reason)
-    await record(
-        tmp_path, [turn, text("done")], cashier.tool(), approver=lambda request: seen.append(request) or True
-    )
+
+    def approve(request: ApprovalRequest) -> bool:
+        seen.append(request)
+        return True
+
+    await record(tmp_path, [turn, text("done")], cashier.tool(), approver=approve)
     assert seen == [
         ApprovalRequest(
             tool="pay",

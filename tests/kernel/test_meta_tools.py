@@ -163,7 +163,13 @@ async def test_a_final_answer_in_text(tmp_path: Path):
 
 async def test_context_status(tmp_path: Path):
     """The model may ask where it stands: turns, tools used and required, messages, tokens."""
-    turns = [calls(call("lookup", key="a"), call("lookup", key="bad")), call("context-status"), text("x"), text("y"), text("z")]
+    turns = [
+        calls(call("lookup", key="a"), call("lookup", key="bad")),
+        call("context-status"),
+        text("x"),
+        text("y"),
+        text("z"),
+    ]
     run = await record(tmp_path, turns, lookup, other, meta_tools=META, required_tools=("other",), max_iterations=7)
     (status,) = [event.result for event in run.events("tool-call-completed") if event.tool == "context-status"]
     assert status == {
@@ -186,7 +192,10 @@ async def test_required_tools_nudge(tmp_path: Path):
             "nudge": "required-tools",
             "text": "The task requires a successful call of lookup, other first. Make it, then answer.",
         },
-        {"nudge": "required-tools", "text": "The task requires a successful call of other first. Make it, then answer."},
+        {
+            "nudge": "required-tools",
+            "text": "The task requires a successful call of other first. Make it, then answer.",
+        },
     ]
     assert [message.content for message in run.model.requests[1].messages[-2:]] == ["42", nudges[0]["text"]]
     assert (run.result.output, run.result.iterations) == ("44", 4)

@@ -130,7 +130,20 @@ def test_what_is_left_of_a_text(text: str, expected: str):
     assert strip_rationales(text) == expected
 
 
-PIECES = ["<rationale>", '<rationale call="1">', "</rationale>", '{"why": "a"}', "{", "}", '"', "```", "\n", " ", "x", "\ud800"]
+PIECES = [
+    "<rationale>",
+    '<rationale call="1">',
+    "</rationale>",
+    '{"why": "a"}',
+    "{",
+    "}",
+    '"',
+    "```",
+    "\n",
+    " ",
+    "x",
+    "\ud800",
+]
 any_text = st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
@@ -138,7 +151,7 @@ any_text = st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".joi
 def test_no_text_does_harm(text: str, thinking: str | None):
     """Any text is read without an error, and what is left of it holds no block and no tag."""
     found = read_rationales(text, thinking)
-    assert all(0 <= number and len(each.why) <= 280 for number, each in found.items())
+    assert all(number >= 0 and len(each.why) <= 280 for number, each in found.items())
     left = strip_rationales(text)
     assert read_rationales(left, None) == {}
     assert "<rationale>" not in left
@@ -241,7 +254,13 @@ def test_hostile_text_takes_no_time(piece: str):
     """100 KB of anything, by itself or inside a block or an assumption, is read in well under a second."""
     many = piece * (HOSTILE // len(piece))
     started = time.process_time()
-    for text in (many, f"<rationale>{many}</rationale>", f"I assume {many}", f"I assume a because{many}.", f"\n{many}I assume a"):
+    for text in (
+        many,
+        f"<rationale>{many}</rationale>",
+        f"I assume {many}",
+        f"I assume a because{many}.",
+        f"\n{many}I assume a",
+    ):
         read_rationales(text, None)
         strip_rationales(text)
         read_assumptions(text)

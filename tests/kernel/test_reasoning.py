@@ -122,7 +122,9 @@ async def test_an_answer_is_stripped_of_reasons(tmp_path: Path):
 async def test_assumptions_are_recorded(tmp_path: Path):
     """Assumptions in text and thinking become events, three a turn at most, with the reason only if there was one."""
     turns = [
-        looks("a", text="I assume it is day because it is bright. I look.", thinking="I assume b. I assume c. I assume d."),
+        looks(
+            "a", text="I assume it is day because it is bright. I look.", thinking="I assume b. I assume c. I assume d."
+        ),
         text("I assume it is night. It is 42."),
     ]
     run = await record(tmp_path, turns, lookup)
@@ -132,7 +134,12 @@ async def test_assumptions_are_recorded(tmp_path: Path):
         {"request": 0, "assumption": "c"},
         {"request": 1, "assumption": "it is night"},
     ]
-    assert [record.iteration for record in run.recording.records if record.kind == "assumption-recorded"] == [0, 0, 0, 1]
+    assert [record.iteration for record in run.recording.records if record.kind == "assumption-recorded"] == [
+        0,
+        0,
+        0,
+        1,
+    ]
 
 
 async def test_an_assumption_inside_a_reason_is_none(tmp_path: Path):

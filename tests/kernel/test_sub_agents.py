@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from playhead import Agent, tool
@@ -129,8 +130,7 @@ async def test_three_below_the_root_and_no_more(tmp_path: Path):
 
 
 async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
-    """Three calls of one agent at once, which all make the same call: each gets the answer to its own, and a replay
-    gives each back its own, whatever order they finish in."""
+    """Calls of one agent that make the same call inside get each its own answer, and in a replay the same again."""
     finished: list[anyio.Event] = []
 
     @tool(read_only=True)
@@ -139,7 +139,7 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
         finished.append(anyio.Event())
         number = len(finished)
         while len(finished) < 3:
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         if number < 3:
             await finished[number].wait()
         finished[number - 1].set()
@@ -155,8 +155,8 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
     run = await record(tmp_path, [turn, text("done")], child)
     observed = [content for kind, _, content in run.steps() if kind == "observation"]
     assert observed == ["task a: answer 1", "task b: answer 2", "task c: answer 3"]
-    finished = [event.call_id for event in run.events("tool-call-completed", owner="root")]
-    assert finished == ["call_0_2", "call_0_1", "call_0_0"]
+    in_order = [event.call_id for event in run.events("tool-call-completed", owner="root")]
+    assert in_order == ["call_0_2", "call_0_1", "call_0_0"]
     for place, name in enumerate("abc"):
         owner = f"root/child@0.{place}"
         (result,) = [event.result for event in run.events("tool-call-completed", owner=owner)]
@@ -167,7 +167,13 @@ async def test_agents_side_by_side_get_their_own_results(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("own", "declared", "expected"),
-    [([True], None, True), ([True, False], None, False), ([], None, True), ([False], True, True), ([True], False, False)],
+    [
+        ([True], None, True),
+        ([True, False], None, False),
+        ([], None, True),
+        ([False], True, True),
+        ([True], False, False),
+    ],
 )
 def test_when_an_agent_may_run_beside_others(own: list[bool], declared: bool | None, expected: bool):
     """An agent whose tools all only read only reads, unless it is said otherwise."""

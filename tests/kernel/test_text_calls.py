@@ -97,7 +97,26 @@ def test_what_a_call_in_text_is(written: str, calls: list[TextCall], rest: str):
     assert read_text_calls(written, KNOWN) == (calls, rest)
 
 
-PIECES = ["{", "}", "[", "]", '"', "\\", "name", "ping", "arguments", ":", ",", "```json", "```", "1", " ", "\n", "\ud800", CALL]
+PIECES = [
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    "\\",
+    "name",
+    "ping",
+    "arguments",
+    ":",
+    ",",
+    "```json",
+    "```",
+    "1",
+    " ",
+    "\n",
+    "\ud800",
+    CALL,
+]
 any_text = st.text() | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
@@ -158,7 +177,9 @@ async def test_a_run_on_calls_in_text(tmp_path: Path):
     assert (await reproduce(run.recording)).identical
 
 
-@pytest.mark.parametrize("key", ["1152921504606846977", '"a\\ud800"', "NaN", '{"$type": "int", "value": "5"}', '{"1": 1}'])
+@pytest.mark.parametrize(
+    "key", ["1152921504606846977", '"a\\ud800"', "NaN", '{"$type": "int", "value": "5"}', '{"1": 1}']
+)
 async def test_any_json_in_a_call_in_text(tmp_path: Path, key: str):
     """Arguments written into text reach the body, the trace and a replay as those of native calls do."""
     got: list[Any] = []

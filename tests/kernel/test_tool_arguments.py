@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003 - signatures are read at run time
+import datetime as dt
 import enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 

@@ -4,16 +4,19 @@ import asyncio
 import contextvars
 import functools
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from playhead import tool
 from playhead.testing import call, calls, text
 from playhead.trace.values import content_hash, from_json
 from tests.kernel.runs import Ran, data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 async def outcome_of(folder: Path, function: Any, **arguments: Any) -> dict[str, Any]:
@@ -75,7 +78,7 @@ class Later:
 
 
 async def _late() -> str:
-    await anyio.sleep(0)
+    await anyio.lowlevel.checkpoint()
     return "from a coroutine"
 
 
@@ -96,7 +99,7 @@ def sync(key: str) -> str:
 @tool
 async def with_await(key: str) -> str:
     """Return after a while."""
-    await anyio.sleep(0)
+    await anyio.lowlevel.checkpoint()
     return key
 
 
@@ -197,7 +200,7 @@ async def test_something_cancelled_inside_a_body_does_not_cancel_the_run(tmp_pat
     async def inner() -> str:
         """Await what never comes."""
         task = asyncio.ensure_future(anyio.sleep_forever())
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         task.cancel()
         await task
         return "never"

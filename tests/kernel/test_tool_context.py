@@ -34,7 +34,9 @@ async def test_what_a_body_may_know(tmp_path: Path):
             context.position,
         ))  # fmt: skip
 
-    await record(tmp_path, [call("lookup", key="a"), calls(call("lookup", key="b"), call("ask")), text("")], ask, lookup)
+    await record(
+        tmp_path, [call("lookup", key="a"), calls(call("lookup", key="b"), call("ask")), text("")], ask, lookup
+    )
     assert known == [("run", "root", "root/ask@1.1", "ask", "call_1_1", 1, 1)]
 
 
@@ -173,7 +175,7 @@ async def test_a_body_cannot_ask_after_the_end(tmp_path: Path):
     run = await record(tmp_path, [call("keep"), text("done")], keep, lookup)
     before = (tmp_path / "run.jsonl").read_bytes()
     for ask in (lambda: contexts[0].model.ask("What?"), lambda: contexts[0].tools.call("lookup", key="a")):
-        with pytest.raises(RunEndedError, match="root/keep@0.0 of run run has ended"):
+        with pytest.raises(RunEndedError, match=r"root/keep@0\.0 of run run has ended"):
             await ask()
     assert len(run.model.requests) == 2
     assert (tmp_path / "run.jsonl").read_bytes() == before

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from playhead import tool
@@ -27,7 +28,7 @@ class Watch:
         self.running.append(name)
         self.seen.append(tuple(self.running))
         for _ in range(turns):
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         self.running.remove(name)
         return name
 
@@ -134,9 +135,7 @@ async def test_a_failure_beside_others_is_its_own(tmp_path: Path):
     ]
 
 
-async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """When the run has to stop at one of several calls, those that are under way end in order and are recorded."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
     ended: list[str] = []

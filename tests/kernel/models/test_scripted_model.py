@@ -15,7 +15,9 @@ from playhead.trace.types import Completion, Message, Prices, Request, ToolCall,
 
 def request(*texts: str) -> Request:
     """Return a request whose messages say these things."""
-    return Request("scripted/model", tuple(Message(id=number, role="user", content=said) for number, said in enumerate(texts)))
+    return Request(
+        "scripted/model", tuple(Message(id=number, role="user", content=said) for number, said in enumerate(texts))
+    )
 
 
 async def test_turns_are_given_in_order():
@@ -28,11 +30,12 @@ async def test_turns_are_given_in_order():
         Turn(text="cut", finish_reason="length"),
     ])  # fmt: skip
     common: dict[str, Any] = {"cost_usd": 0.0, "model": "scripted/model"}
-    look, write = ToolCall(id="", name="look", arguments={"key": "a"}), ToolCall(id="", name="write", arguments={"name": "b"})
+    look, write = (
+        ToolCall(id="", name="look", arguments={"key": "a"}),
+        ToolCall(id="", name="write", arguments={"name": "b"}),
+    )
     assert [await model.complete(request("a", "b")) for _ in range(4)] == [
-        Completion(
-            text="two words", finish_reason="stop", usage=Usage(input_tokens=2, output_tokens=3), **common
-        ),
+        Completion(text="two words", finish_reason="stop", usage=Usage(input_tokens=2, output_tokens=3), **common),
         Completion(
             tool_calls=(look,), finish_reason="tool_calls", usage=Usage(input_tokens=2, output_tokens=1), **common
         ),
@@ -54,11 +57,11 @@ async def test_a_script_that_is_used_up_says_so():
 async def test_errors():
     """An error of the script is raised, as one that may pass or as one that may not, and anew each time."""
     model = ScriptedModel([error("no"), error("busy", retryable=True), error("busy", retryable=True)])
-    with pytest.raises(ModelRequestError, match="^no$"):
+    with pytest.raises(ModelRequestError, match=r"^no$"):
         await model.complete(request())
     raised = []
     for _ in range(2):
-        with pytest.raises(ModelUnavailableError, match="^busy$") as caught:
+        with pytest.raises(ModelUnavailableError, match=r"^busy$") as caught:
             await model.complete(request())
         raised.append(caught.value)
     assert raised[0] is not raised[1]

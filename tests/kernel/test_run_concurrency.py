@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, tool
+from playhead.errors import TraceExistsError
+from playhead.testing import ScriptedModel, Turn, call, text
+from playhead.trace.integrity import check_trace
+from playhead.trace.reader import scan
+from tests.kernel.runs import make_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead import RunResult
+    from playhead.trace.types import Request
+
+RUNS = 1000
+
+
+def one_agent(folder: Path) -> Agent:
+    """Return an agent for all runs: what it says tells which run it is in."""
+
+    @tool(read_only=True)
+    async def echo(words: str) -> str:
+        """Echo."""
+        await anyio.sleep(0)
+        return f"echo of {words}"
+
+    def answer(request: Request) -> Turn:
+        task = next(message.content for message in request.messages if message.role == "user")
+        if request.messages[-1].role == "user":
+            return call("echo", words=task)
+        return text(f"{request.messages[-1].content} in {task}")
+
+    return make_agent(folder, ScriptedModel([answer] * RUNS * 2, keep_requests=False), echo)
+
+
+def assert_apart(folder: Path, results: list[RunResult]) -> None:
+    """Check that every run has its own answer and a whole trace with its own events and no others."""
+    assert Counter(result.output for result in results) == {f"echo of task {n}. in task {n}.": 1 for n in range(RUNS)}
+    assert len(list(folder.glob("*.jsonl"))) == RUNS
+    for result in results:
+        assert result.trace_complete
+        assert result.trace_path is not None
+        assert check_trace(result.trace_path).ok
+        content = result.trace_path.read_text()
+        task = str(result.output).partition(" in ")[2]
+        assert content.count("task ") == content.count(task) > 5
+        assert content.count("\n") == sum(1 for _ in scan(result.trace_path)) == 15
+
+
+async def test_a_thousand_runs_in_one_loop(tmp_path: Path):
+    """A thousand runs of one agent at the same time, in one loop, do not touch each other."""
+    agent = one_agent(tmp_path)
+    results: list[RunResult] = []
+
+    async def run(number: int) -> None:
+        results.append(await agent.run(f"task {number}.", run_id=f"run-{number}"))
+
+    async with anyio.create_task_group() as group:
+        for number in range(RUNS):
+            group.start_soon(run, number)
+    assert_apart(tmp_path, results)
+
+
+def test_a_thousand_runs_in_threads(tmp_path: Path):
+    """Nor do they when they run in a thousand threads."""
+    agent = one_agent(tmp_path)
+    results: list[RunResult] = []
+
+    def run(number: int) -> None:
+        results.append(agent.run_sync(f"task {number}.", run_id=f"run-{number}"))
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(RUNS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_apart(tmp_path, results)
+
+
+async def test_of_many_runs_of_one_id_one_runs(tmp_path: Path):
+    """Fifty runs that all ask for the same id at the same time: one gets it, the others are refused and do nothing."""
+    model = ScriptedModel([lambda _request: text("42")] * 50)
+    agent = make_agent(tmp_path, model)
+    results: list[Any] = []
+
+    async def run() -> None:
+        try:
+            results.append((await agent.run("Do it.", run_id="run")).output)
+        except TraceExistsError as error:
+            results.append(type(error))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(50):
+            group.start_soon(run)
+    assert Counter(results) == {"42": 1, TraceExistsError: 49}
+    assert len(model.requests) == 1
+    assert check_trace(tmp_path / "run.jsonl").ok
+
+
+async def test_events_of_many_threads_stand_apart(tmp_path: Path):
+    """Sync tools that report from their threads at once: every event is on a line of its own, in an unbroken chain."""
+    together = threading.Barrier(8, timeout=20)
+
+    @tool(read_only=True)
+    def meet(number: int) -> str:
+        """Meet the others."""
+        together.wait()
+        return str(number) * 1000
+
+    from playhead.testing import calls
+
+    turns = [calls(*(call("meet", number=number) for number in range(8))) for _ in range(5)]
+    agent = make_agent(tmp_path, [*turns, text("done")], meet, max_parallel=8)
+    heard: list[int] = []
+    agent.subscribe(None, lambda record: heard.append(record.seq))
+    result = await agent.run("Do it.", run_id="run")
+    assert (result.output, heard) == ("done", list(range(len(heard))))
+    assert check_trace(tmp_path / "run.jsonl").ok
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_agents_below_in_parallel_runs(tmp_path: Path):
+    """Sub-agents of runs side by side write into the trace of their own run."""
+
+    def child_says(request: Request) -> Turn:
+        return text(f"child of {request.messages[-1].content}")
+
+    def says(request: Request) -> Turn:
+        last = request.messages[-1]
+        return call("child", task=last.content) if last.role == "user" else text(str(last.content))
+
+    child = Agent(ScriptedModel([child_says] * 50), name="child", rationale=False)
+    agent = make_agent(tmp_path, ScriptedModel([says] * 100), child)
+    outputs: dict[int, Any] = {}
+
+    async def run(number: int) -> None:
+        outputs[number] = (await agent.run(f"task {number}.", run_id=f"run-{number}")).output
+
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(run, number)
+    assert outputs == {number: f"child of task {number}." for number in range(50)}
+    for number in range(50):
+        content = (tmp_path / f"run-{number}.jsonl").read_text()
+        assert content.count("task ") == content.count(f"task {number}.")
+        assert check_trace(tmp_path / f"run-{number}.jsonl").ok

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.errors import TraceWriteError
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from playhead.trace.integrity import check_trace
+from tests.kernel.runs import make_agent, record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playhead import RunResult
+
+MEGABYTES = 100
+
+
+class FullDisk:
+    """`os.write`, until the disk is full: for ever, or for one write."""
+
+    def __init__(self, at: int, *, lasting: bool) -> None:
+        self.at = at
+        self.lasting = lasting
+        self.count = 0
+        self.refused = 0
+        self.real = os.write
+
+    def __call__(self, descriptor: int, content: Any) -> int:
+        self.count += 1
+        if self.count == self.at or (self.lasting and self.count > self.at):
+            self.refused += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self.real(descriptor, content)
+
+
+class Till:
+    """A tool with a side effect, and how often it had it."""
+
+    def __init__(self) -> None:
+        self.paid: list[str] = []
+
+    def tool(self) -> Any:
+        """Return the tool."""
+
+        @tool
+        async def pay(to: str) -> str:
+            """Pay."""
+            self.paid.append(to)
+            return f"paid {to}"
+
+        return pay
+
+
+TURNS = [call("pay", to="ann"), calls(call("pay", to="bob"), call("pay", to="eve")), text("done")]
+
+
+def every_write(monkeypatch: pytest.MonkeyPatch, *, lasting: bool) -> Iterator[tuple[int, FullDisk]]:
+    """Yield a disk that is full from the first write on, then one from the second on, and so on until it is never."""
+    for at in itertools.count(1):
+        disk = FullDisk(at, lasting=lasting)
+        with monkeypatch.context() as patch:
+            patch.setattr("playhead.trace.blobs.os.write", disk)
+            yield at, disk
+        if not disk.refused:
+            assert at > 20
+            return
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for ever"])
+async def test_a_disk_that_fills_costs_events_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lasting: bool, caplog: pytest.LogCaptureFixture
+):
+    """Whichever write fails, the agent's result is right, it says what is missing, and so does the file."""
+    for at, disk in every_write(monkeypatch, lasting=lasting):
+        till = Till()
+        result = await make_agent(tmp_path, TURNS, till.tool()).run("Pay.", run_id=f"run-{at}")
+        assert (result.output, result.usage.total_tokens, till.paid) == ("done", 17, ["ann", "bob", "eve"])
+        assert result.trace_complete == (disk.refused == 0)
+        assert_said(result, disk)
+    assert all("events were not recorded: [Errno 28] No space left on device" in line for line in caplog.messages)
+    assert len(caplog.messages) == at - 1
+
+
+def assert_said(result: RunResult, disk: FullDisk) -> None:
+    """Check that the trace of a run on a full disk does not pretend to be whole."""
+    assert result.trace_path is not None
+    lines = result.trace_path.read_bytes().splitlines()
+    last = json.loads(lines[-1]) if lines else {}
+    if disk.lasting and disk.at == 1:
+        assert lines == []
+        return
+    check = check_trace(result.trace_path)
+    if not disk.refused:
+        assert (check.verdict, last["data"].get("lost_events")) == ("ok", None)
+    elif last["kind"] == "run-completed":
+        assert (check.verdict, check.lost, last["data"]["lost_events"]) == ("lost-events", 1, 1)
+    else:
+        assert (check.verdict, check.events) == ("open", disk.at - 1)
+
+
+async def test_a_run_that_has_to_stop_stops_before_the_next_body(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Told to stop at a lost event, a run has no side effect after the loss, wherever the loss was."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    for at, disk in every_write(monkeypatch, lasting=True):
+        till = Till()
+        stopped = False
+        try:
+            result = await make_agent(tmp_path, TURNS, till.tool()).run("Pay.", run_id=f"run-{at}")
+        except TraceWriteError as error:
+            stopped = str(error).endswith("could not be written to the trace: [Errno 28] No space left on device")
+        assert len(till.paid) == (tmp_path / f"run-{at}.jsonl").read_text().count('"kind":"tool-call-started"')
+        assert stopped or (result.output, result.trace_complete) == ("done", disk.refused == 0)
+
+
+@pytest.fixture(params=["a file in its place", "refused"])
+def unusable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that no trace can be created in; to the super-user no folder is read-only."""
+    if request.param == "a file in its place":
+        (tmp_path / "file").write_text("")
+        return tmp_path / "file" / "traces"
+    real = os.open
+
+    def refusing(path: Any, flags: int, *args: Any, **kwargs: Any) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr("playhead.trace.writer.os.open", refusing)
+    return tmp_path
+
+
+async def test_a_folder_that_cannot_be_written_to(unusable: Path, caplog: pytest.LogCaptureFixture):
+    """The run goes on without a trace, its result is right, and both the result and the log say it."""
+    till = Till()
+    result = await make_agent(unusable, TURNS, till.tool()).run("Pay.", run_id="run")
+    assert (result.output, result.trace_path, result.trace_complete) == ("done", None, False)
+    assert till.paid == ["ann", "bob", "eve"]
+    (line,) = caplog.messages
+    assert line.startswith(f"the trace {unusable / 'run.jsonl'} cannot be created: ")
+    assert line.endswith("; the run goes on without one")
+
+
+async def test_a_folder_that_cannot_be_written_to_and_has_to_be(unusable: Path, monkeypatch: pytest.MonkeyPatch):
+    """Told to stop at a lost event, a run that cannot be recorded does not start."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    till = Till()
+    agent = make_agent(unusable, TURNS, till.tool())
+    with pytest.raises(TraceWriteError, match=r"run\.jsonl cannot be created: "):
+        await agent.run("Pay.", run_id="run")
+    assert (till.paid, agent.model.requests) == ([], [])  # type: ignore[attr-defined]
+
+
+async def test_a_result_of_a_hundred_megabytes(tmp_path: Path):
+    """A huge result goes whole to a file of its own: the answer is right, the trace small, and the run reproduced."""
+    size = MEGABYTES * 1024 * 1024
+
+    @tool(read_only=True)
+    def fetch() -> str:
+        """Fetch."""
+        return "x" * size
+
+    def measure(request: Any) -> Any:
+        return text(str(len(request.messages[-1].content)))
+
+    run = await record(tmp_path, [call("fetch"), measure], fetch)
+    assert (run.result.output, run.result.trace_complete) == (str(size), True)
+    assert (tmp_path / "run.jsonl").stat().st_size < 20_000
+    (blob,) = (tmp_path / "run.blobs").iterdir()
+    assert blob.stat().st_size == size + 2
+    assert len(run.events("tool-call-completed")[0].result) == size
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_a_task_and_an_answer_that_are_too_large_for_a_line(tmp_path: Path):
+    """Whatever is large goes to a file of its own, not only results."""
+    large = "y" * 300_000
+    run = await record(tmp_path, [call("pay", to=large), text(large)], Till().tool(), task=large)
+    assert (run.result.output, run.recording.header.task) == (large, large)
+    assert max(map(len, (tmp_path / "run.jsonl").read_bytes().splitlines())) < 5000
+    assert (await reproduce(run.recording)).identical

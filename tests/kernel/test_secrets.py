@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playhead import Agent, load_recording, tool
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, text
+from tests.kernel.runs import make_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "sk-very-secret-1234"
+OTHER_KEY = "sk-of-the-other-one"
+
+
+class Keyed(ScriptedModel):
+    """A model with a key."""
+
+    key = KEY
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        return {"OPENAI_API_KEY": self.key}
+
+
+class OtherKeyed(Keyed):
+    key = OTHER_KEY
+
+
+async def test_no_key_gets_out(tmp_path: Path):
+    """Keys of an agent's model and of the models below it are in no event, wherever they turn up; the run has them."""
+
+    @tool
+    def leak(words: str) -> dict[str, str]:
+        """Leak."""
+        return {KEY: f"{words} {OTHER_KEY}"}
+
+    child = Agent(OtherKeyed([text(f"I use {OTHER_KEY}")]), name="child", rationale=False)
+    turn = calls(call("leak", words=KEY), call("child", task=f"Say {KEY}."), text=f"{KEY} {OTHER_KEY}")
+    model = Keyed([turn, text(f"done with {KEY}")])
+    seen: list[str] = []
+    agent = Agent(model, tools=[leak, child], trace=tmp_path, system_prompt=f"Key: {KEY}", parameters={"user": KEY})
+    agent.subscribe(None, lambda record: seen.append(repr(record)))
+    result = await agent.run(f"My key is {KEY}.", run_id="run")
+    written = (tmp_path / "run.jsonl").read_text()
+    assert not any(secret in place for secret in (KEY, OTHER_KEY) for place in (written, *seen))
+    assert written.count("[redacted:OPENAI_API_KEY]") > 8
+    assert result.output == f"done with {KEY}"
+    assert model.requests[1].messages[-2].content == f'{{"{KEY}": "{KEY} {OTHER_KEY}"}}'
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_redactors_of_the_users(tmp_path: Path):
+    """The user's functions see every text before it is recorded; one that fails withholds the text, not the run."""
+
+    def mask(words: str) -> str:
+        if "boom" in words:
+            raise RuntimeError("boom")
+        return words.replace("8848", "[height]")
+
+    @tool(read_only=True)
+    async def lookup(key: str) -> str:
+        """Look up."""
+        return f"{key} is 8848"
+
+    agent = make_agent(tmp_path, [call("lookup", key="Everest"), text("boom 8848")], lookup, redact=[mask])
+    result = await agent.run("How high?", run_id="run")
+    root = load_recording(tmp_path / "run.jsonl").root
+    assert result.output == "boom 8848"
+    assert [call.completed.result for call in root.calls.values() if call.completed] == ["Everest is [height]"]
+    assert root.responses[1].text == "[redaction failed]"
