@@ -7,13 +7,17 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, Approval, ApprovalRequest, ToolContext, tool
-from playhead.errors import UsageError
+from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
+from playhead.errors import ToolCallError, UsageError
+from playhead.kernel.session import RunContext, Session
+from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.world import LiveWorld
 from playhead.replay import reproduce
-from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.types import Rationale
+from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.trace.recorder import Recorder
+from playhead.trace.types import AgentHeader, Rationale
 from playhead.trace.values import content_hash
-from tests.kernel.runs import Ran, data, record
+from tests.kernel.runs import Ran, data, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,8 +201,6 @@ async def test_each_call_is_decided_by_itself(tmp_path: Path):
 
 async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path, register: Any):
     """A yes that comes after the end is too late: the body does not run."""
-    from playhead.kernel.strategies.reactive import reactive
-
     sessions: list[Any] = []
     cashier = Cashier()
 
@@ -215,6 +217,35 @@ async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path
     assert (cashier.paid, run.result.terminated_by) == ([], "killed")
     (completed,) = run.events("tool-call-completed")
     assert (completed.ok, completed.error.type) == (False, "Cancelled")
+
+
+async def test_a_run_that_is_cancelled_while_somebody_thinks_pays_nothing(tmp_path: Path):
+    """A cancellation is no answer: it goes on its way, and the body does not run."""
+    cashier = Cashier()
+
+    async def approve(_request: ApprovalRequest) -> bool:
+        await anyio.sleep_forever()
+        return True
+
+    agent = make_agent(tmp_path, [call("pay", amount=5)], cashier.tool(), approver=approve)
+    with anyio.move_on_after(0.01) as scope:
+        await agent.run("Pay.", run_id="run")
+    assert (scope.cancelled_caught, cashier.paid) == (True, [])
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert recording.counts().get("approval-decided", 0) == 0
+    assert recording.ending is not None
+    assert recording.ending.terminated_by == "cancelled"
+
+
+async def test_without_anybody_to_ask_the_answer_is_no():
+    """A session that was built by hand, without an approver, refuses too."""
+    cashier = Cashier()
+    run = RunContext("run", Recorder(TickingClock()), LiveWorld())
+    header = AgentHeader(name="agent", model="x/y")
+    session = Session(run, header, ScriptedModel([]), {"pay": cashier.tool()})
+    with pytest.raises(ToolCallError, match=r"^pay: pay was not approved: nobody was there to ask$"):
+        await session.tools.call("pay", amount=5)
+    assert cashier.paid == []
 
 
 def test_an_agent_needs_somebody_to_ask():

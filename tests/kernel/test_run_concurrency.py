@@ -5,11 +5,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import pytest
+import anyio.lowlevel
 
 from playhead import Agent, tool
 from playhead.errors import TraceExistsError
-from playhead.testing import ScriptedModel, Turn, call, text
+from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.reader import scan
 from tests.kernel.runs import make_agent
@@ -29,7 +29,7 @@ def one_agent(folder: Path) -> Agent:
     @tool(read_only=True)
     async def echo(words: str) -> str:
         """Echo."""
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return f"echo of {words}"
 
     def answer(request: Request) -> Turn:
@@ -43,16 +43,16 @@ def one_agent(folder: Path) -> Agent:
 
 def assert_apart(folder: Path, results: list[RunResult]) -> None:
     """Check that every run has its own answer and a whole trace with its own events and no others."""
-    assert Counter(result.output for result in results) == {f"echo of task {n}. in task {n}.": 1 for n in range(RUNS)}
+    assert Counter(result.output for result in results) == {f"echo of #{n}. in #{n}.": 1 for n in range(RUNS)}
     assert len(list(folder.glob("*.jsonl"))) == RUNS
     for result in results:
         assert result.trace_complete
         assert result.trace_path is not None
         assert check_trace(result.trace_path).ok
         content = result.trace_path.read_text()
-        task = str(result.output).partition(" in ")[2]
-        assert content.count("task ") == content.count(task) > 5
-        assert content.count("\n") == sum(1 for _ in scan(result.trace_path)) == 15
+        task = str(result.output).rpartition(" ")[2]
+        assert content.count("#") == content.count(task) > 5
+        assert content.count("\n") == sum(1 for _ in scan(result.trace_path)) == 16
 
 
 async def test_a_thousand_runs_in_one_loop(tmp_path: Path):
@@ -61,7 +61,7 @@ async def test_a_thousand_runs_in_one_loop(tmp_path: Path):
     results: list[RunResult] = []
 
     async def run(number: int) -> None:
-        results.append(await agent.run(f"task {number}.", run_id=f"run-{number}"))
+        results.append(await agent.run(f"#{number}.", run_id=f"run-{number}"))
 
     async with anyio.create_task_group() as group:
         for number in range(RUNS):
@@ -75,7 +75,7 @@ def test_a_thousand_runs_in_threads(tmp_path: Path):
     results: list[RunResult] = []
 
     def run(number: int) -> None:
-        results.append(agent.run_sync(f"task {number}.", run_id=f"run-{number}"))
+        results.append(agent.run_sync(f"#{number}.", run_id=f"run-{number}"))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(RUNS)]
     for thread in threads:
@@ -115,8 +115,6 @@ async def test_events_of_many_threads_stand_apart(tmp_path: Path):
         together.wait()
         return str(number) * 1000
 
-    from playhead.testing import calls
-
     turns = [calls(*(call("meet", number=number) for number in range(8))) for _ in range(5)]
     agent = make_agent(tmp_path, [*turns, text("done")], meet, max_parallel=8)
     heard: list[int] = []
@@ -126,7 +124,6 @@ async def test_events_of_many_threads_stand_apart(tmp_path: Path):
     assert check_trace(tmp_path / "run.jsonl").ok
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_agents_below_in_parallel_runs(tmp_path: Path):
     """Sub-agents of runs side by side write into the trace of their own run."""
 
@@ -142,13 +139,13 @@ async def test_agents_below_in_parallel_runs(tmp_path: Path):
     outputs: dict[int, Any] = {}
 
     async def run(number: int) -> None:
-        outputs[number] = (await agent.run(f"task {number}.", run_id=f"run-{number}")).output
+        outputs[number] = (await agent.run(f"#{number}.", run_id=f"run-{number}")).output
 
     async with anyio.create_task_group() as group:
         for number in range(50):
             group.start_soon(run, number)
-    assert outputs == {number: f"child of task {number}." for number in range(50)}
+    assert outputs == {number: f"child of #{number}." for number in range(50)}
     for number in range(50):
         content = (tmp_path / f"run-{number}.jsonl").read_text()
-        assert content.count("task ") == content.count(f"task {number}.")
+        assert content.count("#") == content.count(f"#{number}.")
         assert check_trace(tmp_path / f"run-{number}.jsonl").ok

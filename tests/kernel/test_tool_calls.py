@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from playhead import tool
+from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.values import content_hash, from_json
 from tests.kernel.runs import Ran, data, record
@@ -294,7 +295,7 @@ async def test_results_that_cannot_come_back(tmp_path: Path):
     assert results[2]["$type"] == "object"
     assert results[2]["class"] == "builtins.generator"
     assert results[3]["repr"] == "<RuntimeError>"
-    values.clear()
+    assert (await reproduce(run.recording)).identical
 
 
 # --- cache -----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from playhead.kernel import threads
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
+from playhead.trace.integrity import check_trace
 from tests.kernel.runs import data, make_agent, record
 
 if TYPE_CHECKING:
@@ -270,6 +271,66 @@ async def test_a_caller_that_gives_up_is_told_of_a_late_end():
     kept = threads.start_in_thread(lambda: 5, late.append)
     await kept.wait()
     assert (kept.abandoned, kept.value, late) == (False, 5, [True])
+
+
+def test_a_body_that_ends_after_its_loop():
+    """A body that returns when there is no loop left to hear of it ends in silence."""
+    release, late = threading.Event(), threading.Event()
+
+    @tool(timeout=0.005)
+    def slow() -> str:
+        """Take too long."""
+        release.wait(10)
+        return "late"
+
+    async def leave() -> threads.ThreadCall:
+        return threads.start_in_thread(lambda: release.wait(10), lambda _ok: late.set())
+
+    assert make_agent(None, [call("slow"), text("done")], slow).run_sync("Do it.").output == "done"
+    threads.run_blocking(leave)
+    release.set()
+    assert late.wait(10)
+
+
+FORK = """
+import os, sys
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, call, text
+
+def agent(*turns, tools=()):
+    return Agent(ScriptedModel(turns), tools=tools, trace=sys.argv[1])
+
+@tool
+def ping() -> str:
+    "Answer."
+    return "pong"
+
+@tool
+def fork() -> int:
+    "Go on in two processes."
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = agent(call("ping"), text("from the child"), tools=[ping]).run_sync("Go on.", run_id="child").output
+            os._exit(7 if answer == "from the child" else 1)
+        finally:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+print(agent(call("ping"), call("fork"), text("done"), tools=[ping, fork]).run_sync("Fork.", run_id="parent").steps[-1].content)
+"""
+
+
+def test_a_fork_in_the_middle_of_a_run(tmp_path: Path):
+    """The child of a fork writes nothing into its parent's trace, and can run agents with tools of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+    for name, events in (("parent", 2), ("child", 1)):
+        path = tmp_path / f"{name}.jsonl"
+        assert check_trace(path).ok
+        assert path.read_text().count('"kind":"tool-call-completed"') == events
 
 
 def test_run_blocking_returns_and_raises():

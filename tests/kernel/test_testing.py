@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead import tool
+from playhead.testing import TickingClock, assert_cost_under, assert_step_count, assert_tool_called, call, calls, text
+from tests.kernel.runs import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead import RunResult
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return key
+
+
+@pytest.fixture
+async def result(tmp_path: Path) -> RunResult:
+    """Return the result of a run with two calls."""
+    turn = calls(call("lookup", key="a"), call("lookup", key="b"), text="I look.")
+    return (await record(tmp_path, [turn, text("done")], lookup)).result
+
+
+async def test_tool_calls_can_be_asserted(result: RunResult):
+    """Called at all, or so many times; a failure tells what was called."""
+    assert_tool_called(result, "lookup")
+    assert_tool_called(result, "lookup", times=2)
+    assert_tool_called(result, "write", times=0)
+    with pytest.raises(AssertionError, match=r"^write was called 0 times; calls: \['lookup', 'lookup'\]$"):
+        assert_tool_called(result, "write")
+    with pytest.raises(AssertionError, match=r"^lookup was called 2 times"):
+        assert_tool_called(result, "lookup", times=1)
+
+
+async def test_step_counts_can_be_asserted(result: RunResult):
+    """Thoughts, calls and results count; both ends count as within."""
+    assert_step_count(result, minimum=5, maximum=5)
+    assert_step_count(result)
+    for limits in ({"minimum": 6}, {"maximum": 4}):
+        with pytest.raises(AssertionError, match=r"^the run took 5 steps$"):
+            assert_step_count(result, **limits)
+
+
+async def test_costs_can_be_asserted(result: RunResult):
+    """A cost that is not known is not under anything."""
+    assert_cost_under(result, 0.01)
+    with pytest.raises(AssertionError, match=r"^the run cost 0.0 US dollars$"):
+        assert_cost_under(result, 0.0)
+    with pytest.raises(AssertionError, match=r"^the run cost None US dollars$"):
+        assert_cost_under(result.model_copy(update={"cost_usd": None}), 1.0)
+
+
+async def test_two_runs_on_ticking_clocks_are_the_same_file(tmp_path: Path):
+    """The same script at the same times gives the same trace, byte for byte."""
+    for name in ("one", "two"):
+        await record(tmp_path / name, [call("lookup", key="a"), text("done")], lookup)
+    assert (tmp_path / "one" / "run.jsonl").read_bytes() == (tmp_path / "two" / "run.jsonl").read_bytes()
+
+
+def test_a_ticking_clock():
+    """It starts where it is told and goes on by the same step."""
+    clock = TickingClock(start_us=5, step_us=2)
+    assert [clock.now_us() for _ in range(3)] == [5, 7, 9]

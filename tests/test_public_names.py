@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import playhead
+from playhead import testing
+
+HEAVY = (
+    "litellm",
+    "ollama",
+    "opentelemetry",
+    "openinference",
+    "rich",
+    "pydantic_settings",
+    "pydantic",
+    "anyio",
+    "click",
+)
+"""Packages that `import playhead` has no use for; several take longer to load than a whole command may."""
+
+
+def loaded_by(program: str) -> set[str]:
+    """Return which of the heavy packages a program loads."""
+    shown = f"import sys\n{program}\nprint(*(name for name in {HEAVY} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, timeout=60, check=True)
+    return set(done.stdout.split())
+
+
+def test_the_names_are_sorted():
+    """The list of public names is in order and names nothing twice."""
+    assert playhead.__all__ == sorted(set(playhead.__all__))
+    assert testing.__all__ == sorted(set(testing.__all__))
+
+
+def test_the_names_have_homes():
+    """Names that are loaded when they are first used, the list of names, and what a type checker sees are the same."""
+    tree = ast.parse(Path(playhead.__file__).read_text())
+    (shown,) = [node for node in tree.body if isinstance(node, ast.If)]
+    typed = {alias.name: node.module for node in shown.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed == playhead._HOMES
+    assert sorted(typed) == playhead.__all__ == dir(playhead)
+
+
+@pytest.mark.parametrize("name", playhead.__all__)
+def test_every_name_can_be_imported(name: str):
+    """Each public name is what its home holds under it, and says what it is."""
+    value = getattr(playhead, name)
+    assert value is getattr(import_module(playhead._HOMES[name]), name)
+    assert value.__doc__
+
+
+@pytest.mark.parametrize("name", testing.__all__)
+def test_every_name_for_tests_can_be_imported(name: str):
+    """The same for the helpers of tests."""
+    assert getattr(testing, name).__doc__
+
+
+def test_an_unknown_name():
+    """What is not there is an error that says so, as of any module."""
+    with pytest.raises(AttributeError, match=r"^module 'playhead' has no attribute 'Agents'$"):
+        playhead.Agents  # noqa: B018
+    with pytest.raises(ImportError):
+        exec("from playhead import Agents")  # noqa: S102
+
+
+def test_importing_costs_nothing():
+    """`import playhead` loads no package but itself, and prints, reads and makes nothing."""
+    assert loaded_by("import playhead") == set()
+
+
+def test_an_agent_costs_what_it_uses():
+    """Making and running an agent loads no provider, no telemetry, no terminal; settings only when it is traced."""
+    run = "from playhead import Agent\nfrom playhead.testing import *\nAgent(ScriptedModel([text('a')]), trace=None).run_sync('b')"
+    assert loaded_by(run) == {"pydantic", "anyio"}
+
+
+def test_naming_a_model_loads_no_provider():
+    """A model string is looked at when the agent is made; the provider's package is loaded by the first request."""
+    named = "from playhead import Agent\nAgent('openai/gpt-4o-mini', api_key='x'); Agent('ollama/qwen3:8b')"
+    assert loaded_by(named) == {"pydantic", "anyio"}
+
+
+def test_importing_does_nothing(tmp_path: Path):
+    """An import makes no file, needs no home and says nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import playhead, playhead.testing; from playhead import *"],
+        capture_output=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path / "nowhere"), "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout=60,
+        check=True,
+    )
+    assert (done.stdout, done.stderr, list(tmp_path.iterdir())) == (b"", b"", [])
+
+
+def test_the_version_is_that_of_the_package():
+    """The version in the code is the one that is installed."""
+    from importlib.metadata import version
+
+    assert playhead.__version__ == version("playhead")
+
+
+def test_the_package_is_typed():
+    """Type checkers are told that they may read the annotations."""
+    assert (Path(playhead.__file__).parent / "py.typed").is_file()
