@@ -281,9 +281,11 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     except TraceWriteError:
         run.recorder.seal()
         raise
-    execution = await execute(session, task)
-    run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **execution.ending_fields()), session.owner)
-    run.recorder.seal()
+    try:
+        execution = await execute(session, task)
+        run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **execution.ending_fields()), session.owner)
+    finally:
+        run.recorder.seal()
     return _finish(run, session, execution)
 
 
@@ -299,9 +301,12 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
-    if execution.error is None:
+    error = execution.error
+    if error is None and execution.termination.reason == "trace_error":  # and a tool's body caught it
+        error = TraceWriteError(str(execution.termination.error))
+    if error is None:
         return result
-    error = as_run_error(execution.error)
+    error = as_run_error(error)
     if isinstance(error, RunError):
         error.result, error.trace_path = result, result.trace_path
     raise error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from playhead.errors import ReplayError, TraceWriteError
 from playhead.trace.values import scrub
 
 
@@ -17,11 +18,11 @@ def describe(error: BaseException) -> str:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether user code failed, rather than was told to stop.
+    """Return whether user code failed, rather than was told to stop or met the end of the whole run.
 
     In asyncio the cancellation of something that a body awaits looks like the cancellation of the body itself.
     """
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and not task.cancelling()
-    return isinstance(error, (Exception, SystemExit))
+    return isinstance(error, (Exception, SystemExit)) and not isinstance(error, (ReplayError, TraceWriteError))

@@ -60,10 +60,13 @@ async def execute(session: Session, task: Content) -> Execution:
     state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy)
     error: BaseException | None = None
     try:
-        _, strategy = get_strategy(session.header.strategy)
+        name, strategy = get_strategy(session.header.strategy)
         session.define_tools()
         state = session.state = state.model_copy(update={"thread": _first_messages(session, task)})
-        state = await strategy(state, session)
+        returned = await strategy(state, session)
+        if not isinstance(returned, KernelState):
+            raise TypeError(f"the strategy {name} returned {type(returned).__name__}, not a KernelState")  # noqa: TRY301
+        state = returned
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
     except RunEndedError:

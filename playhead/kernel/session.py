@@ -303,5 +303,8 @@ class Session:
         if self.run.on_trace_error != "stop" or self.ended:
             return
         why = f"{event.kind} could not be written to the trace: {self.run.recorder.error}"
-        self.terminate("trace_error", failed=True, error=why)
+        session: Session | None = self
+        while session is not None:  # what lies above ends too: a tool's body may catch what is raised here
+            session.terminate("trace_error", failed=True, error=why)
+            session = session.parent
         raise TraceWriteError(why)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from pydantic import ValidationError
 
 from playhead import Agent, ToolContext, load_recording, tool
 from playhead.errors import ModelRequestError, ModelUnavailableError, StrategyError, TraceWriteError
@@ -14,6 +15,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import Usage
+from playhead.trace.writer import TraceWriter
 from tests.kernel.runs import Ran, data, make_agent, record
 
 if TYPE_CHECKING:
@@ -302,6 +304,44 @@ async def test_an_output_that_is_no_json_is_reproduced(tmp_path: Path, register:
     run = await record(tmp_path, [], strategy="odd")
     assert ending(run)["terminated_by"] == "custom"
     assert (await reproduce(run.recording)).divergences == ()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, ended: bool):
+    """A strategy that forgets to return its state is told so, and the trace is closed."""
+
+    async def forgetful(state: KernelState, session: Session) -> None:
+        if ended:
+            session.terminate("enough", "42", source="switch")
+
+    register("forgetful", forgetful)
+    run = await record(tmp_path, [], strategy="forgetful")
+    message = "the strategy raised TypeError: the strategy forgetful returned NoneType, not a KernelState"
+    assert (type(run.error), str(run.error)) == (StrategyError, message)
+    assert run.result.terminated_by == ("enough" if ended else "error")
+
+
+async def test_a_strategy_that_returns_a_state_which_cannot_be(
+    tmp_path: Path, register: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """A state with a field of the wrong type is an error, and the file is closed all the same."""
+
+    async def wrong(state: KernelState, session: Session) -> KernelState:
+        return transition(state, usage="much")
+
+    closed: list[Path] = []
+    real = TraceWriter.close
+
+    def close(self: TraceWriter) -> None:
+        closed.append(self.path)
+        real(self)
+
+    monkeypatch.setattr(TraceWriter, "close", close)
+    register("wrong", wrong)
+    with pytest.raises(ValidationError, match="usage"):
+        await make_agent(tmp_path, [], strategy="wrong").run("Do it.", run_id="run")
+    assert closed == [tmp_path / "run.jsonl"]
+    assert check_trace(tmp_path / "run.jsonl").verdict == "open"
 
 
 async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = """
-import sys, time
+import asyncio, sys, time
 import anyio
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, text
@@ -53,12 +53,15 @@ def think(request):
     started()
     return text("late", delay_s=3600)
 
-where, folder = sys.argv[1:]
+how, where, folder = sys.argv[1:]
 turns = [think] if where == "think" else [call(where), text("never")]
 agent = Agent(ScriptedModel(turns), tools=[block, wait, stubborn], trace=folder)
 agent.subscribe("run-completed", lambda record: print("closed", flush=True))
 try:
-    agent.run_sync("Do it.", run_id="run")
+    if how == "run_sync":
+        agent.run_sync("Do it.", run_id="run")
+    else:
+        asyncio.run(agent.run("Do it.", run_id="run"))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(130)
@@ -66,28 +69,31 @@ print("not interrupted")
 """
 
 
-def interrupted(where: str, folder: Path, signals: int = 1) -> tuple[int, list[str]]:
+def interrupted(how: str, where: str, folder: Path) -> tuple[int, list[str]]:
     """Return how a program ends that is interrupted in this place, and what it said until then."""
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, where, str(folder)], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", PROGRAM, how, where, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     with program:
         assert program.stdout is not None
         try:
             said = [program.stdout.readline().strip()]
-            for _ in range(signals):
-                os.kill(program.pid, signal.SIGINT)
+            os.kill(program.pid, signal.SIGINT)
             said += program.stdout.read().split()
             return program.wait(timeout=20), said
         finally:
             program.kill()
 
 
+@pytest.mark.parametrize("how", ["run_sync", "run"])
 @pytest.mark.parametrize("where", ["think", "wait", "block", "stubborn"])
-async def test_ctrl_c(tmp_path: Path, where: str):
-    """Ctrl-C during `run_sync`: the trace is closed first, then the caller gets its KeyboardInterrupt, at once."""
+async def test_ctrl_c(tmp_path: Path, how: str, where: str):
+    """Ctrl-C during `run_sync`, or in a program's own loop: the trace is closed first, then the caller gets its KeyboardInterrupt, at once."""
     began = time.monotonic()
-    code, said = interrupted(where, tmp_path)
+    code, said = interrupted(how, where, tmp_path)
     assert (code, said) == (130, ["started", *(["tidied"] if where == "stubborn" else []), "closed", "interrupted"])
     assert time.monotonic() - began < 20
     recording = load_recording(tmp_path / "run.jsonl")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import tool
+from playhead import Agent, ToolContext, tool
 from playhead.errors import TraceWriteError
 from playhead.replay import reproduce
-from playhead.testing import call, calls, text
+from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
+from playhead.trace.recorder import Recorder
 from tests.kernel.runs import make_agent, record
 
 if TYPE_CHECKING:
@@ -187,3 +188,76 @@ async def test_a_task_and_an_answer_that_are_too_large_for_a_line(tmp_path: Path
     assert (run.result.output, run.recording.header.task) == (large, large)
     assert max(map(len, (tmp_path / "run.jsonl").read_bytes().splitlines())) < 5000
     assert (await reproduce(run.recording)).identical
+
+
+class LosesOnce:
+    """A recorder's `emit` that loses one event: the first of this kind and owner."""
+
+    def __init__(self, kind: str, owner: str) -> None:
+        self.lost: list[Any] = []
+        self._wanted = (kind, owner)
+        self._real = Recorder.emit
+
+    def patched(self) -> Any:
+        """Return the method."""
+
+        def emit(recorder: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
+            if (event.kind, owner) == self._wanted and not self.lost:
+                self.lost.append(event)
+                return False
+            return self._real(recorder, event, owner, iteration)
+
+        return emit
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "asked"),
+    [
+        ("llm-requested", "root/research@0.0", 1),
+        ("llm-responded", "root/research@0.0", 2),
+        ("tool-call-started", "root/research@0.0", 2),
+        ("agent-started", "root/child@0.0", 1),
+        ("llm-requested", "root/child@0.0", 1),
+        ("tool-call-started", "root/child@0.0", 2),
+    ],
+)
+@pytest.mark.parametrize("swallowed", [False, True])
+async def test_a_loss_below_the_root_stops_the_whole_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, owner: str, asked: int, swallowed: bool
+):
+    """Told to stop at a lost event, a run stops wherever that was, even in a tool's body that catches everything."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    till = Till()
+    requests: list[Any] = []
+    ends: list[Any] = []
+
+    def counted(turn: Any) -> Any:
+        def answer(request: Any) -> Any:
+            requests.append(request)
+            return turn
+
+        return answer
+
+    @tool
+    async def research(context: ToolContext) -> str:
+        """Research, and never give up."""
+        try:
+            await context.model.ask("What?")
+            await context.tools.call("pay", to="inner")
+        except Exception:
+            if not swallowed:
+                raise
+        return "found"
+
+    child = Agent(
+        ScriptedModel([counted(call("pay", to="child")), counted(text("paid"))]), name="child", tools=[till.tool()]
+    )
+    first = call("research") if "research" in owner else call("child", task="Pay.")
+    model = ScriptedModel([counted(first), counted(text("inner")), counted(text("done"))])
+    agent = make_agent(tmp_path, model, research, till.tool(), child)
+    agent.subscribe("run-completed", lambda record: ends.append(record.event))
+    monkeypatch.setattr(Recorder, "emit", LosesOnce(kind, owner).patched())
+    with pytest.raises(TraceWriteError, match=f"^{kind} could not be written to the trace"):
+        await agent.run("Do it.")
+    assert (till.paid, len(requests)) == ([], asked)
+    assert [(event.status, event.terminated_by) for event in ends] == [("failed", "trace_error")]

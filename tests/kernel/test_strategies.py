@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead.errors import UnknownStrategyError
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.state import KernelState, transition
+from playhead.kernel.strategies import get_strategy, list_strategies
+from playhead.kernel.strategies.reactive import REACT, reactive
+from playhead.replay import reproduce
+from playhead.testing import text
+from tests.kernel.runs import data, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.kernel.session import Session
+
+
+async def nothing(state: KernelState, session: Session) -> KernelState:
+    """Do nothing."""
+    return state
+
+
+def test_names_and_aliases(register: Any):
+    """A strategy is found under its name and its short name; a later one of a name replaces the earlier one."""
+    assert get_strategy("reactive") == get_strategy("react") == ("reactive", reactive)
+    register("mine", nothing)
+    assert get_strategy("mine") == ("mine", nothing)
+    assert list_strategies() == ["mine", "reactive"]
+    register("reactive", nothing)
+    assert get_strategy("react") == ("reactive", nothing)
+
+
+def test_an_unknown_strategy():
+    """The error names the nearest and all there are."""
+    with pytest.raises(UnknownStrategyError, match=r"^there is no strategy 'reactve'. Did you mean 'reactive'\? Known: "):
+        get_strategy("reactve")
+
+
+def test_the_name_that_is_recorded_is_the_full_one(tmp_path: Path):
+    """An agent that was given a short name records the full one, by which a replay finds it."""
+    assert make_agent(tmp_path, [], strategy="react").header.strategy == "reactive"
+
+
+async def test_another_kernel(tmp_path: Path, register: Any):
+    """A phase can be exchanged for another one; limits, ending and recording stay the loop's."""
+
+    async def think(state: KernelState, session: Session) -> KernelState:
+        answer = await session.model.complete(state.thread, purpose="critique")
+        thread = state.thread.add(session.add_reply(answer, answer.request))
+        session.bill(answer.usage, answer.cost_usd)
+        return transition(state, thread=thread, iteration=state.iteration + 1, meta={"said": answer.text})
+
+    async def mine(state: KernelState, session: Session) -> KernelState:
+        return await run_kernel(Kernel("mine", {**REACT.phases, "thinking": think}), state, session)
+
+    register("mine", mine)
+    run = await record(tmp_path, [text("a"), text("b"), text("c")], strategy="mine", max_iterations=3)
+    assert (run.result.terminated_by, run.result.iterations) == ("max_iterations", 3)
+    assert [event.purpose for event in run.events("llm-requested")] == ["critique"] * 3
+    assert [record.iteration for record in run.recording.records if record.kind == "llm-requested"] == [0, 1, 2]
+    assert run.result.usage.total_tokens == (2 + 3 + 4) + 3 * 2
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_facts(tmp_path: Path, register: Any):
+    """What steers a run and is neither model nor tool is asked once, recorded as JSON, and served back in a replay."""
+    asked: list[str] = []
+
+    def now() -> float:
+        asked.append("clock")
+        return 12.5
+
+    async def draw() -> set[int]:
+        await anyio.sleep(0)
+        asked.append("random")
+        return {3, 1}
+
+    async def curious(state: KernelState, session: Session) -> KernelState:
+        answers = [await session.facts.ask("clock", now), await session.facts.ask("random", draw, key="dice")]
+        return transition(state, output=answers)
+
+    register("curious", curious)
+    run = await record(tmp_path, [], strategy="curious")
+    assert run.result.output == [12.5, {"$type": "set", "items": [1, 3]}]
+    assert [data(event) for event in run.events("fact-recorded")] == [
+        {"name": "clock", "value": 12.5},
+        {"name": "random", "key": "dice", "value": {"$type": "set", "items": [1, 3]}},
+    ]
+    assert asked == ["clock", "random"]
+    assert (await reproduce(run.recording)).identical
+    assert asked == ["clock", "random"]
+
+
+async def test_a_fact_that_cannot_be_had(tmp_path: Path, register: Any):
+    """A question whose answer raises is the strategy's to deal with; nothing is recorded as an answer."""
+
+    def gone() -> None:
+        raise OSError("gone")
+
+    async def curious(state: KernelState, session: Session) -> KernelState:
+        with pytest.raises(OSError, match="gone"):
+            await session.facts.ask("file", gone)
+        return transition(state, output="without it")
+
+    register("curious", curious)
+    run = await record(tmp_path, [], strategy="curious")
+    assert (run.result.output, run.events("fact-recorded")) == ("without it", [])
