@@ -8,12 +8,14 @@ The rooms, each importing only from those before it:
 `replay` runs a recording again. They stand in one package because a top-level package called `trace` would be shadowed
 by the standard library's.
 
+Warnings (a trace that cannot be written, a subscriber that fails) go to the logger `playhead`. It has no handler of its
+own, so that they reach stderr in a program that has not configured logging.
+
 The public names are loaded when they are first used: importing Playhead costs next to nothing.
 """
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +67,6 @@ __all__ = [
     "reproduce_sync",
     "tool",
 ]
-
-logging.getLogger("playhead").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name

@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from playhead.errors import RunError, ToolDefinitionError, TraceWriteError, UsageError
+from playhead.errors import RunError, ToolDefinitionError, TraceWriteError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.execution import ANSWERED, Execution, as_run_error, execute
-from playhead.kernel.meta_tools import make_meta_tools
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
+from playhead.kernel.parameters import check_parameters, secrets_in
 from playhead.kernel.session import Approver, RunContext, Session
 from playhead.kernel.state import Step
 from playhead.kernel.strategies import get_strategy
+from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.kernel.world import LiveWorld
 from playhead.trace.clock import Clock, SystemClock
-from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.events import EVENT_TYPES, FORMAT, RunCompleted, RunStarted
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
 from playhead.trace.redaction import Redactor, RedactText
 from playhead.trace.store import TraceStore, new_run_id
@@ -172,6 +174,7 @@ class Agent:
             max_parallel=checks.at_least("max_parallel", max_parallel, 1),
             required_tools=checks.known_tools(required_tools, self.tools),
         )
+        check_parameters(self.header.parameters)
         self._approver = checks.checked_approver(approver, self.tools)
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, _Default) else checks.checked_folder(trace)
@@ -181,9 +184,17 @@ class Agent:
     def subscribe(self, kind: str | None, function: OnRecord) -> Undo:
         """Call `function` with every record of this kind (of all kinds for None) of this agent's runs.
 
+        A run is what `run` was called for: an agent that another one calls as a tool is part of the other one's run, and
+        heard of by subscribing there.
+
         Returns:
             A function that ends the subscription.
+
+        Raises:
+            UsageError: there is no such kind.
         """
+        if kind is not None and kind not in EVENT_TYPES:
+            raise UsageError(f"there is no kind of event {kind!r}.{nearest(str(kind), EVENT_TYPES)}")
         return self._subscriptions.add(kind, function)
 
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
@@ -235,6 +246,9 @@ class Agent:
         for model in [self.model, *(agent.model for agent in below)]:
             for name, secret in model.secrets.items():
                 redactor.add_secret(secret, name)
+        for header in [self.header, *(agent.header for agent in below)]:
+            for name, secret in secrets_in(header.parameters):
+                redactor.add_secret(secret, name)
         writer = None if settings is None else self._open_writer(run_id, settings, clock)
         recorder = Recorder(clock, writer, redactor, (self._subscriptions,))
         policy = settings.on_trace_error if settings else "continue"
@@ -282,8 +296,13 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         run.recorder.seal()
         raise
     try:
-        execution = await execute(session, task)
-        run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **execution.ending_fields()), session.owner)
+        execution = await execute(
+            session,
+            task,
+            lambda reached: run.recorder.emit(
+                RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()), session.owner
+            ),
+        )
     finally:
         run.recorder.seal()
     return _finish(run, session, execution)
@@ -321,28 +340,42 @@ def _model(model: str | Model, api_base: str | None, api_key: str | None) -> Mod
 
 
 def _toolset(tools: Sequence[ToolLike], meta_tools: tuple[str, ...]) -> dict[str, Tool]:
-    found: dict[str, Tool] = {}
-    for made in map(_as_tool, tools):
-        if made.spec.name in found:
-            raise ToolDefinitionError(f"two tools are called {made.spec.name!r}; a model tells them apart by name")
-        found[made.spec.name] = made
     own = make_meta_tools(meta_tools)
-    clash = found.keys() & own.keys()
-    if clash:
-        raise ToolDefinitionError(
-            f"{clash.pop()!r} is a tool of the kernel; rename yours or leave it out of meta_tools"
-        )
-    return {**found, **own}
+    of_the_kernel = set(map(folded, own))
+    found: dict[str, Tool] = {}
+    for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
+        if folded(name) in of_the_kernel:
+            raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
+        if folded(name) in found:
+            raise ToolDefinitionError(_same_name(found[folded(name)].spec.name, name))
+        found[folded(name)] = made
+    return {**{each.spec.name: each for each in found.values()}, **own}
+
+
+def _same_name(one: str, other: str) -> str:
+    who = f"two tools are called {one!r}" if one == other else f"the tools {one!r} and {other!r} are called the same"
+    return f"{who}; a model tells them apart by name"
 
 
 def _as_tool(each: ToolLike) -> Tool:
     if isinstance(each, Agent):
         return each.as_tool()
     if isinstance(each, Tool):
-        return each
+        return _checked_kind(each)
     if not callable(each):
         raise ToolDefinitionError(f"{each!r} is no tool: give a function, an agent, or what @tool returns")
     return tool(each)
+
+
+def _checked_kind(given: Tool) -> Tool:
+    """Refuse a kind that says what a tool is not: replays enter agents, and run the kernel's own tools for real."""
+    expected = {"agent": AgentTool, "meta": MetaTool}.get(given.spec.kind)
+    if expected is not None and not isinstance(given, expected):
+        name, kind = given.spec.name, given.spec.kind
+        raise ToolDefinitionError(
+            f"{name}: the kind {kind!r} is for Playhead's own tools; yours has the kind 'function'"
+        )
+    return given
 
 
 def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import (
@@ -15,14 +15,21 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from playhead.errors import SettingsError
+from playhead.errors import SettingsError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PREFIX: Final = "PLAYHEAD_"
+_OTHERS: Final = {"DEBUG", "GOLDEN", "RECORD", "TEST_API_BASE", "TEST_MODEL"}
+"""Variables of the command line and of the tests; no settings."""
 
 
 class Settings(BaseSettings):
     """Read from `PLAYHEAD_*` variables, then from `[tool.playhead]` of the nearest pyproject.toml."""
 
     model_config = SettingsConfigDict(
-        env_prefix="PLAYHEAD_",
+        env_prefix=_PREFIX,
         pyproject_toml_table_header=("tool", "playhead"),
         pyproject_toml_depth=8,
         frozen=True,
@@ -55,17 +62,26 @@ def load_settings() -> Settings:
     Raises:
         SettingsError: one of them has a value that is not valid, or a name that is not known.
     """
-    own = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("PLAYHEAD_")))
+    own = tuple(sorted((name, value) for name, value in os.environ.items() if name.upper().startswith(_PREFIX)))
     return _settings_for(Path.cwd(), (*own, ("HOME", os.environ.get("HOME", ""))))
 
 
 @lru_cache(maxsize=64)
-def _settings_for(_folder: Path, _environment: tuple[tuple[str, str], ...]) -> Settings:
+def _settings_for(_folder: Path, environment: tuple[tuple[str, str], ...]) -> Settings:
     """Read the settings once for each folder and environment: a run must not parse a pyproject.toml every time."""
+    _require_known(name for name, _ in environment if name != "HOME")
     try:
         return Settings()
     except (ValidationError, ValueError) as error:
         raise SettingsError(f"a setting is not valid: {_first(error)}") from None
+
+
+def _require_known(names: Iterable[str]) -> None:
+    """Refuse a variable that would be ignored."""
+    settings = {_PREFIX + name.upper() for name in Settings.model_fields}
+    for name in names:
+        if name.upper() not in settings and name.removeprefix(_PREFIX) not in _OTHERS:
+            raise SettingsError(f"there is no setting {name}.{nearest(name.upper(), settings)}")
 
 
 def _first(error: ValueError) -> str:

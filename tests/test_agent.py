@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ValidationError
 
-from playhead import Agent, RunResult, load_recording, tool
+from playhead import Agent, RunResult, ToolContext, load_recording, tool
 from playhead.agent import DEFAULT
 from playhead.errors import (
     RunIdError,
@@ -17,9 +17,10 @@ from playhead.errors import (
     UsageError,
 )
 from playhead.kernel.state import Step
+from playhead.kernel.tools import Outcome
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.types import ImagePart, Message, TextPart, Usage
+from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -353,3 +354,40 @@ async def test_functions_and_agents_are_tools():
         ("lookup", "function"),
         ("final-answer", "meta"),
     ]
+
+
+class Foreign:
+    """A tool that is not made by Playhead."""
+
+    def __init__(self, name: str, kind: Any = "function") -> None:
+        self.spec = ToolSpec(name=name, kind=kind)
+
+    def check(self, arguments: dict[str, Any], context: ToolContext) -> None:
+        """Take anything."""
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> Outcome:
+        """Do nothing."""
+        return Outcome(ok=True)
+
+
+@pytest.mark.parametrize(
+    ("tools", "message"),
+    [
+        (["get_it", "get-it"], "the tools 'get_it' and 'get-it' are called the same; a model tells them apart by name"),
+        (["Get", "get"], "the tools 'Get' and 'get' are called the same; a model tells them apart by name"),
+        (["get", "get"], "two tools are called 'get'; a model tells them apart by name"),
+        (["final_answer"], "'final_answer' is a tool of the kernel; rename yours or leave it out of meta_tools"),
+    ],
+)
+def test_names_that_are_the_same_to_a_model(tools: list[str], message: str):
+    """Names that differ in `_`, `-` and case alone are one name to a model that writes its calls as text."""
+    with pytest.raises(ToolDefinitionError, match=f"^{re.escape(message)}$"):
+        an_agent(tools=[Foreign(name) for name in tools])
+
+
+@pytest.mark.parametrize("kind", ["meta", "agent"])
+def test_kinds_that_are_not_for_everybody(kind: str):
+    """Of a kind that replays enter or run for real there are only Playhead's own tools."""
+    with pytest.raises(ToolDefinitionError, match=f"^mine: the kind '{kind}' is for "):
+        an_agent(tools=[Foreign("mine", kind)])
+    assert set(an_agent(tools=[Foreign("mine")], meta_tools=()).tools) == {"mine"}

@@ -47,13 +47,16 @@ def _ending(result: RunResult) -> Line:
     turns = f", {result.iterations} turn{'' if result.iterations == 1 else 's'} in {duration_text(result.duration_ms)}"
     if result.success:
         return Line(("ended   ", "dim"), ("answered: ", "bold green"), result.terminated_by, turns)
-    return Line(
-        ("ended   ", "dim"), ("stopped: ", "bold yellow"), f"{result.terminated_by} (no answer by the model)", turns
-    )
+    return Line(("ended   ", "dim"), ("stopped: ", "bold yellow"), f"{result.terminated_by} ({_lack(result)})", turns)
+
+
+def _lack(result: RunResult) -> str:
+    return "the answer is not whole" if result.terminated_by.startswith("output_") else "no answer by the model"
 
 
 def _best(result: RunResult) -> Line:
-    return Line(("newest  ", "dim"), f"tool result: {preview(result.output)}")
+    what = "model's words" if result.terminated_by.startswith("output_") else "tool result"
+    return Line(("newest  ", "dim"), f"{what}: {preview(result.output)}")
 
 
 def _trace(result: RunResult) -> str:

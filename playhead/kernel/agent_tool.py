@@ -59,11 +59,7 @@ class AgentTool:
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or that the agents are nested too deep."""
-        if set(arguments) != {"task"} or not isinstance(from_json(arguments["task"]), str):
-            return ErrorInfo(type="InvalidArguments", message=f"{self.spec.name} takes one argument: task, a string")
-        if context.session.depth >= MAX_DEPTH:
-            return ErrorInfo(type="TooDeep", message=f"agents are nested {MAX_DEPTH} deep already")
-        return None
+        return check_agent_call(self.spec.name, arguments, context)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
@@ -92,6 +88,15 @@ class AgentTool:
                 message = describe(as_run_error(execution.error))
             return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
         return Outcome(ok=True, result=execution.state.output)
+
+
+def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+    """Return what is wrong with a call of an agent, or that the agents are nested too deep."""
+    if set(arguments) != {"task"} or not isinstance(from_json(arguments["task"]), str):
+        return ErrorInfo(type="InvalidArguments", message=f"{name} takes one argument: task, a string")
+    if context.session.depth >= MAX_DEPTH:
+        return ErrorInfo(type="TooDeep", message=f"agents are nested {MAX_DEPTH} deep already")
+    return None
 
 
 async def prices_of(model: Model) -> Prices | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import anyio
-
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.loop import close_state
@@ -16,6 +14,8 @@ from playhead.kernel.strategies import get_strategy
 from playhead.trace.events import FinalAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.session import Session, Termination
     from playhead.trace.types import Content
 
@@ -53,8 +53,11 @@ class Execution:
         return "failed" if self.termination.failed else "done"
 
 
-async def execute(session: Session, task: Content) -> Execution:
-    """Run the session's strategy on the task; errors are returned with what was reached, never lost with it."""
+async def execute(session: Session, task: Content, on_end: Callable[[Execution], object] = lambda _: None) -> Execution:
+    """Run the session's strategy on the task; errors are returned with what was reached, never lost with it.
+
+    `on_end` gets the same before anything is returned: of a coroutine that is thrown away nobody gets what it returns.
+    """
     clock = session.run.recorder.clock
     started_us = clock.now_us()
     state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy)
@@ -81,7 +84,9 @@ async def execute(session: Session, task: Content) -> Execution:
         session.emit_last(FinalAnswer(output=termination.output, **termination.answer))
     iterations = 0 if session.iteration is None else session.iteration + 1
     session.leave_loop(state)
-    return Execution(state, termination, error, iterations, (clock.now_us() - started_us) / 1000)
+    execution = Execution(state, termination, error, iterations, (clock.now_us() - started_us) / 1000)
+    on_end(execution)
+    return execution
 
 
 def end_with_error(session: Session, error: BaseException) -> None:
@@ -89,7 +94,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
     state = session.state
     best = state.last_observation if state else None
     message = describe(error)
-    if isinstance(error, anyio.get_cancelled_exc_class()):
+    if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
         session.terminate("cancelled", best, failed=True, error="the run was cancelled from outside")
     elif isinstance(error, ReplayError):
         session.terminate("replay_stopped", best, failed=True, error=message)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from playhead.errors import ModelError, ModelRequestError, PlayheadError, RunEndedError, ToolCallError, nearest
+from playhead.errors import (
+    ModelError,
+    ModelRequestError,
+    PlayheadError,
+    RunEndedError,
+    ToolCallError,
+    UsageError,
+    nearest,
+)
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.state import PlannedCall, Thread
 from playhead.kernel.tool_context import ToolContext
@@ -38,6 +46,9 @@ TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
 
 
+MAX_RETRY_DELAY_S: Final = 60.0
+
+
 class ModelPort:
     """Asks the model. A failure that may pass is tried again here, so that each attempt is an event."""
 
@@ -62,8 +73,8 @@ class ModelPort:
         """
         session, header = self._session, self._session.header
         merged = {**header.parameters, **to_json(parameters or {})}
-        request = Request(header.model, thread.messages, tools, merged)
         number, self._next_request = self._next_request, self._next_request + 1
+        request = Request(header.model, thread.messages, tools, merged, number)
         asked = LlmRequested(
             request=number,
             model=header.model,
@@ -86,16 +97,14 @@ class ModelPort:
     async def ask(self, prompt: str, /, **parameters: JsonValue) -> LlmResponded:
         """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
         message = self._session.add_message("user", scrub(prompt))
-        response = await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
-        self._session.bill(response.usage, response.cost_usd)
-        return response
+        return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
     async def _attempt(self, request: Request, number: int, attempt: int) -> LlmResponded:
         clock = self._session.run.recorder.clock
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters))
+            given = replace(request, parameters=deepcopy(request.parameters), attempt=attempt)
             completion = await self._session.adapter.complete(given)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
@@ -106,6 +115,7 @@ class ModelPort:
                     attempt=attempt,
                     error=_error_info(failure),
                     retryable=getattr(failure, "retryable", False),
+                    cancelled=None if isinstance(failure, Exception) else True,
                     latency_ms=(clock.now_us() - started) / 1000,
                 )
             )
@@ -113,10 +123,11 @@ class ModelPort:
                 raise
             raise failure from error
         self._session.emit(response)
+        self._session.bill(response.usage, response.cost_usd)
         return response
 
     async def _wait(self, number: int, attempt: int) -> None:
-        delay_s = self._session.header.retry_delay_s * 2**attempt
+        delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt, 16), MAX_RETRY_DELAY_S)
         self._session.emit(LlmRetried(request=number, attempt=attempt + 1, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
 
@@ -147,7 +158,7 @@ class ModelPort:
         return ToolCall(
             id=call_id,
             name=scrub(call.name),
-            arguments=None if call.arguments is None else to_json(call.arguments),
+            arguments=None if call.arguments is None else _as_json(call.arguments),
             raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
         )
 
@@ -156,6 +167,14 @@ def _error_info(error: BaseException) -> ErrorInfo:
     if isinstance(error, Exception):
         return ErrorInfo(type=type(error).__name__, message=describe(error))
     return ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
+
+
+def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
+    tagged: dict[str, JsonValue] = to_json(arguments)
+    if tagged == arguments or to_json(from_json(arguments)) == arguments:
+        return arguments
+    return tagged
 
 
 def _as_model_error(error: BaseException) -> BaseException:
@@ -171,6 +190,7 @@ class ToolPort:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tools = session.toolset
+        self._ids: set[str] = set()
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
         """Run the calls of a turn and return how they ended, in the order they were asked for.
@@ -213,10 +233,16 @@ class ToolPort:
             source=planned.source,
             request=planned.request,
         )
-        session.emit(started)
+        self._take_id(call.id)
         started_us = recorder.clock.now_us()
-        outcome = Outcome.failure("Cancelled", "the run ended before the call returned")
+        outcome = Outcome(
+            ok=False,
+            error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
+            ended="cancelled",
+        )
         try:
+            session.emit(started)
+            started_us = recorder.clock.now_us()
             outcome = await self._outcome(planned, args_hash, started_us)
         finally:
             completed = ToolCallCompleted(
@@ -228,6 +254,7 @@ class ToolPort:
                 error=outcome.error,
                 duration_ms=(recorder.clock.now_us() - started_us) / 1000,
                 cached=outcome.cached,
+                ended=outcome.ended,
                 abandoned=outcome.abandoned or call.id in session.abandoned,
             )
             session.emit(completed)
@@ -243,7 +270,7 @@ class ToolPort:
             session=self._session,
             call_id=call.id,
             tool=call.name,
-            iteration=self._session.iteration or 0,
+            iteration=self._session.iteration,
             position=planned.position,
             args_hash=args_hash,
             started_us=started_us,
@@ -251,13 +278,22 @@ class ToolPort:
         )
         problem = tool.check(call.arguments, context)
         if problem is not None:
-            return Outcome(ok=False, error=problem)
+            return Outcome(ok=False, error=problem, ended="refused")
         if tool.spec.requires_approval:
             refusal = await self._refusal(tool.spec, planned, args_hash)
             if refusal is not None:
                 return refusal
         self._session.require_running()
-        return await tool.run(call.arguments, context)
+        outcome = await tool.run(call.arguments, context)
+        if not isinstance(outcome, Outcome):
+            return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
+        return outcome
+
+    def _take_id(self, call_id: str) -> None:
+        """Make sure that one id means one call: results are told apart by it."""
+        if call_id in self._ids:
+            raise UsageError(f"the call id {call_id!r} of {self._session.owner} has been used already")
+        self._ids.add(call_id)
 
     async def _refusal(self, spec: ToolSpec, planned: PlannedCall, args_hash: str) -> Outcome | None:
         from playhead.kernel.approval import decide  # noqa: PLC0415 - only for tools that need it
@@ -317,7 +353,7 @@ class FactPort:
         `key` tells apart questions of one name that are open at the same time.
         """
         self._session.require_running()
-        value = to_json(await self._world.fact(self._session.owner, name, key, answer))
+        value = await self._world.fact(self._session.owner, name, key, answer)
         self._session.emit(FactRecorded(name=name, key=key, value=value))
         return value
 

@@ -277,7 +277,7 @@ class Session:
         others = {
             name: tool for name, tool in self.toolset.items() if name != context.tool and tool.spec.kind != "meta"
         }
-        scope = Session(
+        return Session(
             self.run,
             self.header,
             self.adapter,
@@ -287,8 +287,6 @@ class Session:
             parent=self,
             payer=self.agent,
         )
-        scope.define_tools()
-        return scope
 
     def bill(self, usage: Usage, cost_usd: float | None) -> None:
         """Charge what was spent below an agent to that agent; its loop adds it to the state between two steps."""

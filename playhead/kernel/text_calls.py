@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.rationale import parse_rationale
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
@@ -48,7 +49,9 @@ class TextCall:
 
 def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], str]:
     """Return the calls of known tools, in order, and the text without them."""
-    names = {_folded(name): name for name in known}
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for name in known:
+        names[folded(name)].append(name)
     calls: list[TextCall] = []
     rest, position = [], 0
     for value, start, end in _json_values(text):
@@ -74,7 +77,7 @@ def _json_values(text: str) -> Iterator[tuple[Any, int, int]]:
             position = opening.end()
 
 
-def _calls(value: Any, names: dict[str, str]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value
+def _calls(value: Any, names: Mapping[str, Sequence[str]]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value
     if isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
@@ -85,10 +88,18 @@ def _calls(value: Any, names: dict[str, str]) -> Iterator[TextCall]:  # noqa: AN
     if isinstance(value.get("function"), dict):  # the form of OpenAI's own wire
         value = {**value, **value["function"]}
     for name_field, arguments_field in FIELD_PAIRS:
-        name, arguments = value.get(name_field), _as_object(value.get(arguments_field))
-        if isinstance(name, str) and _folded(name) in names and arguments is not None:
-            yield TextCall(names[_folded(name)], arguments, parse_rationale(value.get("rationale")))
+        name, arguments = _tool_called(value.get(name_field), names), _as_object(value.get(arguments_field))
+        if name is not None and arguments is not None:
+            yield TextCall(name, arguments, parse_rationale(value.get("rationale")))
             return
+
+
+def _tool_called(written: Any, names: Mapping[str, Sequence[str]]) -> str | None:  # noqa: ANN401 - any JSON value
+    """Return the tool of exactly this name, else the only one whose name is the same when folded."""
+    alike = names.get(folded(written), ()) if isinstance(written, str) else ()
+    if written in alike:
+        return str(written)
+    return alike[0] if len(alike) == 1 else None
 
 
 def _as_object(value: Any) -> dict[str, JsonValue] | None:  # noqa: ANN401 - any JSON value
@@ -100,5 +111,6 @@ def _as_object(value: Any) -> dict[str, JsonValue] | None:  # noqa: ANN401 - any
     return value if isinstance(value, dict) else None
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return a tool's name without what models that write calls as text get wrong in it."""
     return name.strip().replace("_", "-").lower()

@@ -27,8 +27,8 @@ class ToolContext:
     """Id of this call."""
     tool: str
     """Name of this tool."""
-    iteration: int
-    """Turn of the loop that asked for it."""
+    iteration: int | None
+    """Turn of the loop that asked for it; None outside the loop."""
     position: int
     """Place among the calls of that turn."""
     args_hash: str
@@ -56,7 +56,8 @@ class ToolContext:
     @property
     def child_owner(self) -> str:
         """The owner of what this call does through the ports, and of the agent it enters."""
-        return f"{self.owner}/{self.tool}@{self.iteration}.{self.position}"
+        turn = "-" if self.iteration is None else self.iteration
+        return f"{self.owner}/{self.tool}@{turn}.{self.position}"
 
     @property
     def cache(self) -> dict[tuple[str, str], Outcome]:

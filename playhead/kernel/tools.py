@@ -38,6 +38,7 @@ class Outcome:
     error: ErrorInfo | None = None
     cached: bool = False
     abandoned: bool = False
+    ended: Literal["refused", "timeout", "cancelled"] | None = None
 
     @staticmethod
     def failure(kind: str, message: str) -> Outcome:
@@ -111,7 +112,7 @@ class FunctionTool:
                 return Outcome.failure(type(error).__name__, describe(error))
             return Outcome(ok=True, result=to_json(value))
         message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
-        return Outcome.failure("Timeout", message)
+        return replace(Outcome.failure("Timeout", message), ended="timeout")
 
     async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
         call = start_in_thread(lambda: self._function(**kwargs), context.report_late)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
+from playhead.trace.values import to_json
+
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.tools import Tool
@@ -48,9 +50,9 @@ class LiveWorld:
         return tools
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
-        """Return what `answer` returns."""
+        """Return what `answer` returns, as JSON."""
         value = answer()
-        return await value if isinstance(value, Awaitable) else value
+        return to_json(await value if isinstance(value, Awaitable) else value)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from playhead.errors import RecordingEndedError
+from playhead.trace.events import LlmFailed, ToolCallCompleted, ToolCallStarted, ToolsDefined, UnknownEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +33,11 @@ VOLATILE: Final = frozenset(
 INCIDENTAL: Final = frozenset({"hook-failed", "tool-call-late", "replay-served", "replay-diverged"})
 """Kinds that tell of observers and of the clock, not of what the agent did."""
 
+ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
+"""Kinds that an agent writes when it ends, for whatever reason."""
+
 Lane = tuple[str, str]
-"""An owner, and a call of it or, as an empty text, its own thread of events."""
+"""An owner, and a call of it that may run beside others or, as an empty text, its own thread of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +66,33 @@ class Comparison:
 
     def __init__(self, recorded: Iterable[Record], *, open_ended: bool) -> None:
         """Compare with these records; `open_ended` says that the recording may end before the replay does."""
-        self._lanes: dict[Lane, list[Record]] = defaultdict(list)
-        for record in recorded:
-            if record.kind not in INCIDENTAL:
-                self._lanes[_lane_of(record)].append(record)
+        self.not_compared: set[str] = set()
+        """What a newer version recorded and this one does not know: kinds, and fields of kinds."""
         self._open_ended = open_ended
+        self._lanes: dict[Lane, list[_Placed]] = defaultdict(list)
+        self._order = _Order()
         self._seen: dict[Lane, int] = defaultdict(int)
         self._found: dict[Lane, Divergence] = {}
+        order = _Order()
+        for record in recorded:
+            if self._is_comparable(record):
+                placed = order.place(record)
+                self._lanes[placed.lane].append(placed)
 
     def add(self, record: Record) -> None:
         """Compare the next event of the replay."""
         if record.kind in INCIDENTAL:
             return
-        lane = _lane_of(record)
-        place, recorded = self._seen[lane], self._lanes.get(lane, [])
-        self._seen[lane] = place + 1
-        if lane in self._found:
+        now = self._order.place(record)
+        place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
+        self._seen[now.lane] = place + 1
+        if now.lane in self._found:
             return
         if place >= len(recorded):
             if not self._open_ended:
-                self._found[lane] = _extra(record)
-        elif not _same(recorded[place], record):
-            self._found[lane] = _difference(recorded[place], record)
+                self._found[now.lane] = _extra(record)
+        elif (divergence := _compare(recorded[place], now)) is not None:
+            self._found[now.lane] = divergence
 
     def events(self) -> int:
         """Return how many recorded events have been compared."""
@@ -90,18 +101,71 @@ class Comparison:
     def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
         """Return where the replay is not what was recorded: at most one divergence a lane, in the recording's order.
 
-        With `cut_short` the replay may stop anywhere: what it did has to be the beginning of what was recorded.
+        With `cut_short` the replay may lack what agents write because they end. Everything else that was recorded has
+        to come out again, whether the recording is whole or not.
         """
         found = dict(self._found)
         for lane, recorded in self._lanes.items():
-            if not cut_short and lane not in found and self._seen[lane] < len(recorded):
-                found[lane] = _missing(recorded[self._seen[lane]])
+            left = [each.record for each in recorded[self._seen[lane] :]]
+            missing = next((record for record in left if not (cut_short and is_ending(record))), None)
+            if missing is not None:
+                found.setdefault(lane, _missing(missing))
         return tuple(sorted(found.values(), key=lambda each: (each.seq is None, each.seq or 0)))
 
+    def _is_comparable(self, record: Record) -> bool:
+        event = record.event
+        if isinstance(event, UnknownEvent):
+            self.not_compared.add(event.kind)
+            return False
+        self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__ or ())
+        return record.kind not in INCIDENTAL
 
-def _lane_of(record: Record) -> Lane:
-    """Return the sequence that a record belongs to, whose order is determined: calls of one turn finish in any."""
-    return record.owner, _call_of(record.event)
+
+class _Placed(NamedTuple):
+    """A record in the lane that it belongs to."""
+
+    lane: Lane
+    record: Record
+    calls_before: int
+    """Calls of the owner that had ended when this one started; 0 for whatever else."""
+
+
+class _Order:
+    """Sorts records into lanes whose order is determined.
+
+    Read-only calls may run beside each other and finish in any order, so each has a lane of its own. All other calls
+    run alone: they stand in their owner's lane, and with each start goes how many calls had ended before it.
+    """
+
+    def __init__(self) -> None:
+        self._read_only: set[tuple[str, str]] = set()
+        self._calls: dict[tuple[str, str], Lane] = {}
+        self._ended: dict[str, int] = defaultdict(int)
+
+    def place(self, record: Record) -> _Placed:
+        """Return the record's lane; records have to come in the order of their run."""
+        owner, event = record.owner, record.event
+        if isinstance(event, ToolsDefined):
+            self._read_only |= {(owner, spec.name) for spec in event.tools if spec.read_only}
+        if isinstance(event, ToolCallStarted):
+            return self._start(record, event)
+        lane = self._calls.get((owner, _call_of(event)), (owner, ""))
+        if isinstance(event, ToolCallCompleted):
+            self._ended[owner] += 1
+        return _Placed(lane, record, 0)
+
+    def _start(self, record: Record, event: ToolCallStarted) -> _Placed:
+        beside = (record.owner, event.tool) in self._read_only
+        lane = self._calls[record.owner, event.call_id] = (record.owner, event.call_id if beside else "")
+        return _Placed(lane, record, 0 if beside else self._ended[record.owner])
+
+
+def is_ending(record: Record) -> bool:
+    """Return whether an agent writes this because it ends, or because nobody waits for an answer any more."""
+    event = record.event
+    if isinstance(event, LlmFailed):
+        return bool(event.cancelled) or event.error.type == RecordingEndedError.__name__
+    return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 
 def _call_of(event: EventBase) -> str:
@@ -109,6 +173,16 @@ def _call_of(event: EventBase) -> str:
     if event.kind == "fact-recorded":
         return str(fields.get("key", ""))
     return "" if event.kind == "agent-started" else str(fields.get("call_id", ""))
+
+
+def _compare(recorded: _Placed, now: _Placed) -> Divergence | None:
+    if not _same(recorded.record, now.record):
+        return _difference(recorded.record, now.record)
+    if recorded.calls_before != now.calls_before:
+        record = recorded.record
+        what = "other calls had ended when this one started, which has to run alone"
+        return Divergence(record.owner, _where(record), what, recorded.calls_before, now.calls_before, record.seq)
+    return None
 
 
 def _extra(record: Record) -> Divergence:
@@ -125,7 +199,11 @@ def _same(one: Record, other: Record) -> bool:
     if one.kind != other.kind or one.iteration != other.iteration:
         return False
     left, right = one.event.__dict__, other.event.__dict__
-    return all(right.get(name) == value for name, value in left.items() if name not in VOLATILE)
+    return all(_equal(value, right.get(name)) for name, value in left.items() if name not in VOLATILE)
+
+
+def _equal(left: object, right: object) -> bool:
+    return left == right or (left != left and right != right)  # noqa: PLR0124 - a cost may be not-a-number
 
 
 def _difference(one: Record, other: Record) -> Divergence:

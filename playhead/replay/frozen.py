@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from anyio.lowlevel import checkpoint
 
 from playhead import errors
-from playhead.errors import NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
-from playhead.kernel.agent_tool import AgentTool
-from playhead.kernel.meta_tools import make_meta_tools
+from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
+from playhead.kernel.agent_tool import AgentTool, check_agent_call
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.tools import Outcome
 from playhead.replay.matching import describe_miss
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmResponded
@@ -21,13 +23,8 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import Prices, Request, ToolSpec
+    from playhead.trace.types import Prices, Request, ToolSpec, Usage
     from playhead.trace.values import JsonValue
-
-REFUSED_BEFORE_RUNNING: Final = frozenset({"InvalidArguments", "TooDeep"})
-"""Failures that the check found, so that nobody was asked to approve the call."""
-CUT_SHORT: Final = frozenset({"Cancelled"})
-"""Answers that were not given because somebody outside ended the run: there is nothing to serve."""
 
 
 class FrozenWorld:
@@ -43,6 +40,7 @@ class FrozenWorld:
                 self._facts[owner.owner, fact.name, fact.key].append(fact.value)
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
+        self._spent = self._spent_by_scope()
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
@@ -73,19 +71,13 @@ class FrozenWorld:
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
 
-    def call_at(self, owner: str, iteration: int, position: int) -> RecordedCall | None:
+    def call_at(self, owner: str, iteration: int | None, position: int) -> RecordedCall | None:
         """Return the call that this owner made at this place of this turn."""
         return self._calls.get((owner, iteration, position))
 
-    def responses_below(self, owner: str) -> list[tuple[Any, float | None]]:
+    def spent_in(self, scope: str) -> list[tuple[Usage, float | None]]:
         """Return what was spent inside a tool's body, which a replay does not run."""
-        spent: list[tuple[Any, float | None]] = []
-        for other in self._recording.owners.values():
-            if other.owner == owner:
-                spent += [(response.usage, response.cost_usd) for response in other.responses.values()]
-            elif other.owner.startswith(f"{owner}/") and other.completed and self._is_first_agent(other, owner):
-                spent.append((other.completed.usage, other.completed.cost_usd))
-        return spent
+        return self._spent[scope]
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for a question that was asked when the recording ended."""
@@ -100,24 +92,46 @@ class FrozenWorld:
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         if spec.kind == "meta":
-            return given or make_meta_tools((spec.name,))[spec.name]
+            return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
         return FrozenAgent(self, spec, given) if spec.kind == "agent" else FrozenTool(self, spec)
 
-    def _is_first_agent(self, agent: OwnerRecording, scope: str) -> bool:
-        """Return whether no other agent stands between a tool's body and this one: its result holds what is below."""
-        between = agent.owner.removeprefix(f"{scope}/").split("/")[:-1]
-        paths = ["/".join([scope, *between[: count + 1]]) for count in range(len(between))]
-        return all(path not in self._recording.owners or self._recording.owners[path].started is None for path in paths)
+    def _spent_by_scope(self) -> dict[str, list[tuple[Usage, float | None]]]:
+        """Return what each tool's body spent: its own requests, and in total each agent that it entered."""
+        owners = self._recording.owners
+        spent: dict[str, list[tuple[Usage, float | None]]] = defaultdict(list)
+        for name, owner in owners.items():
+            scope = outermost_scope(name, owners)
+            if scope is None:
+                continue
+            if owner.started is None:
+                spent[scope] += [(response.usage, response.cost_usd) for response in owner.responses.values()]
+            elif owner.completed is not None and _is_outermost_agent(name, scope, owners):
+                spent[scope].append((owner.completed.usage, owner.completed.cost_usd))
+        return spent
+
+
+def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
+    """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
+    parts = owner.split("/")
+    paths = ("/".join(parts[:count]) for count in range(2, len(parts) + 1))
+    return next((path for path in paths if path not in owners or owners[path].started is None), None)
+
+
+def _is_outermost_agent(owner: str, scope: str, owners: Mapping[str, OwnerRecording]) -> bool:
+    """Return whether no agent stands between a tool's body and this one: its total holds what is below."""
+    parts, first = owner.split("/"), scope.count("/") + 2
+    paths = ("/".join(parts[:count]) for count in range(first, len(parts)))
+    return all(path not in owners or owners[path].started is None for path in paths)
 
 
 class FrozenModel:
-    """Gives the recorded answers of one owner, one after the other."""
+    """Gives the recorded answers of one owner, each to the request of its number."""
 
     def __init__(self, world: FrozenWorld, recorded: OwnerRecording, name: str) -> None:
         self.name = name
         self._world = world
         self._owner = recorded.owner
-        self._exchanges = deque(recorded.exchanges)
+        self._exchanges = {(each.requested.request, each.requested.attempt): each for each in recorded.exchanges}
         self._prices = recorded.started.agent.prices if recorded.started else None
 
     @property
@@ -129,12 +143,13 @@ class FrozenModel:
         """Return the prices of then."""
         return self._prices
 
-    async def complete(self, request: Request) -> Completion:  # noqa: ARG002 - whether it is the same is compared after
-        """Return the next recorded answer, or raise the recorded failure."""
-        if not self._exchanges:
+    async def complete(self, request: Request) -> Completion:
+        """Return the recorded answer, or raise the recorded failure; whether the request is the same is compared."""
+        exchange = self._exchanges.pop((request.number, request.attempt), None)
+        if exchange is None:
             raise self._world.unanswered(self._owner, f"{self._owner} asked the model once more than it is recorded")
-        outcome = self._exchanges.popleft().outcome
-        if isinstance(outcome, LlmFailed) and outcome.error.type not in CUT_SHORT:
+        outcome = exchange.outcome
+        if isinstance(outcome, LlmFailed) and not outcome.cancelled:
             raise _recorded_error(outcome)
         if not isinstance(outcome, LlmResponded):
             raise self._world.ended(self._owner, f"the recording ends while {self._owner} waits for the model")
@@ -151,17 +166,19 @@ class FrozenTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return the recorded refusal, if the call was refused."""
         completed = self.recorded(arguments, context).completed
-        error = completed.error if completed else None
-        return error if error is not None and error.type in REFUSED_BEFORE_RUNNING else None
+        return completed.error if completed is not None and completed.ended == "refused" else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
+        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         completed = self.recorded(arguments, context).completed
-        if completed is None or (completed.error is not None and completed.error.type in CUT_SHORT):
+        if completed is None or completed.ended == "cancelled":
             raise self._world.ended(context.owner, f"the recording ends while {context.owner} waits for {context.tool}")
-        for usage, cost_usd in self._world.responses_below(context.child_owner):
+        for usage, cost_usd in self._world.spent_in(context.child_owner):
             context.session.bill(usage, cost_usd)
-        return Outcome(completed.ok, completed.result, completed.error, completed.cached, completed.abandoned)
+        return Outcome(
+            completed.ok, completed.result, completed.error, completed.cached, completed.abandoned, completed.ended
+        )
 
     def recorded(self, arguments: dict[str, JsonValue], context: ToolContext) -> RecordedCall:
         """Return the recorded call: the same owner, turn, place, tool and arguments.
@@ -184,25 +201,35 @@ class FrozenAgent(FrozenTool):
         super().__init__(world, spec)
         self._given = given if isinstance(given, AgentTool) else None
 
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
+        """Check the call as it was checked then: nothing is asked for it."""
+        return check_agent_call(self.spec.name, arguments, context)
+
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent's loop again on what was recorded of it."""
         self.recorded(arguments, context)
-        return await (self._given or self._as_recorded(context)).run(arguments, context)
-
-    def _as_recorded(self, context: ToolContext) -> AgentTool:
         recorded = self._world.of(context.child_owner)
         if recorded.started is None:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
-        header = recorded.started.agent
-        return AgentTool(header, FrozenModel(self._world, recorded, header.model), {})
+        header = self._given.header if self._given else recorded.started.agent
+        model = FrozenModel(self._world, recorded, header.model)
+        return await AgentTool(header, model, self._given.tools if self._given else {}).run(arguments, context)
 
 
 def _recorded_error(failed: LlmFailed) -> PlayheadError:
-    """Return the recorded failure as the error that it was."""
-    error_type = getattr(errors, failed.error.type, None)
-    if isinstance(error_type, type) and issubclass(error_type, PlayheadError):
-        return error_type(failed.error.message)
-    return errors.ModelRequestError(failed.error.message)
+    """Return the recorded failure as the error that it was: of the same name, and as likely to pass."""
+    name, message = failed.error.type, failed.error.message
+    known = getattr(errors, name, None)
+    if isinstance(known, type) and issubclass(known, PlayheadError) and _retryable(known) == failed.retryable:
+        return known(message)
+    if not name.isidentifier():
+        name = "ModelError"
+    error: type[ModelError] = type(name, (ModelError,), {"retryable": failed.retryable})
+    return error(message)
+
+
+def _retryable(error: type[PlayheadError]) -> bool:
+    return issubclass(error, ModelError) and error.retryable
 
 
 def model_of(recording: Recording) -> FrozenModel:

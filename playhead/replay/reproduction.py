@@ -15,8 +15,8 @@ from playhead.errors import NotReplayableError, PlayheadError, UnknownStrategyEr
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.threads import run_blocking
-from playhead.replay.compare import Comparison, Divergence
-from playhead.replay.frozen import FrozenWorld, model_of
+from playhead.replay.compare import Comparison, Divergence, is_ending
+from playhead.replay.frozen import FrozenWorld, model_of, outermost_scope
 from playhead.replay.loading import load_recording
 from playhead.trace.clock import SystemClock
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording, RecordingStatus
     from playhead.trace.types import AgentHeader
 
-ENDINGS = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
-
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
@@ -39,7 +37,7 @@ class Reproduction:
     run_id: str
     """The recorded run."""
     identical: bool
-    """Whether every event came out the same, up to the end of the recording."""
+    """Whether every event of the agents came out the same, up to the end of the recording."""
     events: int
     """Recorded events that were compared."""
     divergences: tuple[Divergence, ...]
@@ -49,7 +47,9 @@ class Reproduction:
     cut_short: bool
     """Whether the replay stopped at a question that the recording does not answer."""
     not_entered: tuple[str, ...]
-    """Owners inside the bodies of tools; a frozen tool has no body."""
+    """Owners inside the bodies of tools, whose events were not compared: a frozen tool has no body."""
+    not_compared: tuple[str, ...]
+    """Kinds and fields of events that this version does not know, and so could not compare."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
@@ -67,8 +67,8 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     """
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
     _require_replayable(recording)
-    not_entered = _inside_tools(recording)
-    recorded = (record for record in recording.records if not _is_inside(record.owner, not_entered))
+    inside = _inside_tools(recording)
+    recorded = (record for record in recording.records if record.owner not in inside)
     follower = _Follower(Comparison(recorded, open_ended=recording.status in ("open", "truncated")))
     await _run_frozen(recording, agent, follower)
     if follower.errors:
@@ -81,7 +81,8 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         divergences=divergences,
         status=recording.status,
         cut_short=bool(follower.ended),
-        not_entered=not_entered,
+        not_entered=tuple(sorted(set(inside.values()))),
+        not_compared=tuple(sorted(follower.comparison.not_compared)),
     )
 
 
@@ -143,13 +144,10 @@ def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, Mode
     return header, model_of(recording), agent.tools
 
 
-def _inside_tools(recording: Recording) -> tuple[str, ...]:
-    """Return the owners that are no agents: bodies of tools that used the ports."""
-    return tuple(name for name, owner in recording.owners.items() if owner.started is None and name != "root")
-
-
-def _is_inside(owner: str, scopes: tuple[str, ...]) -> bool:
-    return any(owner == scope or owner.startswith(f"{scope}/") for scope in scopes)
+def _inside_tools(recording: Recording) -> dict[str, str]:
+    """Return the owners that are inside the bodies of tools, each with the outermost body that it is in."""
+    scopes = {name: outermost_scope(name, recording.owners) for name in recording.owners}
+    return {name: scope for name, scope in scopes.items() if scope is not None}
 
 
 def _follows_from(ended: list[str], record: Record) -> bool:
@@ -157,9 +155,4 @@ def _follows_from(ended: list[str], record: Record) -> bool:
 
     What runs beside it may go on properly, and is compared.
     """
-    return _is_ending(record) and any(f"{owner}/".startswith(f"{record.owner}/") for owner in ended)
-
-
-def _is_ending(record: Record) -> bool:
-    error = record.event.__dict__.get("error")
-    return record.kind in ENDINGS or getattr(error, "type", None) in ("RecordingEndedError", "Cancelled")
+    return is_ending(record) and any(f"{owner}/".startswith(f"{record.owner}/") for owner in ended)

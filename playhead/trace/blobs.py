@@ -13,6 +13,7 @@ import re
 import stat
 import threading
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json, to_json
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 
 BLOB_BYTES: Final = 256 * 1024
 """A field whose JSON is longer goes to a blob."""
+LARGEST_BLOB: Final = 2 * 1024**3
+"""Bytes; a longer blob is not read, whatever its reference says."""
 
+_REMEMBERED: Final = 4
+"""Blobs whose values are kept, for the references to them that follow."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -38,6 +43,7 @@ class BlobFolder:
         self._lock = threading.Lock()
         self._written: set[str] = set()
         self._unsynced: set[str] = set()
+        self._value = lru_cache(maxsize=_REMEMBERED)(self._load)
 
     def store_large(self, data: bytes) -> bytes:
         """Return the JSON object `data` with every field of over `BLOB_BYTES` replaced by a reference to its blob.
@@ -78,8 +84,11 @@ class BlobFolder:
         digest = str(reference.get("sha256"))
         if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
             raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
+        return self._value(digest, reference.get("bytes"))
+
+    def _load(self, digest: str, size: object) -> Any:  # noqa: ANN401 - any JSON value
         try:
-            content = self._read(digest)
+            content = self._read(digest, size)
         except OSError as error:
             raise MissingBlobError(f"blob {digest} cannot be read: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != digest:
@@ -116,14 +125,17 @@ class BlobFolder:
                     os.unlink(temporary, dir_fd=folder)
                 raise
 
-    def _read(self, digest: str) -> bytes:
+    def _read(self, digest: str, size: object) -> bytes:
         # O_NONBLOCK: a pipe in the place of a blob must not make us wait for its writer.
         with self._folder() as folder:
             descriptor = os.open(digest, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.EINVAL, "it is no file")
-            return file.read()
+            if found.st_size != size or found.st_size > LARGEST_BLOB:
+                raise MissingBlobError(f"blob {digest} is of {found.st_size} bytes, which is not what was written")
+            return file.read(found.st_size)
 
     @contextmanager
     def _folder(self) -> Iterator[int]:

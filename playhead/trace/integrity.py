@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.line import Record
 
-Verdict = Literal["ok", "open", "truncated", "lost-events", "missing-blob", "damaged", "other-head"]
+Verdict = Literal["ok", "open", "truncated", "lost-events", "missing-blob", "damaged", "other-run", "other-head"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Check:
     run_id: str | None
     """The run that the file says it holds."""
     verdict: Verdict
-    """`ok`: closed and unchanged. `open`: sound, but without an end. The others name what is wrong."""
+    """`ok`: closed and unchanged. `open`: sound, but without an end. `other-run`: either of them, but not the run that
+    it should be. The others name what is wrong."""
     events: int
     """Events that could be read."""
     head: str
@@ -34,7 +35,7 @@ class Check:
     lost: int
     """Events that the writer could not write, as the file shows or says."""
     problems: tuple[Problem, ...]
-    """Everything that is wrong, in the order of the file."""
+    """Everything that is wrong, in the order of the file; after the first 1,000, how many more there are."""
 
     @property
     def ok(self) -> bool:
@@ -42,8 +43,8 @@ class Check:
         return self.verdict == "ok"
 
 
-def check_trace(path: Path, head: str | None = None) -> Check:
-    """Verify a trace, and when `head` is given that it ends in exactly this hash.
+def check_trace(path: Path, head: str | None = None, expected_run: str | None = None) -> Check:
+    """Verify a trace; with `head`, that it ends in this hash; with `expected_run`, that it holds the run of this id.
 
     Raises:
         TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
@@ -60,6 +61,8 @@ def check_trace(path: Path, head: str | None = None) -> Check:
             run_id = item.event.run_id
     found = last.h if last else ""
     verdict = _verdict(problems, closed=last is not None and isinstance(last.event, RunCompleted))
+    if verdict in {"ok", "open"} and expected_run not in {None, run_id}:
+        verdict = "other-run"
     lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
     other = head is not None and head != found
     return Check(path, run_id, "other-head" if other else verdict, events, found, lost, tuple(problems))

@@ -13,9 +13,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
@@ -47,6 +47,10 @@ _HASH_TAIL: Final = re.compile(rb',"h":"([0-9a-f]{64})"\}\Z')
 _ENVELOPE_FIELDS: Final = {"kind"}
 _BRACKETS: Final = 100
 """Fewer than this cannot nest too deep for a parser."""
+
+_LONGEST_KEY: Final = 1024
+"""Bytes; a longer name, which only a hostile file holds, is not remembered."""
+_T = TypeVar("_T")
 
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
 """Is given the data of an event that refers to blobs, and returns them with the blobs' values."""
@@ -174,7 +178,18 @@ def decode_data(kind: str, data: bytes, resolve: Resolve | None = None) -> Event
         raise LineError(f"its data are not JSON: {error}") from None
 
 
-@lru_cache(maxsize=1024)
+def _remembered(function: Callable[[bytes], _T]) -> Callable[[bytes], _T]:
+    """Return a function that computes the same, for a name that is short and comes again only once."""
+    known = lru_cache(maxsize=1024)(function)
+
+    @wraps(function)
+    def remembered(name: bytes) -> _T:
+        return known(name) if len(name) <= _LONGEST_KEY else function(name)
+
+    return remembered
+
+
+@_remembered
 def decoder_of(kind: bytes) -> Callable[[bytes], EventBase]:
     """Return the function that makes an event of this kind from its data; it raises `ValueError`."""
     name = kind.decode()
@@ -210,7 +225,7 @@ def _kind_and_owner(kind: str, owner: str) -> bytes:
     return b'"kind":"%b","owner":%b' % (kind.encode(), to_json(scrub(owner)))
 
 
-@lru_cache(maxsize=1024)
+@_remembered
 def owner_of(quoted: bytes) -> str:
     """Return the owner that a JSON string names; raises `ValueError`."""
     return str(json.loads(quoted))

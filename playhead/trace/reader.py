@@ -36,13 +36,15 @@ from playhead.trace.line import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes; no event of ours comes near it, and a hostile file shall not fill the memory."""
 CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
+MAX_PROBLEMS: Final = 1000
+"""Problems of a file that are told one by one."""
 
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 _FORMAT: Final = re.compile(rb'"format":"(\d{1,9})')
@@ -65,6 +67,8 @@ class Problem:
     """What is wrong."""
     events: int = 0
     """Events that are missing here, for `lost-events` and `gap`."""
+    count: int = 1
+    """Problems that this one stands for: more than one for those after the first `MAX_PROBLEMS`, by kind."""
 
     def __str__(self) -> str:
         """Return the problem as one line."""
@@ -73,6 +77,8 @@ class Problem:
 
 def scan(path: Path) -> Iterator[Record | Problem]:
     """Yield every event of a trace, and every problem at the place where it is.
+
+    Of the problems after the first `MAX_PROBLEMS`, one of each kind at the end says how many there are.
 
     Raises:
         TraceNotFoundError: there is no such file, or it cannot be read.
@@ -156,6 +162,8 @@ class _Scan:
         self._seen = -1
         self._lost = 0
         self._ended = False
+        self._problems = 0
+        self._more: dict[ProblemKind, Problem] = {}
 
     def run(self) -> Iterator[Record | Problem]:
         for line in self._lines:
@@ -164,9 +172,10 @@ class _Scan:
             self._number += 1
             record = self._sound(line)
             if record is None:
-                yield from self._careful(line)
+                yield from self._told(self._careful(line))
             else:
                 yield record
+        yield from self._more.values()
         if self._lines.rest or self._lines.broken:
             yield self._cut_off()
         elif not self._number:
@@ -174,10 +183,12 @@ class _Scan:
 
     def _sound(self, line: bytes) -> Record | None:
         """Return the record of a line with which everything is right, by the shortest way, or None."""
+        match = ENVELOPE.match(line)
+        if match is None:
+            return None
         h = hashlib.sha256(self._previous + line[:-TAIL]).hexdigest()
         previous = h.encode()
-        match = ENVELOPE.match(line)
-        if match is None or line[-TAIL:] != b',"h":"' + previous + b'"}':
+        if line[-TAIL:] != b',"h":"' + previous + b'"}':
             return None
         seq, ts, kind, owner, iteration = match.groups()
         data = line[match.end() : -TAIL]
@@ -248,6 +259,22 @@ class _Scan:
         if self._lines.broken:
             return self._problem("truncated", f"the compressed data end here: {self._lines.broken}")
         return self._problem("truncated", f"it ends after {len(rest)} bytes without a newline")
+
+    def _told(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
+        """Yield what is to be told now; count the rest."""
+        for item in items:
+            if isinstance(item, Problem):
+                self._problems += 1
+                if self._problems > MAX_PROBLEMS:
+                    self._count(item)
+                    continue
+            yield item
+
+    def _count(self, problem: Problem) -> None:
+        known = self._more.get(problem.kind)
+        count, events = (known.count, known.events) if known else (0, 0)
+        message = f"and {count + 1:,} more, up to this line"
+        self._more[problem.kind] = Problem(problem.kind, problem.line, message, events + problem.events, count + 1)
 
     def _problem(self, kind: ProblemKind, message: str, events: int = 0) -> Problem:
         return Problem(kind, self._number, message, events)

@@ -136,6 +136,8 @@ class OwnerRecording:
             messages=tuple(self.message(number) for number in _ids(requested.messages)),
             tools=tuple(self._tool(number) for number in _ids(requested.tools)),
             parameters=requested.parameters,
+            number=requested.request,
+            attempt=requested.attempt,
         )
 
     def _tool(self, tool_id: int) -> ToolSpec:

@@ -25,9 +25,30 @@ RedactText = Callable[[str], str]
 MIN_SECRET: Final = 6
 """Shorter "secrets" would redact half of any text; local servers accept keys such as `none`."""
 IDENTITIES: Final = frozenset(
-    {"id", "call_id", "tool_call_id", "run_id", "args_hash", "format", "replay_of", "resumed_from"}
+    {
+        "args_hash",
+        "call_id",
+        "finish_reason",
+        "format",
+        "id",
+        "key",
+        "model",
+        "name",
+        "path",
+        "purpose",
+        "replay_of",
+        "resumed_from",
+        "run_id",
+        "status",
+        "strategy",
+        "terminated_by",
+        "terminated_source",
+        "tool",
+        "tool_call_id",
+        "type",
+    }
 )
-"""Fields that tie events together; only known secrets are replaced in them, everywhere by the same."""
+"""Fields that tie events together, and words of the kernel's own: only known secrets are replaced in them."""
 FAILED: Final = "[redaction failed]"
 """Stands for a leaf whose redactor raised or returned no text: rather nothing than the wrong thing."""
 

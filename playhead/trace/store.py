@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from dataclasses import asdict, dataclass
@@ -11,6 +12,8 @@ from typing import Any, Final
 
 from playhead.errors import AmbiguousRunError, RunIdError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
+
+_log = logging.getLogger("playhead")
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -131,20 +134,28 @@ class TraceStore:
         names = self._names()
         if back >= len(names):
             raise TraceNotFoundError(f"the trace folder {self.folder} holds {len(names)} runs: no latest~{back}")
-        return self.folder / names[back]
+        return self._named(names[back])
 
     def _by_id(self, run_id: str) -> Path:
         runs = {run_id_of(Path(name)): name for name in sorted(self._names(), reverse=True)}  # plain before compressed
         if run_id in runs:
-            return self.folder / runs[run_id]
+            return self._named(runs[run_id])
         # ULIDs are upper case, which nobody likes to type.
         matches = sorted(name for name in runs if name.upper().startswith(run_id.upper()))
         if len(matches) == 1:
-            return self.folder / runs[matches[0]]
+            return self._named(runs[matches[0]])
         if matches:
             some = ", ".join(matches[:4]) + (", …" if matches[4:] else "")
             raise AmbiguousRunError(f"{len(matches)} runs start with {run_id!r}: {some}")
         raise TraceNotFoundError(f"no run {run_id!r} in {self.folder}.{self._hint(run_id, list(runs))}")
+
+    def _named(self, name: str) -> Path:
+        """Return the file; warn when it holds another run than its name says, such as a copy."""
+        path = self.folder / name
+        held = _run_held(path)
+        if held is not None and held != run_id_of(path):
+            _log.warning("%s holds the run %.200r, not %r", path, held, run_id_of(path))
+        return path
 
     def _hint(self, run_id: str, known: list[str]) -> str:
         if any((self.folder / f"{run_id}{suffix}").is_symlink() for suffix in SUFFIXES):
@@ -180,6 +191,18 @@ def summarise(path: Path) -> RunSummary:
         return _summary(path, json.loads(first), json.loads(last) if _END in last[:200] else None)
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
+
+
+def _run_held(path: Path) -> str | None:
+    """Return the run id that the first line of a trace says; None when it says none."""
+    from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` does without pydantic's models
+
+    try:
+        with open_trace(path) as file:
+            held = json.loads(next(iter(Lines(file))))["data"]["run_id"]
+    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
+        return None
+    return held if isinstance(held, str) else None
 
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:

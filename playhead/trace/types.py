@@ -7,14 +7,18 @@ a model is by construction what the trace can hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.trace.values import JsonValue
 
 Role = Literal["system", "user", "assistant", "tool"]
-Range = tuple[int, int]
+INTEGER_LIMIT: Final = 2**63
+"""No integer of an event is as large: the sums and products of those that are would be numbers nobody can print."""
+Integer = Annotated[int, Field(ge=-INTEGER_LIMIT, lt=INTEGER_LIMIT)]
+"""What every integer of an event is, other than those inside `JsonValue`s."""
+Range = tuple[Integer, Integer]
 """The first and the last id of a run of ids, both included."""
 
 
@@ -84,7 +88,7 @@ class ToolCall(Value):
 class Message(Value):
     """One message of a thread."""
 
-    id: int
+    id: Integer
     """Dense per owner, in order of addition: 0, 1, 2 …"""
     role: Role
     """Who speaks."""
@@ -98,18 +102,22 @@ class Message(Value):
     """In a tool message, the tool's name."""
 
 
+def _sum(left: int, right: int) -> int:
+    return max(-INTEGER_LIMIT, min(left + right, INTEGER_LIMIT - 1))
+
+
 class Usage(Value):
     """Tokens as the provider counts them."""
 
-    input_tokens: int = 0
+    input_tokens: Integer = 0
     """Tokens of the prompt, cached ones included."""
-    output_tokens: int = 0
+    output_tokens: Integer = 0
     """Tokens of the answer, reasoning included."""
-    cache_read_tokens: int = 0
+    cache_read_tokens: Integer = 0
     """Tokens of the prompt that came from the provider's cache."""
-    cache_write_tokens: int = 0
+    cache_write_tokens: Integer = 0
     """Tokens of the prompt that were written to the provider's cache."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: Integer = 0
     """Tokens of the answer that are reasoning."""
 
     @property
@@ -118,13 +126,13 @@ class Usage(Value):
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """Return the sum, field by field."""
+        """Return the sum, field by field; it stays at the largest integer there is."""
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            input_tokens=_sum(self.input_tokens, other.input_tokens),
+            output_tokens=_sum(self.output_tokens, other.output_tokens),
+            cache_read_tokens=_sum(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
+            reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
         )
 
 
@@ -181,6 +189,10 @@ class Request:
     """The tools offered, in send order."""
     parameters: dict[str, JsonValue] = field(default_factory=dict)
     """Sampling and other parameters."""
+    number: int = 0
+    """Which request of the agent this is, from 0; a retried request keeps its number."""
+    attempt: int = 0
+    """0 for the first attempt, then 1, 2 …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +236,13 @@ class AgentHeader(Value):
     """Whether the model is asked to state a reason for every call."""
     meta_tools: tuple[str, ...] = ()
     """The kernel's own tools that are offered."""
-    max_iterations: int = 10
+    max_iterations: int = Field(default=10, ge=1, lt=INTEGER_LIMIT)
     """Turns of the loop at most."""
-    max_retries: int = 2
+    max_retries: int = Field(default=2, ge=0, le=1000)
     """Attempts after the first for one model call that failed in a way that may pass."""
-    retry_delay_s: float = 0.5
+    retry_delay_s: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Seconds before the first retry; doubled for each further one."""
-    max_parallel: int = 3
+    max_parallel: int = Field(default=3, ge=1, lt=INTEGER_LIMIT)
     """Read-only calls of one turn that run at once."""
     required_tools: tuple[str, ...] = ()
     """Tools that have to be called before the run may end by itself."""

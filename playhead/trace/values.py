@@ -88,8 +88,23 @@ def json_hash(value: JsonValue) -> str:
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a JSON value as the text that a model reads: strings bare, everything else as compact JSON."""
-    return value if isinstance(value, str) else _COMPACT.encode(value)
+    """Return what `to_json` returned as the text that a model reads: strings bare, all else as compact JSON."""
+    shown = untagged(value)
+    return shown if isinstance(shown, str) else _COMPACT.encode(shown)
+
+
+def untagged(value: JsonValue) -> JsonValue:
+    """Return what `to_json` returned as a model is to read it: integers, texts and names in place of their tags.
+
+    Bytes that are no text, sets, and dictionaries with other keys than strings keep theirs. Not to be done twice: what
+    the program's own objects hold under `$type` is theirs.
+    """
+    if isinstance(value, list):
+        return [untagged(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    shown = _shown(value) if TYPE_TAG in value else None
+    return {key: untagged(item) for key, item in value.items()} if shown is None else shown
 
 
 def scrub(text: str) -> str:
@@ -98,6 +113,30 @@ def scrub(text: str) -> str:
 
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,640}")
+"""What Python can always read and print."""
+
+
+def _shown(tag: dict[str, JsonValue]) -> JsonValue:
+    """Return what stands for a tag in plain JSON, or None."""
+    match tag:
+        case {"$type": "int", "value": str(digits)}:
+            return int(digits) if _DECIMAL.fullmatch(digits) else digits
+        case {"$type": "float", "value": str(text)} | {"$type": "text", "text": str(text)}:
+            return text
+        case {"$type": "bytes", "utf8": str(text)}:
+            return text
+        case {"$type": "dict", "entries": list(entries)}:
+            return _shown_dict(entries)
+    return None
+
+
+def _shown_dict(entries: list[JsonValue]) -> JsonValue:
+    try:
+        shown = {untagged(key): untagged(item) for key, item in entries}
+    except (TypeError, ValueError):  # no pairs, or keys that are containers
+        return None
+    return shown if len(shown) == len(entries) and all(isinstance(key, str) for key in shown) else None
 
 
 class _Conversion:

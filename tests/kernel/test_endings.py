@@ -104,6 +104,18 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
         ended("done", "output_truncated", "It is eight thou", 1),
         False,
     ),
+    "output_filtered": (
+        [text("Take two", finish_reason="content_filter")],
+        {},
+        ended("done", "output_filtered", "Take two", 1),
+        False,
+    ),
+    "output_filtered with nothing said": (
+        [call("lookup", key="a"), text("", finish_reason="content_filter")],
+        {},
+        ended("done", "output_filtered", "a is 8848", 2),
+        False,
+    ),
 }
 
 
@@ -282,7 +294,6 @@ async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
 
     async def simple(state: KernelState, session: Session) -> KernelState:
         completion = await session.model.complete(state.thread)
-        session.bill(completion.usage, completion.cost_usd)
         return transition(state, output={"said": completion.text})
 
     register("simple", simple)
@@ -373,3 +384,67 @@ async def test_the_other_calls_of_the_last_turn_are_in_the_result(tmp_path: Path
         ("action", "final-answer", '{"output": "42"}'),
         ("observation", "final-answer", "accepted"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "terminated_by"),
+    [
+        (None, "end_turn"),
+        ("stop", "end_turn"),
+        ("no such reason", "end_turn"),
+        ("max_tokens", "output_truncated"),
+        ("MAX_TOKENS", "output_truncated"),
+        ("SAFETY", "output_filtered"),
+        ("refusal", "output_filtered"),
+    ],
+)
+async def test_a_reason_to_stop(tmp_path: Path, finish_reason: str | None, terminated_by: str):
+    """An answer that the provider says it cut or kept back is no success, in whatever words it says so."""
+    run = await record(tmp_path, [text("42", finish_reason=finish_reason)])
+    assert (run.result.terminated_by, run.result.output) == (terminated_by, "42")
+    assert run.result.success == (terminated_by == "end_turn")
+
+
+CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
+    ([call("lookup", key="b"), *[call("final-answer", output=each) for each in "12"]], ["lookup", "final-answer"], "1"),
+    ([call("final-answer", output="1"), call("lookup", key="b")], ["lookup", "final-answer"], "1"),
+    (
+        [call("final-answer", answer="1"), call("task-complete", summary="2"), call("final-answer", output="3")],
+        ["final-answer", "task-complete"],
+        "2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("turn", "ran", "output"), CALLS_OF_AN_END)
+async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[str], output: str):
+    """Calls that would end an ended run do not run; what the others returned is in the steps and in the thread."""
+    run = await record(tmp_path, [call("lookup", key="a"), calls(*turn)], lookup, **FINAL)
+    assert (run.result.output, run.result.terminated_by) == (output, "final_answer_tool")
+    started = [event for event in run.events("tool-call-started") if event.request == 1]
+    assert sorted(event.tool for event in started) == sorted(ran)
+    observed = [step.call_id for step in run.result.steps if step.type == "observation"]
+    assert observed[1:] == [event.call_id for event in sorted(started, key=lambda event: event.position)]
+    results = [event.ref.call for event in run.events("message-added") if event.ref and event.ref.call]
+    assert results == observed
+    assert (await reproduce(run.recording)).identical
+
+
+def test_a_run_that_is_thrown_away(tmp_path: Path):
+    """A run whose coroutine is destroyed, with no loop left, closes its trace all the same."""
+
+    class Forever:
+        def __await__(self) -> Any:
+            yield
+
+    class Model(ScriptedModel):
+        async def complete(self, request: Any) -> Any:
+            await Forever()
+
+    running = make_agent(tmp_path, Model([])).run("Do it.", run_id="run")
+    running.send(None)
+    running.close()
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert (recording.status, check_trace(recording.path).verdict) == ("closed", "ok")
+    assert recording.ending is not None
+    assert (recording.ending.status, recording.ending.terminated_by) == ("failed", "cancelled")

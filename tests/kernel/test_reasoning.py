@@ -189,3 +189,28 @@ async def test_a_call_without_arguments_that_can_be_read(tmp_path: Path):
         ("observation", "lookup", "error: the arguments of lookup are no JSON object"),
     ]
     assert (await reproduce(run.recording)).identical
+
+
+SNOWFLAKE = 1152921504606846977
+
+
+async def test_large_integers_reach_the_model_as_they_are(tmp_path: Path):
+    """An id beyond 2^53 is an ordinary number to the model; the trace keeps it exact, and gives back what was sent."""
+
+    @tool
+    async def next_id(after: int) -> dict[str, int]:
+        """Return the next id."""
+        return {"id": after + 1}
+
+    run = await record(tmp_path, [call("next_id", after=SNOWFLAKE), text("done")], next_id, parameters={"seed": 2**70})
+    first, second = run.model.requests
+    assert second.messages[-1].content == f'{{"id": {SNOWFLAKE + 1}}}'
+    assert run.steps()[:2] == [
+        ("action", "next_id", f'{{"after": {SNOWFLAKE}}}'),
+        ("observation", "next_id", f'{{"id": {SNOWFLAKE + 1}}}'),
+    ]
+    (completed,) = run.events("tool-call-completed")
+    assert completed.result == {"id": {"$type": "int", "value": str(SNOWFLAKE + 1)}}
+    root = run.recording.root
+    assert [root.request(exchange.requested) for exchange in root.exchanges] == [first, second]
+    assert (await reproduce(run.recording)).identical

@@ -115,8 +115,16 @@ async def test_retries_send_the_same_request_again(tmp_path: Path):
         *[{"seed": 7, "nested": {"a": [1]}, "temperature": 0.5, "stop": ["x"]}] * 2,
         {"seed": 7, "nested": {"a": [1]}},
     ]
-    assert spy.requests[0] == spy.requests[1] == spy.requests[2]
-    assert spy.requests[3] == spy.requests[4]
+    assert [(request.number, request.attempt) for request in spy.requests] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (0, 0),
+        (0, 1),
+        (1, 0),
+    ]
+    first, *_, inner, last = (replace(request, attempt=0) for request in spy.requests)
+    assert [replace(request, attempt=0) for request in spy.requests] == [first] * 3 + [inner] * 2 + [last]
     assert [message.content for message in spy.requests[4].messages] == ["What of a?"]
     assert spy.requests[4].tools == ()
     assert run.result.output == "done"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from playhead.errors import UnknownStrategyError
@@ -37,7 +38,9 @@ def test_names_and_aliases(register: Any):
 
 def test_an_unknown_strategy():
     """The error names the nearest and all there are."""
-    with pytest.raises(UnknownStrategyError, match=r"^there is no strategy 'reactve'. Did you mean 'reactive'\? Known: "):
+    with pytest.raises(
+        UnknownStrategyError, match=r"^there is no strategy 'reactve'. Did you mean 'reactive'\? Known: "
+    ):
         get_strategy("reactve")
 
 
@@ -51,8 +54,7 @@ async def test_another_kernel(tmp_path: Path, register: Any):
 
     async def think(state: KernelState, session: Session) -> KernelState:
         answer = await session.model.complete(state.thread, purpose="critique")
-        thread = state.thread.add(session.add_reply(answer, answer.request))
-        session.bill(answer.usage, answer.cost_usd)
+        thread = state.thread.add(session.add_reply(answer))
         return transition(state, thread=thread, iteration=state.iteration + 1, meta={"said": answer.text})
 
     async def mine(state: KernelState, session: Session) -> KernelState:
@@ -76,7 +78,7 @@ async def test_facts(tmp_path: Path, register: Any):
         return 12.5
 
     async def draw() -> set[int]:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         asked.append("random")
         return {3, 1}
 

@@ -97,6 +97,18 @@ def test_what_a_call_in_text_is(written: str, calls: list[TextCall], rest: str):
     assert read_text_calls(written, KNOWN) == (calls, rest)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("get_it", "get_it"), ("get-it", "get-it"), ("GET_IT", None), (" get-it", None), ("Get", "get"), ("gets", None)],
+)
+@pytest.mark.parametrize("known", [("get_it", "get-it", "get"), ("get", "get-it", "get_it")])
+def test_names_that_are_alike(written: str, meant: str | None, known: tuple[str, ...]):
+    """The tool of exactly this name comes first; a name that could mean two tools means none."""
+    found, rest = read_text_calls(f'{{"name": "{written}", "arguments": {{}}}}', known)
+    assert [call.name for call in found] == ([] if meant is None else [meant])
+    assert (rest == "") == (meant is not None)
+
+
 PIECES = [
     "{",
     "}",

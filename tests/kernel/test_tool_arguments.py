@@ -8,6 +8,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
 from playhead import ToolContext, tool
+from playhead.replay import reproduce
 from playhead.testing import Turn, call, text
 from playhead.trace.types import ToolCall
 from tests.kernel.runs import record
@@ -41,6 +42,9 @@ async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any
     """Return whether a call of the tool succeeded, and its result or what was wrong."""
     run = await record(folder, [call(function.spec.name, **arguments), text("done")], function)
     (completed,) = run.events("tool-call-completed")
+    root = run.recording.root
+    assert [root.request(exchange.requested) for exchange in root.exchanges] == run.model.requests
+    assert (await reproduce(run.recording)).divergences == ()
     return completed.ok, completed.result if completed.ok else (completed.error.type, completed.error.message)
 
 

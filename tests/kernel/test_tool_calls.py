@@ -62,6 +62,7 @@ async def test_a_call_is_two_facts(tmp_path: Path):
         "duration_ms": 1.0,
         "cached": False,
         "abandoned": False,
+        "ended": None,
         "rung": None,
     }
     assert '"kind":"tool-call-started"' in during[-1]

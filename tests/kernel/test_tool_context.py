@@ -56,7 +56,6 @@ async def test_what_a_body_does_through_the_ports_is_recorded(tmp_path: Path):
     inner = "root/research@0.0"
     assert list(run.recording.owners) == ["root", inner]
     assert run.kinds(inner) == [
-        "tools-defined",
         "message-added",
         "llm-requested",
         "llm-responded",
@@ -222,7 +221,7 @@ async def test_a_body_in_a_body(tmp_path: Path):
         return await context.tools.call("inner")
 
     run = await record(tmp_path, [call("outer"), text("deep"), text("done")], lookup, inner, outer)
-    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/inner@0.1"]
+    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/inner@-.1"]
     assert run.result.steps[1].content == "deep"
     assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
 
@@ -237,7 +236,7 @@ async def test_an_agent_called_by_a_body(tmp_path: Path):
         return await context.tools.call("child", task="Help.")
 
     run = await record(tmp_path, [call("outer"), text("done")], child, outer)
-    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/child@0.0"]
+    assert list(run.recording.owners) == ["root", "root/outer@0.0", "root/outer@0.0/child@-.0"]
     assert run.result.steps[1].content == "from below"
     assert run.result.usage == sum((event.usage for event in run.events("llm-responded")), start=Usage())
     assert (await reproduce(run.recording)).identical

@@ -48,7 +48,7 @@ async def test_an_async_body_is_cancelled_at_its_limit(tmp_path: Path):
 
     run = await record(tmp_path, [call("slow"), text("done")], slow)
     (completed,) = run.events("tool-call-completed")
-    assert data(completed) == {"call_id": "call_0_0", "tool": "slow", "position": 0, "ok": False, "error": TIMEOUT}
+    assert data(completed) == {"call_id": "call_0_0", "tool": "slow", "position": 0, "ok": False, "error": TIMEOUT, "ended": "timeout"}
     assert (tidied, run.result.output) == (["up"], "done")
     assert run.model.requests[1].messages[-1].content == "error: slow did not finish within 0.005 s"
 
@@ -82,6 +82,7 @@ async def test_a_sync_body_is_abandoned_at_its_limit(tmp_path: Path):
         "ok": False,
         "error": TIMEOUT,
         "abandoned": True,
+        "ended": "timeout",
     }
     assert data(noted) == {"call_id": "call_0_0", "tool": "slow", "ok": True}
     assert (result.output, [step.content for step in result.steps]) == ("done", ["{}", f"error: {TIMEOUT['message']}"])
@@ -153,6 +154,7 @@ async def test_a_call_that_a_cancelled_run_leaves_behind(tmp_path: Path, kind: s
             "position": 0,
             "ok": False,
             "error": {"type": "Cancelled", "message": "the run ended before the call returned"},
+            "ended": "cancelled",
             **({"abandoned": True} if kind == "sync" else {}),
         }
     ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
 _SURROGATES: tuple[Literal["Cs"]] = ("Cs",)
 
@@ -89,11 +90,17 @@ def tuples(*parts: Any) -> st.SearchStrategy[Any]:
     return st.lists(of(parts[0]), max_size=3).map(tuple) if parts[-1] is ... else st.tuples(*map(of, parts))
 
 
+def bounded(field: FieldInfo) -> st.SearchStrategy[Any]:
+    """Return the strategy of a field; one with bounds gets values that all bounds let through."""
+    bounds = [bound for each in field.metadata for bound in (getattr(each, "ge", None), getattr(each, "le", None))]
+    return st.integers(1, 1000) if {0, 1} & set(bounds) else of(field.annotation)
+
+
 def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     """Return the strategy of a model with every field filled in, or left at its default."""
     model.model_rebuild()
-    required = {name: of(field.annotation) for name, field in model.model_fields.items() if field.is_required()}
-    optional = {name: of(field.annotation) for name, field in model.model_fields.items() if not field.is_required()}
+    required = {name: bounded(field) for name, field in model.model_fields.items() if field.is_required()}
+    optional = {name: bounded(field) for name, field in model.model_fields.items() if not field.is_required()}
     fields = st.fixed_dictionaries(required, optional={key: it for key, it in optional.items() if key != "kind"})
     return fields.map(lambda values: model(**values))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from playhead.errors import MissingBlobError
-from playhead.trace.blobs import BLOB_BYTES, BlobFolder, run_id_of
+from playhead.trace.blobs import BLOB_BYTES, LARGEST_BLOB, BlobFolder, run_id_of
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from tests.trace.traces import ending, events_of, header, read, record, unknown
@@ -190,7 +190,32 @@ def test_a_blob_that_is_no_json(tmp_path: Path):
     digest = hashlib.sha256(b"{").hexdigest()
     (folder / digest).write_bytes(b"{")
     with pytest.raises(MissingBlobError, match="holds no JSON"):
-        BlobFolder(tmp_path / "run.jsonl").load({"sha256": digest})
+        BlobFolder(tmp_path / "run.jsonl").load({"sha256": digest, "bytes": 1})
+
+
+@pytest.mark.parametrize("size", [BLOB_BYTES, 30 * 2**30])
+def test_a_blob_of_another_size_is_not_read(trace: Path, size: int):
+    """A file that is not as long as its reference says is refused unread, however large it is."""
+    os.truncate(blob_of(trace), size)
+    found = verdict(trace)
+    assert found[0] == "missing-blob"
+    assert f"is of {size} bytes, which is not what was written" in found[1][0]
+
+
+@pytest.mark.parametrize("size", [LARGEST_BLOB + 1, 30 * 2**30])
+def test_a_blob_that_is_too_large_is_not_read(trace: Path, size: int):
+    """A reference that owns up to a size that no memory holds is not believed either."""
+    blob = blob_of(trace)
+    os.truncate(blob, size)
+    with pytest.raises(MissingBlobError, match=f"is of {size} bytes"):
+        BlobFolder(trace).load({"sha256": blob.name, "bytes": size})
+
+
+def test_a_blob_named_many_times_is_read_once(tmp_path: Path):
+    """A small trace that names a large blob again and again costs one copy of it."""
+    record(tmp_path / "run.jsonl", [header(), *[result(LARGE)] * 50, ending()])
+    records, _ = read(tmp_path / "run.jsonl")
+    assert len({id(each.event.result) for each in records if isinstance(each.event, ToolCallCompleted)}) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from playhead.errors import NotATraceError, PlayheadError, TraceNotFoundError
 from playhead.trace.integrity import Check, check_trace
+from playhead.trace.reader import MAX_PROBLEMS
 from playhead.trace.recording import read_recording
 from tests.trace.strategies import events
-from tests.trace.traces import ending, events_of, header, read, record, thought, thoughts
+from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -215,16 +216,6 @@ def test_a_hash_edited(path: Path, content: bytes, number: int):
 # ── the head ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rehashed(lines: list[bytes]) -> list[bytes]:
-    """Return the lines chained anew, as somebody who covers his traces would."""
-    h, chained = "", []
-    for line in lines:
-        body = line.rpartition(b',"h":"')[0]
-        h = hashlib.sha256(h.encode() + body).hexdigest()
-        chained.append(b'%b,"h":"%b"}\n' % (body, h.encode()))
-    return chained
-
-
 @pytest.mark.parametrize("kept", range(1, COUNT))
 def test_whole_lines_cut_off_show_only_against_the_head(path: Path, content: bytes, kept: int):
     """Cutting off whole lines leaves an open file; only a head kept elsewhere tells it from a killed run."""
@@ -249,6 +240,40 @@ def test_the_right_head(path: Path, content: bytes):
     assert check_trace(path, head).verdict == "ok"
     for other in ("", head.upper() if head.upper() != head else "F", head[:-1], head + " "):
         assert check_trace(path, other).verdict == "other-head"
+
+
+# ── the run ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_file_that_holds_another_run(path: Path, content: bytes):
+    """A copy under another name is sound, and is not the run that was asked for; damage is told first."""
+    path.write_bytes(content)
+    assert [check_trace(path, expected_run=each).verdict for each in (None, "run", "other")] == [
+        "ok",
+        "ok",
+        "other-run",
+    ]
+    path.write_bytes(content[:-10])
+    assert check_trace(path, expected_run="other").verdict == "truncated"
+
+
+# ── problems without end ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_more_problems_than_anybody_reads(path: Path, content: bytes):
+    """The first thousand are kept; of the others one for each kind says how many, and the verdict counts them too."""
+    first, *rest = content.splitlines(keepends=True)
+    check = changed(path, [first, *[b"\n"] * (MAX_PROBLEMS + 5_000), *rest, rest[-1], b"torn"])
+    assert [str(problem) for problem in check.problems[MAX_PROBLEMS:]] == [
+        "line 6001: bad-line: and 5,000 more, up to this line",
+        f"line {6000 + COUNT + 1}: chain: and 1 more, up to this line",
+        f"line {6000 + COUNT + 1}: duplicate: and 1 more, up to this line",
+        f"line {6000 + COUNT + 1}: after-end: and 1 more, up to this line",
+        f"line {6000 + COUNT + 2}: truncated: it ends after 4 bytes without a newline",
+    ]
+    assert sum(problem.count for problem in check.problems) == MAX_PROBLEMS + 5_000 + 4
+    assert (check.verdict, check.events) == ("damaged", COUNT + 1)
+    assert read_recording(path).problems == check.problems
 
 
 # ── what the writer itself says ──────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -20,8 +21,18 @@ from playhead.trace.events import (
     Thought,
     ToolCallStarted,
 )
-from playhead.trace.line import LineError, Record, decode_data, encode_data, encode_line, split_body, split_line
-from playhead.trace.types import Prices
+from playhead.trace.line import (
+    LineError,
+    Record,
+    decode_data,
+    decoder_of,
+    encode_data,
+    encode_line,
+    owner_of,
+    split_body,
+    split_line,
+)
+from playhead.trace.types import Prices, Usage
 from playhead.trace.values import to_json
 from tests.trace.strategies import any_texts, events, python_values, same, texts
 from tests.trace.traces import unknown
@@ -291,3 +302,67 @@ def test_a_message_never_holds_control_characters():
 def test_what_a_newer_minor_format_added_is_kept(kind: str, data: bytes):
     """Unknown kinds and fields are written again as they were read, byte for byte."""
     assert encode_data(decode_data(kind, data)) == data
+
+
+# ── what a hostile file may hold ─────────────────────────────────────────────────────────────────────────────────────
+
+HUGE = b"9" * 4300
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("llm-requested", b'{"request":0,"model":"m","purpose":"think","messages":[[-%b,%b]]}' % (HUGE, HUGE)),
+        ("llm-responded", b'{"request":0,"text":"","latency_ms":1,"usage":{"input_tokens":%b}}' % HUGE),
+        ("llm-responded", b'{"request":0,"text":"","latency_ms":1,"usage":{"input_tokens":%d}}' % 2**63),
+    ],
+)
+def test_an_integer_that_is_too_large(kind: str, data: bytes):
+    """Integers of events have 64 bits."""
+    with pytest.raises(LineError, match=r"should be (less|greater) than"):
+        decode_data(kind, data)
+
+
+def test_json_values_hold_any_integer():
+    """What a tool gave is as large as it is."""
+    event = decode_data("fact-recorded", b'{"name":"n","value":%b}' % HUGE[:4000])
+    assert isinstance(event, FactRecorded)
+    assert event.value == 10**4000 - 1
+
+
+def test_the_sum_of_the_largest_counts():
+    """Counts that are believed can be summed up."""
+    most = Usage(input_tokens=2**63 - 1, output_tokens=-(2**63))
+    assert most + most == most
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"max_iterations": 0},
+    {"max_retries": -1},
+    {"max_retries": 1001},
+    {"retry_delay_s": -0.1},
+    {"retry_delay_s": math.inf},
+    {"retry_delay_s": math.nan},
+    {"max_parallel": 0},
+    {"max_parallel": -1},
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits_that_no_agent_can_have(limit: dict[str, Any]):
+    """A header that would make a replay wait forever is not read."""
+    agent = json.dumps({"name": "a", "model": "p/m", **limit})
+    data = f'{{"format":"1.0","run_id":"r","task":"t","agent":{agent}}}'.encode()
+    with pytest.raises(LineError, match=next(iter(limit))):
+        decode_data("run-started", data)
+
+
+@pytest.mark.parametrize(("function", "name"), [(decoder_of, b"x" * 2000), (owner_of, b'"%b"' % (b"x" * 2000))])
+def test_long_names_are_not_remembered(function: Any, name: bytes):
+    """A file of nothing but long names does not fill the memory."""
+    tracemalloc.start()
+    for number in range(1000):
+        function(name[:-1] + b"%d" % number + name[-1:])
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 500_000

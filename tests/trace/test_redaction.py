@@ -194,7 +194,7 @@ def test_redacting_everything_leaves_a_readable_trace(tmp_path_factory: pytest.T
 
 
 def test_functions_see_free_text_and_nothing_else(tmp_path: Path):
-    """Ids, numbers and the format's own words stay; names, texts and keys go through the function."""
+    """Ids, names, numbers and the kernel's own words stay; texts and keys go through the function."""
     event = LlmResponded(
         request=3, text="some text", finish_reason="stop", model="gpt",
         tool_calls=(ToolCall(id="call_1", name="look", arguments={"where": ["here", 1]}),),
@@ -205,8 +205,8 @@ def test_functions_see_free_text_and_nothing_else(tmp_path: Path):
     )  # fmt: skip
     assert found == [
         LlmResponded(
-            request=3, text="SOME TEXT", finish_reason="STOP", model="GPT",
-            tool_calls=(ToolCall(id="call_1", name="LOOK", arguments={"WHERE": ["HERE", 1]}),),
+            request=3, text="SOME TEXT", finish_reason="stop", model="gpt",
+            tool_calls=(ToolCall(id="call_1", name="look", arguments={"WHERE": ["HERE", 1]}),),
         ),
         FinalAnswer(output="X", format="text", confidence="low"),
         MessageAdded(id=0, role="user", content=(TextPart(text="A"),)),
@@ -230,8 +230,8 @@ def test_a_function_that_fails_withholds_the_leaf(tmp_path: Path, function: Any)
     """When a redactor raises, or returns no text, nothing of the leaf is written, and the run goes on."""
     redactor = Redactor((function,))
     found = recorded(tmp_path, redactor, FactRecorded(name="f", value={"a": "secret thing", "n": 1}))
-    assert found == [FactRecorded(name=FAILED, key=FAILED, value={FAILED: FAILED, f"{FAILED}'": 1})]
-    assert redactor.failures > 4
+    assert found == [FactRecorded(name="f", value={FAILED: FAILED, f"{FAILED}'": 1})]
+    assert redactor.failures == 3
     assert b"secret thing" not in bytes_of(tmp_path)
 
 
@@ -250,5 +250,4 @@ def test_a_function_that_returns_what_no_file_can_hold(tmp_path: Path):
     function = Redactor((lambda text: text + "\ud800",))
     (found,) = recorded(tmp_path, function, FactRecorded(name="f", value=to_json(["a", b"\xff"])))
     assert isinstance(found, FactRecorded)
-    assert found.name == "f\ufffd"
     assert from_json(found.value) == ["a\ufffd", "\ufffd\ufffd".encode()]

@@ -180,6 +180,19 @@ def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
     assert [path.stem for path in store.paths()] == ["01KABCDEF00000000000000000", "ant", "zebra"]
 
 
+def test_a_file_that_holds_another_run(store: TraceStore, caplog: pytest.LogCaptureFixture):
+    """A copy under another name is not the run that its name says: whoever asks by id is told, by path it is fine."""
+    copy = store.path_for("other-id")
+    copy.write_bytes(store.path_for(IDS[0]).read_bytes())
+    assert store.resolve(copy) == copy
+    assert store.resolve(IDS[1]) == store.path_for(IDS[1])
+    assert caplog.messages == []
+    for reference in ("other-id", "other", "latest"):
+        caplog.clear()
+        assert store.resolve(reference) == copy
+        assert caplog.messages == [f"{copy} holds the run '{IDS[0]}', not 'other-id'"]
+
+
 # ── links ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -32,6 +32,7 @@ from playhead.trace.values import (
     repair_json,
     scrub,
     to_json,
+    untagged,
 )
 from tests.trace.strategies import any_texts, json_values, python_values, same
 
@@ -246,3 +247,67 @@ def test_a_tag_that_means_nothing_stays_as_it_is(tag: dict[str, Any]):
 def test_as_text():
     """A model reads strings bare and everything else as JSON."""
     assert [as_text(value) for value in ("a\nb", {"ä": [1, None]}, True)] == ["a\nb", '{"ä": [1, null]}', "true"]
+    assert [as_text(to_json(value)) for value in (2**60, b"a", ["b", -(2**60)])] == [
+        "1152921504606846976",
+        "a",
+        '["b", -1152921504606846976]',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (2**53, 2**53),
+        (-(2**2048) + 1, -(2**2048) + 1),
+        (2**2048, hex(2**2048)),
+        (float("nan"), "NaN"),
+        ([float("-inf")], ["-Infinity"]),
+        (b"text", "text"),
+        ("a\ud800", "a\ufffd"),
+        ({"id": {"inner": [2**60]}}, {"id": {"inner": [2**60]}}),
+        ({"$type": "int", "value": "5"}, {"$type": "int", "value": "5"}),
+        ({"a\ud800": 2**60}, {"a\ufffd": 2**60}),
+    ],
+    ids=lambda value: repr(value if not isinstance(value, int) else value % 1000)[:40],
+)
+def test_what_a_tag_says(value: Any, shown: Any):
+    """What leaves for a model is the value itself wherever JSON text can say it."""
+    assert untagged(to_json(value)) == shown
+
+
+@given(json_values)
+def test_what_has_no_tags_stays(value: Any):
+    """JSON of the program's own is what it was, whatever keys it has."""
+    assert same(untagged(value), value)
+    assert same(untagged(to_json({"$type": "int", "value": value})), {"$type": "int", "value": value})
+
+
+@pytest.mark.parametrize("value", [b"\xff", {1, 2}, {1: 2}, {b"a": 1, "a": 2}, object], ids=repr)
+def test_tags_that_json_has_no_words_for(value: Any):
+    """What would lose something without its tag keeps it."""
+    assert untagged(to_json(value))["$type"] == to_json(value)["$type"]
+    assert untagged(to_json({1: 2**60})) == {"$type": "dict", "entries": [[1, 2**60]]}
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        {"$type": "int", "value": 5.5},
+        {"$type": "int"},
+        {"$type": "bytes", "utf8": 5},
+        {"$type": "dict", "entries": [[1]]},
+        {"$type": "dict", "entries": 5},
+        {"$type": "no such tag", "value": 1},
+        {"$type": ["int"]},
+    ],
+    ids=lambda tag: repr(tag)[:40],
+)
+def test_a_tag_that_says_nothing_is_shown_as_it_is(tag: dict[str, Any]):
+    """A tag that somebody else wrote, or that redaction changed, is never an error."""
+    assert untagged(tag) == tag
+
+
+@pytest.mark.parametrize("value", ["[redacted:key]", "9" * 5000, "1_0", "x", ""], ids=lambda value: value[:20])
+def test_an_integer_that_cannot_be_read_is_shown_as_its_text(value: str):
+    """Redaction changes the text of an integer; Python may be told to read no long ones."""
+    assert untagged({"$type": "int", "value": value}) == value

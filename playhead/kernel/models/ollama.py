@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
 from playhead.kernel.models.credentials import public_address, secrets_of
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
-from playhead.kernel.models.openai_format import copied, parsed_arguments, sendable_arguments, tool_to_openai
+from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
 from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
-from playhead.trace.values import as_text, scrub
+from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +105,7 @@ def to_ollama(request: Request) -> dict[str, JsonValue]:
     Raises:
         ModelRequestError: Ollama has no such parameter (it would ignore it), or an image is not given by content.
     """
-    top, options = _split_parameters(request.parameters)
+    top, options = _split_parameters(sendable(request.parameters))
     body: dict[str, JsonValue] = {
         "model": _model(request.model),
         "messages": [message_to_ollama(message) for message in request.messages],
@@ -178,9 +178,9 @@ def _split_parameters(parameters: Mapping[str, JsonValue]) -> tuple[dict[str, Js
     for name, value in parameters.items():
         option = _OTHER_NAMES.get(name, name)
         if option in _TOP_LEVEL:
-            top[option] = copied(value)
+            top[option] = value
         elif option in _OPTIONS:
-            options[option] = [value] if option == "stop" and isinstance(value, str) else copied(value)
+            options[option] = [value] if option == "stop" and isinstance(value, str) else value
         elif option == "response_format":
             top |= _format(value)
         elif option != "timeout":
@@ -192,7 +192,7 @@ def _format(response_format: JsonValue) -> dict[str, JsonValue]:
     """Return OpenAI's `response_format` as Ollama's `format`: a JSON Schema, "json", or nothing for plain text."""
     match response_format:
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
-            return {"format": copied(schema)}
+            return {"format": schema}
         case {"type": "json_object"}:
             return {"format": "json"}
         case None | {"type": "text"}:
@@ -225,5 +225,5 @@ def _call_to_ollama(call: ToolCall) -> dict[str, JsonValue]:
 def _call_from_ollama(call: dict[str, JsonValue]) -> ToolCall:
     function = call["function"]
     arguments = parsed_arguments(function.get("arguments"))
-    raw = None if arguments is not None else as_text(function.get("arguments"))
+    raw = None if arguments is not None else as_text(to_json(function.get("arguments")))
     return ToolCall(id=call.get("id") or "", name=function["name"], arguments=arguments, raw_arguments=raw)

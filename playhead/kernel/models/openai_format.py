@@ -6,33 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
-from playhead.trace.values import scrub
+from playhead.trace.values import scrub, untagged
 
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 MALFORMED: Final = "malformed_arguments"
 """The key under which arguments that are no JSON object are sent back to the model that wrote them."""
-
-NOT_PARAMETERS: Final = frozenset(
-    {
-        "api_base",
-        "api_key",
-        "base_url",
-        "context_window_fallback_dict",
-        "fallbacks",
-        "max_retries",
-        "messages",
-        "model",
-        "n",
-        "num_retries",
-        "stream",
-        "tools",
-    }
-)
-"""What would change who answers, how often, or what is asked behind the recording's back."""
-
 
 def to_openai(request: Request) -> dict[str, Any]:
     """Return the keyword arguments of a chat completion that say exactly what the request says.
@@ -47,7 +29,7 @@ def to_openai(request: Request) -> dict[str, Any]:
         raise ModelRequestError(f"{', '.join(reserved)}: not for a request to set; make a model with other arguments")
     tools = {"tools": [tool_to_openai(tool) for tool in request.tools]} if request.tools else {}
     messages = [message_to_openai(message) for message in request.messages]
-    return {"model": request.model, "messages": messages, **tools, **copied(request.parameters)}
+    return {"model": request.model, "messages": messages, **tools, **sendable(request.parameters)}
 
 
 def message_to_openai(message: Message) -> dict[str, Any]:
@@ -72,9 +54,15 @@ def sendable_arguments(call: ToolCall) -> dict[str, JsonValue]:
     Only OpenAI takes back text that is no JSON: for the sake of one such call litellm fails every later request to
     Anthropic, Gemini and Ollama, and llama.cpp's server answers 500. So the text goes back inside an object.
     """
-    if call.arguments is not None:
-        return {scrub(key): copied(value) for key, value in call.arguments.items()}
-    return {MALFORMED: scrub(call.raw_arguments or "")}
+    if call.arguments is None:
+        return {MALFORMED: scrub(call.raw_arguments or "")}
+    sent = sendable(call.arguments)
+    return sent if isinstance(sent, dict) else copied(call.arguments)  # a tag that the kernel did not write
+
+
+def sendable(value: JsonValue) -> JsonValue:
+    """Return a deep copy of a recorded value as it leaves for a model: large integers and the like without tags."""
+    return copied(untagged(value))
 
 
 def copied(value: JsonValue) -> JsonValue:

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from playhead.trace.events import ToolCallCompleted
 
 MAX_REQUIRED_NUDGES: Final = 2
+# fmt: off
+INCOMPLETE: Final = {
+    **dict.fromkeys(("length", "max_tokens", "model_context_window_exceeded"), "output_truncated"),
+    **dict.fromkeys((
+        "blocklist", "content_filter", "content_filtered", "guardrail_intervened", "prohibited_content", "recitation",
+        "refusal", "safety", "spii",
+    ), "output_filtered"),
+}
+# fmt: on
+"""The words of providers for an answer that is not whole, and how the run ends with it."""
 _FINAL_ANSWER: Final = re.compile(r"\bfinal answer\s*:\s*", re.IGNORECASE)
 
 
@@ -33,7 +43,6 @@ async def think(state: KernelState, session: Session) -> KernelState:
     offered = visible_tools(session, state)
     response = await session.model.complete(state.thread, session.specs(offered))
     thread = state.thread.add(session.add_reply(response))
-    session.bill(response.usage, response.cost_usd)
     reply = read_reply(response, session)
     record_reply(reply, response, session)
     if not reply.calls:
@@ -44,11 +53,19 @@ async def think(state: KernelState, session: Session) -> KernelState:
 
 
 async def act(state: KernelState, session: Session) -> KernelState:
-    """Run the calls of this turn; one that ends the run comes after all others."""
+    """Run the calls of this turn; those that end the run come after all others, until one of them has.
+
+    What does not run any more is no part of the turn.
+    """
     last = [planned for planned in state.pending if ends_run(session, planned.call.name)]
     first = [planned for planned in state.pending if planned not in last]
-    completed = await session.tools.call_all(first + last)
-    return transition(state, status="observing", pending=(*first, *last), completed=tuple(completed))
+    completed = await session.tools.call_all(first)
+    for planned in last:
+        if not session.ended:
+            completed.append(await session.tools.run(planned))
+    asked = {planned.call.id: planned for planned in state.pending}
+    ran = tuple(asked[each.call_id] for each in completed)
+    return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 
 async def observe(state: KernelState, session: Session) -> KernelState:
@@ -77,8 +94,8 @@ def _answer(state: KernelState, text: str, finish_reason: str | None, session: S
     if missing and nudges < MAX_REQUIRED_NUDGES:
         meta = {**state.meta, "required_nudges": nudges + 1}
         return _ask_again(transition(state, meta=meta), "required-tools", missing_tools(missing), session)
-    if finish_reason == "length":
-        session.terminate("output_truncated", text)
+    if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
+        session.terminate(incomplete, text or None)
     elif not text:
         return _ask_again(state, "empty-reply", EMPTY_REPLY, session)
     elif marker := _FINAL_ANSWER.search(text):

@@ -78,6 +78,8 @@ class LlmFailed(EventBase):
     """What went wrong."""
     retryable: bool = False
     """Whether the same request may pass later."""
+    cancelled: bool | None = None
+    """True when nobody waited for the answer any more; absent when the adapter failed."""
     latency_ms: float = 0.0
     """Milliseconds from the request to the failure."""
 

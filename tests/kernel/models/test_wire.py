@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from playhead.kernel.models.litellm import LiteLLMModel
 from playhead.kernel.models.ollama import OllamaModel
+from playhead.kernel.models.openai_format import sendable_arguments
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
+from playhead.trace.values import to_json
 
 pytestmark = pytest.mark.anyio
 
@@ -185,6 +187,50 @@ async def test_the_whole_body_that_ollama_gets(stub):
         )
     ]
     assert request == untouched
+
+
+ODD = {"id": 2**60, "rate": float("nan"), "own": {"$type": "int", "value": "5"}, "all": [2**60, b"x"]}
+ODD_ON_THE_WIRE = {"id": 2**60, "rate": "NaN", "own": {"$type": "int", "value": "5"}, "all": [2**60, "x"]}
+
+
+def odd_request(model):
+    """Return a request as the kernel makes it of values that JSON has no form for."""
+    call = ToolCall(id="call_1", name="look", arguments=to_json(ODD))
+    return Request(
+        model=f"{model}/some-model",
+        messages=(Message(id=0, role="assistant", tool_calls=(call,)),),
+        tools=(ToolSpec(name="look", parameters={"type": "object", "default": {"$type": "int", "value": "5"}}),),
+        parameters=to_json({"seed": 2**70, "stop": ["a"]}),
+    )
+
+
+async def test_no_tags_in_what_litellm_sends(stub):
+    """Arguments and parameters leave as the values themselves; schemas, which are never tagged, as they are."""
+    stub.answers(ANSWER)
+    await LiteLLMModel("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(odd_request("openai"))
+    ((_, body),) = stub.requests
+    (call,) = body["messages"][0]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == ODD_ON_THE_WIRE
+    assert (body["seed"], body["stop"]) == (2**70, ["a"])
+    assert body["tools"][0]["function"]["parameters"]["default"] == {"$type": "int", "value": "5"}
+
+
+async def test_no_tags_in_what_ollama_gets(stub):
+    """The same on the other wire."""
+    stub.answers(OLLAMA_ANSWER)
+    await OllamaModel("ollama/some-model", host=stub.url).complete(odd_request("ollama"))
+    ((_, body),) = stub.requests
+    (call,) = body["messages"][0]["tool_calls"]
+    assert call["function"]["arguments"] == ODD_ON_THE_WIRE
+    assert body["options"] == {"seed": 2**70, "stop": ["a"]}
+    assert body["tools"][0]["function"]["parameters"]["default"] == {"$type": "int", "value": "5"}
+
+
+@pytest.mark.parametrize("arguments", [{"$type": "int", "value": "5"}, to_json({"$type": "x", "a": 2**60})])
+def test_arguments_are_always_an_object(arguments):
+    """Whatever stands in the arguments, no wire gets anything but an object for them."""
+    sent = sendable_arguments(ToolCall(id="1", name="look", arguments=arguments))
+    assert sent in ({"$type": "int", "value": "5"}, {"$type": "x", "a": 2**60})
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -1,0 +1,195 @@
+"""`identical` is never said of a run that was not: every way in which it could be, tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, load_recording, register_strategy, tool
+from playhead.errors import ModelUnavailableError
+from playhead.kernel import agent_tool
+from playhead.kernel.ports import ToolPort
+from playhead.kernel.state import transition
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.trace.events import UnknownEvent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.replay import Reproduction
+    from playhead.trace.recording import Recording
+
+
+class Cancelled(Exception):  # noqa: N818 - a real library calls its error so
+    """An exception of the user's with the kernel's word."""
+
+
+@tool
+def write(key: str) -> str:
+    """Write."""
+    return f"wrote {key}"
+
+
+@tool(read_only=True)
+def fail(key: str) -> str:
+    """Fail with an exception of a misleading name."""
+    raise Cancelled(key)
+
+
+async def record(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> Recording:
+    """Record a run."""
+    result = await Agent(ScriptedModel(turns), tools=tools, trace=folder, **options).run("go")
+    return load_recording(result.trace_path or "")
+
+
+def verdict(outcome: Reproduction) -> tuple[bool, int, bool]:
+    """Return the parts that must agree."""
+    return outcome.identical, outcome.events, outcome.cut_short
+
+
+async def test_an_exception_named_like_the_kernels_word_is_served(tmp_path: Path) -> None:
+    """A body's own `Cancelled` is a result like any other: nothing after it goes uncompared."""
+    recording = await record(tmp_path, [call("fail", key="a"), text("done")], fail)
+    assert verdict(await reproduce(recording)) == (True, len(recording.records), False)
+
+
+async def test_a_model_call_that_a_strategy_gave_up_is_not_passed_over(tmp_path: Path) -> None:
+    """When a strategy stops waiting by itself, a replay cannot know when: it says that events are missing."""
+
+    async def impatient(state: Any, session: Any) -> Any:
+        with anyio.move_on_after(0.01):
+            await session.model.complete(state.thread)
+        session.terminate("end_turn", await session.facts.ask("luck", lambda: "7"))
+        return state
+
+    register_strategy("impatient", impatient)
+    recording = await record(tmp_path, [Turn(text="late", delay_s=5)], strategy="impatient")
+    outcome = await reproduce(recording)
+    assert not outcome.identical
+    assert outcome.divergences[0].what == "the replay has no fact-recorded here"
+
+
+@pytest.mark.parametrize("kept", [None, -1])
+async def test_changed_code_shows_on_a_whole_and_on_a_cut_file(tmp_path: Path, kept: int | None) -> None:
+    """That a recording has no end excuses only what would come after it."""
+
+    async def first(state: Any, session: Any) -> Any:
+        await session.facts.ask("luck", lambda: 7)
+        session.terminate("end_turn", "done")
+        return transition(state, output="done")
+
+    async def second(state: Any, session: Any) -> Any:
+        await session.facts.ask("weather", lambda: "fine")
+        return await first(state, session)
+
+    register_strategy("changing", first)
+    recording = await record(tmp_path, [], strategy="changing")
+    recording.path.write_bytes(b"".join(recording.path.read_bytes().splitlines(keepends=True)[:kept]))
+    recording = load_recording(recording.path)
+    assert (await reproduce(recording)).identical
+    register_strategy("changing", second)
+    outcome = await reproduce(recording)
+    assert [(each.owner, each.expected["name"]) for each in outcome.divergences if each.expected] == [("root", "luck")]
+    assert not outcome.identical
+
+
+async def test_calls_with_side_effects_have_an_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that ran them the other way round, or beside each other, would not be the one that was recorded."""
+    turn = calls(call("write", key="a"), call("write", key="b"), call("write", key="c"))
+    recording = await record(tmp_path, [turn, text("done")], write)
+    assert (await reproduce(recording)).identical
+
+    async def backwards(self: ToolPort, planned: Any) -> Any:
+        done = [await self.run(each) for each in reversed(planned)]
+        return done[::-1]
+
+    async def together(self: ToolPort, planned: Any) -> Any:
+        return await self._run_together(list(planned))
+
+    for wrong in (backwards, together):
+        monkeypatch.setattr(ToolPort, "call_all", wrong)
+        assert not (await reproduce(recording)).identical
+
+
+async def test_a_write_may_not_overtake_a_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read-only calls finish in any order among themselves, but before the call that has to run alone starts."""
+
+    @tool(read_only=True)
+    def read(key: str) -> str:
+        """Read."""
+        return key
+
+    recording = await record(
+        tmp_path, [calls(call("read", key="a"), call("write", key="b")), text("done")], read, write
+    )
+
+    async def write_first(self: ToolPort, planned: Any) -> Any:
+        done = [await self.run(each) for each in reversed(planned)]
+        return done[::-1]
+
+    assert (await reproduce(recording)).identical
+    monkeypatch.setattr(ToolPort, "call_all", write_first)
+    outcome = await reproduce(recording)
+    assert [each.what for each in outcome.divergences] == [
+        "other calls had ended when this one started, which has to run alone"
+    ]
+
+
+async def test_nothing_of_the_given_agent_runs(tmp_path: Path) -> None:
+    """With `agent=` its schemas and strategy count; its models, prices included, and its tools' bodies stay silent."""
+
+    class Watched(ScriptedModel):
+        asked = 0
+
+        async def prices(self) -> Any:
+            Watched.asked += 1
+            return await super().prices()
+
+    child = Agent(Watched([call("write", key="a"), text("found")]), name="child", tools=[write])
+    parent = Agent(ScriptedModel([call("child", task="go"), text("done")]), tools=[child], trace=tmp_path)
+    result = await parent.run("go")
+    before = Watched.asked
+    outcome = await reproduce(load_recording(result.trace_path or ""), agent=parent)
+    assert (outcome.identical, Watched.asked) == (True, before)
+
+
+async def test_what_this_version_does_not_know_is_named(tmp_path: Path) -> None:
+    """Kinds and fields of a newer version cannot be compared, and the outcome says which."""
+    recording = await record(tmp_path, [text("done")])
+    records = list(recording.records)
+    at = next(index for index, each in enumerate(records) if each.kind == "llm-responded")
+    newer = type(records[at].event).model_validate({**records[at].event.model_dump(), "moderation": "fine"})
+    records[at] = records[at]._replace(event=newer)
+    records.insert(at, records[at]._replace(event=UnknownEvent(kind="weather-changed")))
+    outcome = await reproduce(replace(recording, records=tuple(records)))
+    assert outcome.not_compared == ("llm-responded.moderation", "weather-changed")
+
+
+async def test_how_deep_agents_nest_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of the code is compared, not served from the recording."""
+    child = Agent(ScriptedModel([text("found")]), name="child")
+    recording = await record(tmp_path, [call("child", task="go"), text("done")], child)
+    assert (await reproduce(recording)).identical
+    monkeypatch.setattr(agent_tool, "MAX_DEPTH", 0)
+    assert not (await reproduce(recording)).identical
+
+
+async def test_an_adapters_own_error_and_a_strange_cost_come_out_the_same(tmp_path: Path) -> None:
+    """An error class that Playhead does not know keeps its name and may pass; not-a-number equals itself."""
+
+    class OverloadedError(ModelUnavailableError):
+        """A provider's own."""
+
+    class Odd(ScriptedModel):
+        async def complete(self, request: Any) -> Any:
+            if request.attempt == 0:
+                raise OverloadedError("try later")
+            return replace(await super().complete(request), cost_usd=float("nan"))
+
+    result = await Agent(Odd([text("done")]), retry_delay_s=0.001, trace=tmp_path).run("go")
+    recording = load_recording(result.trace_path or "")
+    assert verdict(await reproduce(recording)) == (True, len(recording.records), False)
