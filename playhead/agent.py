@@ -287,6 +287,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         agent=header,
         task=task,
         versions=_versions(),
+        redacted=run.recorder.redactor.has_rules,
         replay_of=replay_of,
         replay_mode=replay_mode,
     )

@@ -12,7 +12,9 @@ from playhead.cli import exits, options
 from playhead.cli.output import text_console, write_json
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
+from playhead.trace.blobs import run_id_of
 from playhead.trace.integrity import Check, check_trace
+from playhead.trace.store import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +29,11 @@ VERDICTS: Final = {
     "lost-events": "some events could not be written; the run says so itself",
     "missing-blob": "a large value that belongs to it is missing or changed",
     "damaged": "this is not what was written",
+    "other-run": "it holds another run than the one that its name says",
     "other-head": "it does not end in the head that was given",
 }
 SHOWN: Final = 20
-"""Problems that are printed; `--json` has them all."""
+"""Problems that are printed; `--json` has more."""
 
 
 @options.command("check", example="playhead check latest")
@@ -46,7 +49,9 @@ def command(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool
     """
     if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
         raise UsageError("--head takes the 64 lower-case hex digits that `playhead check` prints as head")
-    checked = check_trace(options.open_store(trace_dir).resolve(run), head)
+    path = options.open_store(trace_dir).resolve(run)
+    by_id = not run.endswith(SUFFIXES)  # a file that is named by its path may have any name
+    checked = check_trace(path, head, run_id_of(path) if by_id else None)
     if as_json:
         write_json([check_as_json(checked)])
     else:
@@ -75,5 +80,6 @@ def verdict_lines(checked: Check) -> Iterator[Line]:
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {VERDICTS[checked.verdict]}")
     for problem in checked.problems[:SHOWN]:
         yield Line(("!! ", "bold red"), str(problem))
-    if len(checked.problems) > SHOWN:
-        yield Line(f"… and {len(checked.problems) - SHOWN} more problems; --json lists them all")
+    rest = sum(problem.count for problem in checked.problems[SHOWN:])
+    if rest:
+        yield Line(f"… and {rest:,} more problems; --json names more of them")

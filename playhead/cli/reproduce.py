@@ -37,7 +37,7 @@ def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
     Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
-    Exits 1 at a divergence, and 4 when the recording ends before the run did.
+    Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by rules of its user's.
     """
     recording = load_recording(options.open_store(trace_dir).resolve(run))
     outcome = reproduce_sync(recording)
@@ -49,9 +49,9 @@ def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
 
 
 def exit_code(outcome: Reproduction) -> int:
-    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when only a part could be compared."""
+    """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it cannot be told."""
     if not outcome.identical:
-        return exits.FAILED
+        return exits.INCONCLUSIVE if outcome.redacted else exits.FAILED
     return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
 
 
@@ -73,6 +73,10 @@ def print_reproduction(console: Console, outcome: Reproduction) -> None:
 def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.status != "closed":
         yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
+    if outcome.redacted and not outcome.identical:
+        yield Line(("inconclusive: ", "bold yellow"), "redaction rules of the user's have changed what was recorded")
+    for name in outcome.not_compared:
+        yield Line(("not compared: ", "yellow"), f"{name}, which this version does not know")
     for owner in outcome.not_entered:
         yield Line(("not entered: ", "yellow"), f"{owner} ran inside a tool's body, which stays frozen")
 

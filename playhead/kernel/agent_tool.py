@@ -77,8 +77,9 @@ class AgentTool:
         )
         task = scrub(from_json(arguments["task"]))
         session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))
-        execution = await execute(session, task)
-        session.emit_last(AgentCompleted(**execution.ending_fields()))
+        execution = await execute(
+            session, task, lambda reached: session.emit_last(AgentCompleted(**reached.ending_fields()))
+        )
         parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):
             raise execution.error

@@ -199,6 +199,8 @@ class ToolPort:
         """
         completed: list[ToolCallCompleted] = []
         for batch in self._batches(calls):
+            if completed and self._session.ended:
+                break  # what has run still joins the thread
             completed += [await self.run(batch[0])] if len(batch) == 1 else await self._run_together(batch)
         return completed
 
@@ -335,8 +337,9 @@ class ToolPort:
         async with anyio.create_task_group() as group:
             for place, planned in enumerate(batch):
                 group.start_soon(run_one, place, planned)
-        if errors:
-            raise next((error for error in errors if not isinstance(error, RunEndedError)), errors[0])
+        fatal = [error for error in errors if not isinstance(error, RunEndedError)]
+        if fatal or (errors and not any(results)):
+            raise (fatal or errors)[0]
         return [result for result in results if result is not None]
 
 

@@ -20,6 +20,7 @@ VOLATILE: Final = frozenset(
     {
         "latency_ms",
         "duration_ms",
+        "redacted",
         "run_id",
         "versions",
         "replay_of",

@@ -46,6 +46,9 @@ class Reproduction:
     """`closed`, or `open` or `truncated` when the recording ends before the run did."""
     cut_short: bool
     """Whether the replay stopped at a question that the recording does not answer."""
+    redacted: bool
+    """Whether rules of the user's were applied to the recording: where one changed a text that Playhead itself writes or
+    reads, the replay differs, and that proves nothing."""
     not_entered: tuple[str, ...]
     """Owners inside the bodies of tools, whose events were not compared: a frozen tool has no body."""
     not_compared: tuple[str, ...]
@@ -81,6 +84,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         divergences=divergences,
         status=recording.status,
         cut_short=bool(follower.ended),
+        redacted=recording.header.redacted,
         not_entered=tuple(sorted(set(inside.values()))),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
     )

@@ -78,6 +78,11 @@ class Redactor:
         return True
 
     @property
+    def has_rules(self) -> bool:
+        """Whether there are functions of the user's."""
+        return bool(self._functions)
+
+    @property
     def active(self) -> bool:
         """Whether there is anything to redact."""
         return bool(self._functions or self._needles)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_recording
+from playhead.kernel.execution import ANSWERED
 from playhead.testing import ScriptedModel, TickingClock
 from playhead.trace.integrity import check_trace
 
@@ -74,3 +75,31 @@ def data(event: EventBase) -> dict[str, Any]:
     """Return the fields of an event that were set, but for times."""
     fields = event.model_dump(exclude_none=True, exclude_defaults=True)
     return {name: value for name, value in fields.items() if name not in ("duration_ms", "latency_ms")}
+
+
+def ending(run: Ran) -> dict[str, Any]:
+    """Return how a run ended, as its result says; the trace has to say the same."""
+    fields = ("status", "terminated_by", "terminated_source", "output", "error", "iterations")
+    said = {name: getattr(run.result, name) for name in fields}
+    (completed,) = run.events("run-completed")
+    assert {name: getattr(completed, name) for name in fields} == said
+    assert (completed.usage, completed.cost_usd) == (run.result.usage, run.result.cost_usd)
+    assert completed.duration_ms == run.result.duration_ms
+    assert run.kinds()[-1] == "run-completed"
+    final = [data(event) for event in run.events("final-answer", owner="root")]
+    answered = said["terminated_by"] in ANSWERED and said["output"] is not None
+    assert [each.get("output") for each in final] == ([said["output"]] if answered else [])
+    return said
+
+
+def ended(status: str, terminated_by: str, output: Any, iterations: int, **more: Any) -> dict[str, Any]:
+    """Return an ending with the usual source and no error."""
+    return {
+        "status": status,
+        "terminated_by": terminated_by,
+        "terminated_source": "kernel",
+        "output": output,
+        "error": None,
+        "iterations": iterations,
+        **more,
+    }

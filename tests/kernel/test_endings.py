@@ -4,58 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from pydantic import ValidationError
 
 from playhead import Agent, ToolContext, load_recording, tool
-from playhead.errors import ModelRequestError, ModelUnavailableError, StrategyError, TraceWriteError
-from playhead.kernel.execution import ANSWERED
-from playhead.kernel.state import KernelState, transition
+from playhead.errors import ModelRequestError, ModelUnavailableError, TraceWriteError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import Usage
-from playhead.trace.writer import TraceWriter
-from tests.kernel.runs import Ran, data, make_agent, record
+from tests.kernel.runs import data, ended, ending, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from playhead.kernel.session import Session
 
 
 @tool(read_only=True)
 def lookup(key: str) -> str:
     """Look a fact up."""
     return f"{key} is 8848"
-
-
-def ending(run: Ran) -> dict[str, Any]:
-    """Return how a run ended, as its result says; the trace has to say the same."""
-    fields = ("status", "terminated_by", "terminated_source", "output", "error", "iterations")
-    said = {name: getattr(run.result, name) for name in fields}
-    (completed,) = run.events("run-completed")
-    assert {name: getattr(completed, name) for name in fields} == said
-    assert (completed.usage, completed.cost_usd) == (run.result.usage, run.result.cost_usd)
-    assert completed.duration_ms == run.result.duration_ms
-    assert run.kinds()[-1] == "run-completed"
-    final = [data(event) for event in run.events("final-answer", owner="root")]
-    answered = said["terminated_by"] in ANSWERED and said["output"] is not None
-    assert [each.get("output") for each in final] == ([said["output"]] if answered else [])
-    return said
-
-
-def ended(status: str, terminated_by: str, output: Any, iterations: int, **more: Any) -> dict[str, Any]:
-    """Return an ending with the usual source and no error."""
-    return {
-        "status": status,
-        "terminated_by": terminated_by,
-        "terminated_source": "kernel",
-        "output": output,
-        "error": None,
-        "iterations": iterations,
-        **more,
-    }
 
 
 FINAL = {"meta_tools": ("final-answer", "task-complete")}
@@ -161,47 +126,6 @@ async def test_llm_error_after_the_last_retry(tmp_path: Path):
     assert type(run.error) is ModelUnavailableError
 
 
-class Unspeakable(Exception):  # noqa: N818 - it is no error of ours
-    def __str__(self) -> str:
-        raise RuntimeError("no words")
-
-
-@pytest.mark.parametrize(
-    ("raised", "message"),
-    [
-        (ValueError("no \ud800 way"), "ValueError: no \ufffd way"),
-        (ValueError(), "ValueError: ValueError"),
-        (Unspeakable(), "Unspeakable: Unspeakable"),
-        (ExceptionGroup("many", [ValueError("a")]), "ExceptionGroup: many (1 sub-exception)"),
-    ],
-    ids=["words", "no words", "no way to say it", "group"],
-)
-async def test_error(tmp_path: Path, register: Any, raised: Exception, message: str):
-    """A strategy that raises: the trace is closed, and the error says what was raised and carries the result."""
-
-    async def broken(state: KernelState, session: Session) -> KernelState:
-        raise raised
-
-    register("broken", broken)
-    run = await record(tmp_path, [], strategy="broken")
-    assert ending(run) == ended("failed", "error", None, 0, error=message)
-    assert type(run.error) is StrategyError
-    assert str(run.error) == f"the strategy raised {message}"
-    assert run.error.__cause__ is raised
-
-
-async def test_a_strategy_that_exits_the_program(tmp_path: Path, register: Any):
-    """`SystemExit` out of a strategy goes on its way, after the trace was closed."""
-
-    async def leave(state: KernelState, session: Session) -> KernelState:
-        raise SystemExit(3)
-
-    register("leave", leave)
-    with pytest.raises(SystemExit):
-        await make_agent(tmp_path, [], strategy="leave").run("Do it.", run_id="run")
-    assert check_trace(tmp_path / "run.jsonl").verdict == "ok"
-
-
 @pytest.mark.parametrize("where", ["model", "tool"])
 async def test_cancelled(tmp_path: Path, where: str):
     """A scope that is cancelled around a run: the trace is closed, says so, and the cancellation goes on its way."""
@@ -287,85 +211,6 @@ async def test_parent_ended(tmp_path: Path):
     }
     (*_, call_) = run.events("tool-call-completed")
     assert (call_.error.type, call_.error.message) == ("AgentFailed", "child failed: parent_ended")
-
-
-async def test_a_strategy_that_just_returns(tmp_path: Path, register: Any):
-    """A strategy need not end the run itself: its state's output is the answer."""
-
-    async def simple(state: KernelState, session: Session) -> KernelState:
-        completion = await session.model.complete(state.thread)
-        return transition(state, output={"said": completion.text})
-
-    register("simple", simple)
-    run = await record(tmp_path, [text("42")], strategy="simple")
-    assert ending(run) == ended("done", "end_turn", {"said": "42"}, 0, terminated_source="strategy:simple")
-    assert run.result.usage == Usage(input_tokens=2, output_tokens=2)
-    assert (await reproduce(run.recording)).identical
-
-
-@pytest.mark.parametrize("output", [{1, 2}, 2**60, b"\xff"])
-async def test_an_output_that_is_no_json_is_reproduced(tmp_path: Path, register: Any, output: Any):
-    """An output of any type becomes the same JSON in the run and in its reproduction."""
-
-    async def odd(state: KernelState, session: Session) -> KernelState:
-        session.terminate("custom", output, source="strategy:odd")
-        return state
-
-    register("odd", odd)
-    run = await record(tmp_path, [], strategy="odd")
-    assert ending(run)["terminated_by"] == "custom"
-    assert (await reproduce(run.recording)).divergences == ()
-
-
-@pytest.mark.parametrize("ended", [False, True])
-async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, ended: bool):
-    """A strategy that forgets to return its state is told so, and the trace is closed."""
-
-    async def forgetful(state: KernelState, session: Session) -> None:
-        if ended:
-            session.terminate("enough", "42", source="switch")
-
-    register("forgetful", forgetful)
-    run = await record(tmp_path, [], strategy="forgetful")
-    message = "the strategy raised TypeError: the strategy forgetful returned NoneType, not a KernelState"
-    assert (type(run.error), str(run.error)) == (StrategyError, message)
-    assert run.result.terminated_by == ("enough" if ended else "error")
-
-
-async def test_a_strategy_that_returns_a_state_which_cannot_be(
-    tmp_path: Path, register: Any, monkeypatch: pytest.MonkeyPatch
-):
-    """A state with a field of the wrong type is an error, and the file is closed all the same."""
-
-    async def wrong(state: KernelState, session: Session) -> KernelState:
-        return transition(state, usage="much")
-
-    closed: list[Path] = []
-    real = TraceWriter.close
-
-    def close(self: TraceWriter) -> None:
-        closed.append(self.path)
-        real(self)
-
-    monkeypatch.setattr(TraceWriter, "close", close)
-    register("wrong", wrong)
-    with pytest.raises(ValidationError, match="usage"):
-        await make_agent(tmp_path, [], strategy="wrong").run("Do it.", run_id="run")
-    assert closed == [tmp_path / "run.jsonl"]
-    assert check_trace(tmp_path / "run.jsonl").verdict == "open"
-
-
-async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
-    """A strategy that goes on after the end cannot change it: the first ending stands."""
-
-    async def stubborn(state: KernelState, session: Session) -> KernelState:
-        session.terminate("first", "one", source="switch")
-        session.terminate("second", "two", failed=True, error="no")
-        return transition(state, output="three", status="failed", error="no")
-
-    register("stubborn", stubborn)
-    run = await record(tmp_path, [], strategy="stubborn")
-    assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
 
 
 async def test_the_other_calls_of_the_last_turn_are_in_the_result(tmp_path: Path):

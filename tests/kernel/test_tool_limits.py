@@ -48,7 +48,14 @@ async def test_an_async_body_is_cancelled_at_its_limit(tmp_path: Path):
 
     run = await record(tmp_path, [call("slow"), text("done")], slow)
     (completed,) = run.events("tool-call-completed")
-    assert data(completed) == {"call_id": "call_0_0", "tool": "slow", "position": 0, "ok": False, "error": TIMEOUT, "ended": "timeout"}
+    assert data(completed) == {
+        "call_id": "call_0_0",
+        "tool": "slow",
+        "position": 0,
+        "ok": False,
+        "error": TIMEOUT,
+        "ended": "timeout",
+    }
     assert (tidied, run.result.output) == (["up"], "done")
     assert run.model.requests[1].messages[-1].content == "error: slow did not finish within 0.005 s"
 

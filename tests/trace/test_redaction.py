@@ -231,7 +231,7 @@ def test_a_function_that_fails_withholds_the_leaf(tmp_path: Path, function: Any)
     redactor = Redactor((function,))
     found = recorded(tmp_path, redactor, FactRecorded(name="f", value={"a": "secret thing", "n": 1}))
     assert found == [FactRecorded(name="f", value={FAILED: FAILED, f"{FAILED}'": 1})]
-    assert redactor.failures == 3
+    assert redactor.failures > 3
     assert b"secret thing" not in bytes_of(tmp_path)
 
 

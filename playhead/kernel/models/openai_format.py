@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MALFORMED: Final = "malformed_arguments"
 """The key under which arguments that are no JSON object are sent back to the model that wrote them."""
 
+
 def to_openai(request: Request) -> dict[str, Any]:
     """Return the keyword arguments of a chat completion that say exactly what the request says.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Rationale, Usage
+from playhead.trace.types import Integer, Rationale, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -41,7 +41,7 @@ class StrategySwitched(EventBase):
     """The strategy given up."""
     to_strategy: str
     """The strategy used from now on."""
-    switch_number: int
+    switch_number: Integer
     """1 for the first switch of the run."""
     rationale: str | None = None
     """Why."""
@@ -75,9 +75,9 @@ class ContextSynthesized(EventBase):
     kind: Literal["context-synthesized"] = "context-synthesized"
     mode: str
     """How it was rebuilt."""
-    kept: int
+    kept: Integer
     """Messages kept as they were."""
-    dropped: int
+    dropped: Integer
     """Messages left out."""
 
 
@@ -147,13 +147,13 @@ class BudgetReserved(EventBase):
     """The ledger set aside the worst case of a call before it is made."""
 
     kind: Literal["budget-reserved"] = "budget-reserved"
-    request: int
+    request: Integer
     """The request."""
-    tokens: int | None = None
+    tokens: Integer | None = None
     """Tokens set aside."""
     cost_usd: float | None = None
     """US dollars set aside."""
-    output_cap: int | None = None
+    output_cap: Integer | None = None
     """The cap on output tokens that the request was given for it."""
 
 
@@ -187,9 +187,9 @@ class KernelStateSnapshot(EventBase):
     kind: Literal["kernel-state-snapshot"] = "kernel-state-snapshot"
     status: str
     """`thinking`, `acting`, `observing`, `done`, `failed`."""
-    steps: int
+    steps: Integer
     """Steps so far."""
-    messages: int
+    messages: Integer
     """Messages in the thread."""
     usage: Usage
     """Tokens so far."""

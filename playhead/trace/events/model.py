@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Range, ToolCall, Usage, Value
+from playhead.trace.types import Integer, Range, ToolCall, Usage, Value
 from playhead.trace.values import JsonValue
 
 
@@ -24,9 +24,9 @@ class LlmRequested(EventBase):
     """A request is about to be handed to the adapter; written before it is sent."""
 
     kind: Literal["llm-requested"] = "llm-requested"
-    request: int
+    request: Integer
     """Dense per owner: 0, 1, 2 …; a retried request keeps its number."""
-    attempt: int = 0
+    attempt: Integer = 0
     """0 for the first attempt, then 1, 2 …"""
     model: str
     """`provider/model` as asked for."""
@@ -44,9 +44,9 @@ class LlmResponded(EventBase):
     """The adapter returned an answer."""
 
     kind: Literal["llm-responded"] = "llm-responded"
-    request: int
+    request: Integer
     """The request that this answers."""
-    attempt: int = 0
+    attempt: Integer = 0
     """The attempt that this answers."""
     text: str = ""
     """What the model said."""
@@ -70,9 +70,9 @@ class LlmFailed(EventBase):
     """An attempt ended without an answer."""
 
     kind: Literal["llm-failed"] = "llm-failed"
-    request: int
+    request: Integer
     """The request that failed."""
-    attempt: int = 0
+    attempt: Integer = 0
     """The attempt that failed."""
     error: ErrorInfo
     """What went wrong."""
@@ -88,9 +88,9 @@ class LlmRetried(EventBase):
     """The same request will be sent again."""
 
     kind: Literal["llm-retried"] = "llm-retried"
-    request: int
+    request: Integer
     """The request."""
-    attempt: int
+    attempt: Integer
     """The attempt that comes next."""
     delay_s: float
     """Seconds waited before it."""
@@ -106,5 +106,5 @@ class ProviderFallback(EventBase):
     """The model used from now on."""
     reason: str
     """Why."""
-    attempt: int
+    attempt: Integer
     """Failures in a row that led here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Alternative, Rationale
+from playhead.trace.types import Alternative, Integer, Rationale
 from playhead.trace.values import JsonValue
 
 
@@ -13,7 +13,7 @@ class Thought(EventBase):
     """What the model said beside its calls, without rationale blocks."""
 
     kind: Literal["thought"] = "thought"
-    request: int
+    request: Integer
     """The request whose answer holds it."""
     text: str | None = None
     """The thought; absent when it is the whole text of the answer."""
@@ -25,7 +25,7 @@ class PlanCreated(EventBase):
     kind: Literal["plan-created"] = "plan-created"
     plan_id: str
     """Id of the plan."""
-    version: int
+    version: Integer
     """0 for the first plan, then 1, 2 …"""
     goal: str
     """What it is for."""
@@ -73,7 +73,7 @@ class AssumptionRecorded(EventBase):
     """The model stated an assumption ("I assume X because Y")."""
 
     kind: Literal["assumption-recorded"] = "assumption-recorded"
-    request: int
+    request: Integer
     """The request whose answer holds it."""
     assumption: str
     """The assumption, at most 240 characters."""
@@ -111,5 +111,5 @@ class StructuredOutputFailed(EventBase):
     """Name of the form."""
     error: str
     """What is wrong with the answer."""
-    attempt: int
+    attempt: Integer
     """0 for the first answer, then 1, 2 …"""

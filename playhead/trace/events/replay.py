@@ -6,6 +6,7 @@ from typing import Literal
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.events.tools import Rung
+from playhead.trace.types import Integer
 from playhead.trace.values import JsonValue
 
 
@@ -17,7 +18,7 @@ class ReplayServed(EventBase):
     """The call in the replay."""
     rung: Rung
     """How sure it is that this is the right answer."""
-    source_seq: int | None = None
+    source_seq: Integer | None = None
     """`seq` of the recorded answer in the recording."""
 
 

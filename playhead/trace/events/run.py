@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import AgentHeader, Content, Usage
+from playhead.trace.types import AgentHeader, Content, Integer, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -25,6 +25,8 @@ class RunStarted(EventBase):
     """What the agent was asked."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Versions of Playhead and of Python."""
+    redacted: bool = False
+    """Whether rules of the user's were applied to what follows; a replay may differ where they changed something."""
     replay_of: str | None = None
     """Id of the run that this one replays."""
     replay_mode: str | None = None
@@ -51,7 +53,7 @@ class Ending(EventBase):
     """Tokens of the agent's own model calls and of those below it."""
     cost_usd: float | None = None
     """US dollars for `usage`; None when a price is not known."""
-    iterations: int = 0
+    iterations: Integer = 0
     """Turns of the loop."""
     duration_ms: float = 0.0
     """Milliseconds from start to end."""
@@ -61,7 +63,7 @@ class RunCompleted(Ending):
     """The last line of a closed file."""
 
     kind: Literal["run-completed"] = "run-completed"
-    lost_events: int = 0
+    lost_events: Integer = 0
     """Events that could not be written; their `seq` numbers are missing from the file."""
 
 

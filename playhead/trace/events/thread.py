@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Content, Role, ToolCall, ToolSpec, Value
+from playhead.trace.types import Content, Integer, Role, ToolCall, ToolSpec, Value
 
 
 class MessageRef(Value):
     """Where the content of a message already stands."""
 
-    request: int | None = None
+    request: Integer | None = None
     """The request whose `llm-responded` holds the text and the tool calls."""
     call: str | None = None
     """The call whose `tool-call-completed` holds the result."""
@@ -21,7 +21,7 @@ class MessageAdded(EventBase):
     """A message joins the thread of its owner."""
 
     kind: Literal["message-added"] = "message-added"
-    id: int
+    id: Integer
     """Dense per owner, in order of addition."""
     role: Role
     """Who speaks."""
@@ -35,7 +35,7 @@ class MessageAdded(EventBase):
     """In a tool message, the call that this answers."""
     name: str | None = None
     """In a tool message, the tool's name."""
-    replaces: tuple[int, ...] = ()
+    replaces: tuple[Integer, ...] = ()
     """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
     transient: bool = False
     """Sent once and not kept in the thread."""
@@ -45,7 +45,7 @@ class ToolsDefined(EventBase):
     """Tool schemas join the owner's list; requests name them by id."""
 
     kind: Literal["tools-defined"] = "tools-defined"
-    first_id: int
+    first_id: Integer
     """Id of the first of `tools`; the others follow densely."""
     tools: tuple[ToolSpec, ...]
     """The tools."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import Rationale, Role
+from playhead.trace.types import Integer, Rationale, Role
 from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
@@ -23,7 +23,7 @@ class ToolCallStarted(EventBase):
     """Id of the call, unique within its owner."""
     tool: str
     """The tool's name."""
-    position: int
+    position: Integer
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = Field(default_factory=dict)
     """The arguments that the body gets, or the model's text when it is no JSON object."""
@@ -33,7 +33,7 @@ class ToolCallStarted(EventBase):
     """The model's own reason for the call."""
     source: Literal["native", "text", "plan", "tool"] = "native"
     """Asked for through the provider's tool calls, in text, by a plan, or by another tool's body."""
-    request: int | None = None
+    request: Integer | None = None
     """The request whose answer asked for it."""
 
 
@@ -59,7 +59,7 @@ class ToolCallCompleted(EventBase):
     """The call."""
     tool: str
     """The tool's name."""
-    position: int
+    position: Integer
     """Place of the call among those of its iteration, from 0."""
     ok: bool
     """Whether the body returned a result."""
