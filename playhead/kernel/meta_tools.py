@@ -135,6 +135,11 @@ def visible_tools(session: Session, state: KernelState) -> list[str]:
     ]
 
 
+def is_meta(session: Session, name: str) -> bool:
+    """Return whether this is a tool of the kernel itself."""
+    return isinstance(session.toolset.get(name), MetaTool)
+
+
 def ends_run(session: Session, name: str) -> bool:
     """Return whether a call of this tool ends the run."""
     tool = session.toolset.get(name)

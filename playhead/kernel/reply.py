@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from playhead.kernel.assumptions import read_assumptions
-from playhead.kernel.meta_tools import ends_run
+from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.ports import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
@@ -63,6 +63,6 @@ def record_reply(reply: Reply, response: LlmResponded, session: Session) -> None
     for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
         session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
-        if session.header.rationale and planned.rationale is None and not ends_run(session, planned.call.name):
+        if session.header.rationale and planned.rationale is None and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
             session.emit(RationaleMissing(path=path, call_id=planned.call.id, tool=planned.call.name))

@@ -31,8 +31,8 @@ FIELD_PAIRS: Final = (
     ("tool", "input"),
     ("action", "action_input"),
 )
-MAX_ATTEMPTS: Final = 200
-"""Opening braces looked at: text full of them must not cost quadratic time."""
+MAX_FAILURES: Final = 200
+"""Opening braces that begin no JSON: text full of them must not cost quadratic time."""
 _OPENING: Final = re.compile(r"[{\[]")
 _EMPTY_WRAP: Final = re.compile(r"```[a-z]*\s*```|<(call|tool_call|function_call)>\s*</\1>")
 """What models put around a call, once the call is taken out."""
@@ -65,16 +65,13 @@ def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], 
 
 def _json_values(text: str) -> Iterator[tuple[Any, int, int]]:
     """Yield every JSON object or array that stands in the text by itself, with its place."""
-    decoder, position = json.JSONDecoder(), 0
-    for _ in range(MAX_ATTEMPTS):
-        opening = _OPENING.search(text, position)
-        if opening is None:
-            return
+    decoder, position, failures = json.JSONDecoder(), 0, 0
+    while failures < MAX_FAILURES and (opening := _OPENING.search(text, position)):
         try:
             value, position = decoder.raw_decode(text, opening.start())
             yield value, opening.start(), position
         except (ValueError, RecursionError):
-            position = opening.end()
+            position, failures = opening.end(), failures + 1
 
 
 def _calls(value: Any, names: Mapping[str, Sequence[str]]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value

@@ -145,20 +145,24 @@ def test_check_fails_for_anything_else(store: Path) -> None:
         "open": b"".join(lines[:-1]),
     }.items():
         (store / f"{name}.jsonl").write_bytes(content)
-        result = playhead("check", name)
+        path = str(store / f"{name}.jsonl")
+        result = playhead("check", path)
         assert (result.exit_code, result.stdout.partition(":")[0]) == (1, name)
-        assert objects(playhead("check", name, "--json"))[0]["ok"] is False
+        assert objects(playhead("check", path, "--json"))[0]["ok"] is False
     assert playhead("check", "good", "--head", "0" * 64).stdout.startswith("other-head: ")
+    (store / "copy.jsonl").write_bytes(whole)
+    assert (playhead("check", "copy").exit_code, playhead("check", str(store / "copy.jsonl")).exit_code) == (1, 0)
+    assert playhead("check", "copy").stdout.startswith("other-run: ")
 
 
 def test_check_prints_no_more_problems_than_anybody_reads(store: Path) -> None:
-    """A file of nothing but damage does not flood the terminal; `--json` has it all."""
+    """A file of nothing but damage does not flood the terminal, and `--json` stays bounded."""
     header = (store / "good.jsonl").read_bytes().splitlines(keepends=True)[0]
     (store / "bad.jsonl").write_bytes(header + b"junk\n" * 1000)
     result = playhead("check", "bad")
     assert result.exit_code == 1
     assert result.stdout.count("!!") == 20
-    assert "… and 980 more problems; --json lists them all" in result.stdout
+    assert "… and 980 more problems; --json names more of them" in result.stdout
     assert len(objects(playhead("check", "bad", "--json"))[0]["problems"]) == 1000
 
 
@@ -190,7 +194,7 @@ def test_reproduce_says_where_the_code_does_something_else(store: Path) -> None:
         changed = {"output": "5,199 feet."} if isinstance(record.event, FinalAnswer) else {}
         recorder.emit(record.event.model_copy(update=changed), record.owner, record.iteration)
     recorder.seal()
-    assert playhead("check", "other").exit_code == 0
+    assert playhead("check", str(store / "other.jsonl")).exit_code == 0
     result = playhead("reproduce", "other")
     assert result.exit_code == 1
     assert result.stdout.startswith("different: ")

@@ -214,3 +214,29 @@ async def test_large_integers_reach_the_model_as_they_are(tmp_path: Path):
     root = run.recording.root
     assert [root.request(exchange.requested) for exchange in root.exchanges] == [first, second]
     assert (await reproduce(run.recording)).identical
+
+
+@tool(read_only=True)
+async def ping(key: str) -> str:
+    """Answer."""
+    return key
+
+
+@pytest.mark.parametrize("said", ["**Final Answer:** 42", "**Final answer**: 42", "So.\nFINAL ANSWER : 42"])
+async def test_the_mark_of_a_final_answer(tmp_path: Path, said: str):
+    """The mark is taken off, however it is set."""
+    run = await record(tmp_path, [text(said)])
+    assert (run.result.terminated_by, run.result.output) == ("final_answer", "42")
+
+
+async def test_an_answer_without_a_required_tool_is_no_success(tmp_path: Path):
+    """After two nudges the answer is taken as it is, and the run says that the tool was never called."""
+    run = await record(tmp_path, [text("42")] * 3, ping, required_tools=["ping"])
+    assert (run.result.terminated_by, run.result.output, run.result.success) == ("required_tools_missing", "42", False)
+
+
+async def test_no_reason_is_missed_for_a_tool_of_the_kernel(tmp_path: Path):
+    """Nobody is asked why it looks at its budget."""
+    turns = [call("context-status"), text("42")]
+    run = await record(tmp_path, turns, ping, meta_tools=["context-status"])
+    assert run.events("rationale-missing") == []

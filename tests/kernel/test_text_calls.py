@@ -225,3 +225,9 @@ async def test_native_calls_come_first(tmp_path: Path):
     run = await record(tmp_path, [calls(call("ping", key="b"), text=CALL), text("done")], ping)
     assert [(event.source, event.args) for event in run.events("tool-call-started")] == [("native", {"key": "b"})]
     assert [data(event) for event in run.events("thought")] == [{"request": 0}]
+
+
+def test_a_call_after_many_citations():
+    """JSON that is no call costs nothing: only braces that begin no JSON are counted against a text."""
+    text = "As said [1] " * 400 + '{"name": "ping", "arguments": {"key": 1}}'
+    assert [call.name for call in read_text_calls(text, ["ping"])[0]] == ["ping"]

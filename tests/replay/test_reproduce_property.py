@@ -91,7 +91,8 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
         turns = [owner.rsplit(".", 1)[0] for owner in recording.owners if owner != "root"]
         same_agent_beside_itself += len(turns) > len(set(turns))
     assert endings == {
-        "end_turn", "final_answer", "final_answer_tool", "llm_error", "max_iterations", "output_truncated"
+        "end_turn", "final_answer", "final_answer_tool", "llm_error", "max_iterations", "output_truncated",
+        "required_tools_missing",
     }  # fmt: skip
     assert errors >= {
         "AgentFailed", "ApprovalDenied", "InvalidArguments", "NotYet", "Timeout", "ToolCallError", "UnknownTool",

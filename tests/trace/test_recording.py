@@ -122,8 +122,8 @@ def test_requests_are_put_together_again(recording: Recording):
     )
     assert [root.request(exchange.requested) for exchange in root.exchanges] == [
         Request(model="m/x", messages=messages[:2], tools=(SPEC,), parameters={"temperature": 0.5}),
-        Request(model="m/x", messages=messages[:2], tools=(SPEC,), parameters={"temperature": 0.5}, number=1),
-        Request(model="m/x", messages=messages, number=2),
+        Request(model="m/x", messages=messages[:2], tools=(SPEC,), parameters={"temperature": 0.5}, attempt=1),
+        Request(model="m/x", messages=messages, number=1),
     ]
 
 

@@ -30,7 +30,10 @@ INCOMPLETE: Final = {
 }
 # fmt: on
 """The words of providers for an answer that is not whole, and how the run ends with it."""
-_FINAL_ANSWER: Final = re.compile(r"\bfinal answer\s*:\s*", re.IGNORECASE)
+_FINAL_ANSWER: Final = re.compile(
+    r"(?P<bold>\*{0,3})\bfinal answer\b\s*(?:(?P=bold)\s*:|:\s*(?P=bold))\s*", re.IGNORECASE
+)
+"""Also in bold, as models like to write it: `**Final Answer:** 42`."""
 
 
 async def reactive(state: KernelState, session: Session) -> KernelState:
@@ -98,6 +101,8 @@ def _answer(state: KernelState, text: str, finish_reason: str | None, session: S
         session.terminate(incomplete, text or None)
     elif not text:
         return _ask_again(state, "empty-reply", EMPTY_REPLY, session)
+    elif missing:
+        session.terminate("required_tools_missing", text)
     elif marker := _FINAL_ANSWER.search(text):
         session.terminate("final_answer", text[marker.end() :].strip())
     else:
