@@ -68,7 +68,7 @@ def write(path: Path, steps: int, result_bytes: int) -> None:
     """Record a run."""
     clock = SystemClock()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
-    recorder.emit(HEADER, "root")
+    recorder.emit(HEADER.model_copy(update={"run_id": path.stem}), "root")
     for number in range(steps):
         for event in step(number, "y" * result_bytes):
             recorder.emit(event, "root", number)

@@ -30,6 +30,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix=_PREFIX,
+        env_ignore_empty=True,
         pyproject_toml_table_header=("tool", "playhead"),
         pyproject_toml_depth=8,
         frozen=True,

@@ -72,3 +72,11 @@ def test_variables_that_are_no_settings(monkeypatch: pytest.MonkeyPatch, name: s
     """The variables of the command line and of the tests are left alone."""
     monkeypatch.setenv(f"PLAYHEAD_{name}", "1")
     assert load_settings() == Settings()
+
+
+def test_an_empty_variable_is_no_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`PLAYHEAD_TRACE_DIR=` means the default folder, not the current one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", "")
+    assert load_settings().trace_dir == tmp_path / ".playhead" / "traces"

@@ -24,7 +24,7 @@ def command(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     """List recent runs, newest first.
 
     A run is `done` (it stopped in order, be it at a limit), `failed`, `open` (it has no end: it is still running, or
-    was killed) or `unreadable`.
+    was killed) or `unreadable`. Nothing is verified here: that is what `playhead check` is for.
     """
     store = options.open_store(trace_dir)
     if trace_dir is not None and not store.folder.exists():
