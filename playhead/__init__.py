@@ -24,7 +24,7 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from playhead.agent import Agent, RunResult
     from playhead.errors import PlayheadError, RunError
-    from playhead.kernel.session import Approval, ApprovalRequest
+    from playhead.kernel.approval import Approval, ApprovalRequest
     from playhead.kernel.strategies import register_strategy
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import tool
@@ -36,8 +36,8 @@ __version__ = VERSION
 
 _HOMES = {
     "Agent": "playhead.agent",
-    "Approval": "playhead.kernel.session",
-    "ApprovalRequest": "playhead.kernel.session",
+    "Approval": "playhead.kernel.approval",
+    "ApprovalRequest": "playhead.kernel.approval",
     "PlayheadError": "playhead.errors",
     "Recording": "playhead.trace.recording",
     "RunError": "playhead.errors",

@@ -18,7 +18,7 @@ from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.parameters import check_parameters, secrets_in
-from playhead.kernel.session import Approver, RunContext, Session
+from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import Step
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.text_calls import folded
@@ -38,6 +38,7 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from playhead.kernel.approval import Approver
     from playhead.settings import Settings
 
 log = logging.getLogger("playhead")

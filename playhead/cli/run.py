@@ -17,11 +17,11 @@ from playhead.cli.progress import Progress
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.toolbox import load_tools
 from playhead.errors import PlayheadError, UsageError
-from playhead.kernel.session import Approval
+from playhead.kernel.approval import Approval
 
 if TYPE_CHECKING:
     from playhead.agent import RunResult
-    from playhead.kernel.session import ApprovalRequest
+    from playhead.kernel.approval import ApprovalRequest
     from playhead.trace.values import JsonValue
 
 

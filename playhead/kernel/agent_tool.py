@@ -14,8 +14,8 @@ from playhead.trace.types import AgentHeader, Prices, ToolSpec
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
+    from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Approver
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import RedactText

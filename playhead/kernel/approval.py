@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playhead.kernel.describe import is_failure
-from playhead.kernel.session import Approval, ApprovalRequest
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.types import Rationale, ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A call that waits for somebody's yes."""
+
+    tool: str
+    """The tool."""
+    arguments: JsonValue
+    """Exactly the arguments that the body would get."""
+    risk: str
+    """How bad a wrong call is, as the tool declares."""
+    run_id: str
+    """The run."""
+    owner: str
+    """The agent that asks."""
+    rationale: Rationale | None
+    """The model's own reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A decision on one call. Only this type, with `approved` being True, lets a call run."""
+
+    approved: bool
+    why: str | None = None
+    by: str | None = None
+
+
+Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Approval]"]
 
 
 async def decide(session: Session, spec: ToolSpec, planned: PlannedCall) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Approver
+    from playhead.kernel.approval import Approver
     from playhead.kernel.tools import Tool
     from playhead.trace.types import Content, Part
 

@@ -7,7 +7,6 @@ things behind its ports.
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -18,6 +17,7 @@ from playhead.trace.types import AgentHeader, Content, Message, Rationale, Role,
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState, PlannedCall, Thread
     from playhead.kernel.tool_context import ToolContext
@@ -30,36 +30,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 3
 """Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
-    """A call that waits for somebody's yes."""
-
-    tool: str
-    """The tool."""
-    arguments: JsonValue
-    """Exactly the arguments that the body would get."""
-    risk: str
-    """How bad a wrong call is, as the tool declares."""
-    run_id: str
-    """The run."""
-    owner: str
-    """The agent that asks."""
-    rationale: Rationale | None
-    """The model's own reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """A decision on one call. Only this type, with `approved` being True, lets a call run."""
-
-    approved: bool
-    why: str | None = None
-    by: str | None = None
-
-
-Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Approval]"]
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
         timeout: seconds a call may take; None for no limit.
         requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
         risk: how bad a wrong call is.
-        key: names of the arguments that identify a call when a replay looks for its result; all by default.
+        key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
         cache: answer a repeated call from this run's memory; for read-only tools.
 
     Raises:

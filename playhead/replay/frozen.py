@@ -12,7 +12,7 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.tools import Outcome
-from playhead.replay.matching import describe_miss
+from playhead.replay.misses import describe_miss
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 

@@ -7,7 +7,7 @@ that is not in the table comes from a newer minor format and is kept as an `Unkn
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, get_args
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.events.control import (
@@ -150,57 +150,9 @@ FORMAT: Final = "1.0"
 """Raise the minor version when a kind or an optional field is added, the major when an old reader would misread."""
 
 EVENT_TYPES: Final[dict[str, type[EventBase]]] = {
-    "run-started": RunStarted,
-    "run-completed": RunCompleted,
-    "run-paused": RunPaused,
-    "run-resumed": RunResumed,
-    "agent-started": AgentStarted,
-    "agent-completed": AgentCompleted,
-    "phase-entered": PhaseEntered,
-    "phase-completed": PhaseCompleted,
-    "hook-fired": HookFired,
-    "hook-failed": HookFailed,
-    "emission-changed": EmissionChanged,
-    "emission-suppressed": EmissionSuppressed,
-    "message-added": MessageAdded,
-    "tools-defined": ToolsDefined,
-    "llm-requested": LlmRequested,
-    "llm-responded": LlmResponded,
-    "llm-failed": LlmFailed,
-    "llm-retried": LlmRetried,
-    "provider-fallback": ProviderFallback,
-    "thought": Thought,
-    "plan-created": PlanCreated,
-    "plan-step-changed": PlanStepChanged,
-    "reflection": Reflection,
-    "critique": Critique,
-    "assumption-recorded": AssumptionRecorded,
-    "alternatives-considered": AlternativesConsidered,
-    "rationale-missing": RationaleMissing,
-    "structured-output-failed": StructuredOutputFailed,
-    "tool-call-started": ToolCallStarted,
-    "tool-call-healed": ToolCallHealed,
-    "tool-call-completed": ToolCallCompleted,
-    "tool-call-late": ToolCallLate,
-    "strategy-selected": StrategySelected,
-    "strategy-switch-evaluated": StrategySwitchEvaluated,
-    "strategy-switched": StrategySwitched,
-    "decision-evaluated": DecisionEvaluated,
-    "curator-decision": CuratorDecision,
-    "context-synthesized": ContextSynthesized,
-    "nudge-issued": NudgeIssued,
-    "guardrail-violation": GuardrailViolation,
-    "verifier-verdict": VerifierVerdict,
-    "approval-requested": ApprovalRequested,
-    "approval-decided": ApprovalDecided,
-    "budget-reserved": BudgetReserved,
-    "killswitch-fired": KillswitchFired,
-    "fact-recorded": FactRecorded,
-    "kernel-state-snapshot": KernelStateSnapshot,
-    "final-answer": FinalAnswer,
-    "debrief-completed": DebriefCompleted,
-    "replay-served": ReplayServed,
-    "replay-diverged": ReplayDiverged,
+    event_type.model_fields["kind"].default: event_type
+    for event_type in get_args(Event)
+    if event_type is not UnknownEvent
 }
 """Every kind and its type, in the order of the catalogue."""
 

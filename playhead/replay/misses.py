@@ -1,4 +1,4 @@
-"""Which recorded call is meant by a call of the replay, and what to say when none is."""
+"""What to say of a call that has no recorded result: the nearest recorded call, and what differs."""
 
 from __future__ import annotations
 
