@@ -112,7 +112,7 @@ def test_cassettes_hold_nothing_private():
     files = sorted(CASSETTES.glob("*.yaml"))
     text = "".join(file.read_text() for file in files)
     assert set(re.findall(r"https?://([^:/\s]+)", text)) == {"127.0.0.1"}
-    assert re.findall(r"(?i)authorization|x-api-key|bearer|sk-|/home/|/root/|/tmp/|/work/", text) == []
+    assert re.findall(r"(?i)authorization|x-api-key|bearer|sk-|/(?:home|root|tmp|srv|Users)/", text) == []
     assert [file.name for file in files] == [
         "litellm_plain.yaml",
         "litellm_tool_round_trip.yaml",
