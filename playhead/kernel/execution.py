@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ValidationError
+
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.loop import close_state
@@ -66,10 +68,7 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
         name, strategy = get_strategy(session.header.strategy)
         session.define_tools()
         state = session.state = state.model_copy(update={"thread": _first_messages(session, task)})
-        returned = await strategy(state, session)
-        if not isinstance(returned, KernelState):
-            raise TypeError(f"the strategy {name} returned {type(returned).__name__}, not a KernelState")  # noqa: TRY301
-        state = returned
+        state = _checked_state(name, await strategy(state, session))
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
     except RunEndedError:
@@ -87,6 +86,20 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
     execution = Execution(state, termination, error, iterations, (clock.now_us() - started_us) / 1000)
     on_end(execution)
     return execution
+
+
+def _checked_state(strategy: str, returned: object) -> KernelState:
+    """Return a strategy's last state; its fields end up in the trace and in the result, so they have to be right."""
+    if not isinstance(returned, KernelState):
+        raise TypeError(f"the strategy {strategy} returned {type(returned).__name__}, not a KernelState")
+    try:
+        return KernelState.model_validate(returned.__dict__)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise TypeError(
+            f"the strategy {strategy} returned a state whose {place} is not right: {first['msg']}"
+        ) from None
 
 
 def end_with_error(session: Session, error: BaseException) -> None:
