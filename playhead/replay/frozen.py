@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 
 
 class FrozenWorld:
-    """Serves a recording. `on_end` hears of each owner that reaches a question which the recording ends before."""
+    """Serves a recording. `on_end` hears of each owner that reaches a question which the recording ends before.
 
-    def __init__(self, recording: Recording, on_end: Callable[[str], None]) -> None:
+    With `tools_from_code` agents have the tools that their code gives them, be it none; else those that are recorded.
+    """
+
+    def __init__(self, recording: Recording, on_end: Callable[[str], None], *, tools_from_code: bool) -> None:
         self._recording = recording
+        self._tools_from_code = tools_from_code
         self._on_end = on_end
         self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
         self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
@@ -46,12 +50,14 @@ class FrozenWorld:
         """Return the recorded answers of this owner."""
         return FrozenModel(self, self.of(owner), model.name)
 
-    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
-        """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording.
+    def root_model(self) -> FrozenModel:
+        """Return the recorded answers of the root agent."""
+        return FrozenModel(self, self._recording.root, self._recording.header.agent.model)
 
-        Tools that the caller gives come first; without any, the recording itself says what there was.
-        """
-        specs = [tool.spec for tool in tools.values()] or list(self.of(owner).tools.values())
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
+        given = [tool.spec for tool in tools.values()]
+        specs = given if self._tools_from_code else list(self.of(owner).tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
@@ -230,9 +236,3 @@ def _recorded_error(failed: LlmFailed) -> PlayheadError:
 
 def _retryable(error: type[PlayheadError]) -> bool:
     return issubclass(error, ModelError) and error.retryable
-
-
-def model_of(recording: Recording) -> FrozenModel:
-    """Return a stand-in for the root agent's model: its name and prices; `FrozenWorld` gives the answers."""
-    world = FrozenWorld(recording, lambda _: None)
-    return FrozenModel(world, recording.root, recording.header.agent.model)

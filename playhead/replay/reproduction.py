@@ -16,14 +16,13 @@ from playhead.kernel.session import RunContext
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.threads import run_blocking
 from playhead.replay.compare import Comparison, Divergence, is_ending
-from playhead.replay.frozen import FrozenWorld, model_of, outermost_scope
+from playhead.replay.frozen import FrozenWorld, outermost_scope
 from playhead.replay.loading import load_recording
 from playhead.trace.clock import SystemClock
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
-    from playhead.kernel.models.base import Model
     from playhead.kernel.tools import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording, RecordingStatus
@@ -119,12 +118,18 @@ class _Follower:
 async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Follower) -> None:
     subscriptions = Subscriptions()
     subscriptions.add(None, follower)
-    world = FrozenWorld(recording, follower.ended.append)
+    world = FrozenWorld(recording, follower.ended.append, tools_from_code=agent is not None)
     run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
-    header, model, tools = _parts(recording, agent)
+    header, tools = _parts(recording, agent)
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(
-            run, header, model, tools, recording.header.task, replay_of=recording.run_id, replay_mode="reproduce"
+            run,
+            header,
+            world.root_model(),
+            tools,
+            recording.header.task,
+            replay_of=recording.run_id,
+            replay_mode="reproduce",
         )
 
 
@@ -141,11 +146,11 @@ def _require_replayable(recording: Recording) -> None:
         raise NotReplayableError(f"{error} Register it with playhead.register_strategy before the replay") from None
 
 
-def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, Model, dict[str, Tool]]:
+def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:
     if agent is None:
-        return recording.header.agent, model_of(recording), {}
+        return recording.header.agent, {}
     header = agent.header.model_copy(update={"prices": recording.header.agent.prices})
-    return header, model_of(recording), agent.tools
+    return header, agent.tools
 
 
 def _inside_tools(recording: Recording) -> dict[str, str]:

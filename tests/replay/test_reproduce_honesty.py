@@ -193,3 +193,21 @@ async def test_an_adapters_own_error_and_a_strange_cost_come_out_the_same(tmp_pa
     result = await Agent(Odd([text("done")]), retry_delay_s=0.001, trace=tmp_path).run("go")
     recording = load_recording(result.trace_path or "")
     assert verdict(await reproduce(recording)) == (True, len(recording.records), False)
+
+
+async def test_an_agent_that_has_lost_its_tools_is_not_given_the_recorded_ones(tmp_path: Path) -> None:
+    """With `agent=` the code says which tools there are, also when it says none, at the root and below."""
+    turns = [call("write", key="a"), text("done")]
+    recording = await record(tmp_path, turns, write, meta_tools=())
+    assert (await reproduce(recording, agent=Agent(ScriptedModel([]), tools=[write], meta_tools=()))).identical
+    outcome = await reproduce(recording, agent=Agent(ScriptedModel([]), meta_tools=()))
+    assert not outcome.identical
+
+    def parent(*tools: Any) -> Agent:
+        child = Agent(ScriptedModel(turns), name="child", tools=tools, meta_tools=())
+        return Agent(ScriptedModel([call("child", task="go"), text("done")]), tools=[child], trace=tmp_path)
+
+    result = await parent(write).run("go")
+    recording = load_recording(result.trace_path or "")
+    assert (await reproduce(recording, agent=parent(write))).identical
+    assert not (await reproduce(recording, agent=parent())).identical
