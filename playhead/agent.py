@@ -279,6 +279,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     *,
     replay_of: str | None = None,
     replay_mode: str | None = None,
+    overrides: dict[str, JsonValue] | None = None,
 ) -> RunResult:
     """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`."""
     session = Session(run, header, model, tools)
@@ -291,6 +292,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         redacted=run.recorder.redactor.has_rules,
         replay_of=replay_of,
         replay_mode=replay_mode,
+        overrides=overrides or {},
     )
     try:
         session.emit(started)

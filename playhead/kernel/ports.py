@@ -258,6 +258,7 @@ class ToolPort:
                 cached=outcome.cached,
                 ended=outcome.ended,
                 abandoned=outcome.abandoned or call.id in session.abandoned,
+                rung=outcome.rung,
             )
             session.emit(completed)
         return completed
@@ -279,6 +280,8 @@ class ToolPort:
             timeout_s=tool.spec.timeout_s,
         )
         problem = tool.check(call.arguments, context)
+        if isinstance(problem, Outcome):
+            return problem
         if problem is not None:
             return Outcome(ok=False, error=problem, ended="refused")
         if tool.spec.requires_approval:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.tool_context import ToolContext
+    from playhead.trace.events.tools import Rung
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -39,6 +40,8 @@ class Outcome:
     cached: bool = False
     abandoned: bool = False
     ended: Literal["refused", "timeout", "cancelled"] | None = None
+    rung: Rung | None = None
+    """In a replay, how the result came about."""
 
     @staticmethod
     def failure(kind: str, message: str) -> Outcome:
@@ -55,8 +58,8 @@ class Tool(Protocol):
         """Return everything about the tool that is data."""
         ...
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return why these arguments cannot be used, or None."""
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Return why these arguments cannot be used, or the outcome when there is nothing left to ask or run, or None."""
         ...
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:

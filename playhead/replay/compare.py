@@ -25,6 +25,7 @@ VOLATILE: Final = frozenset(
         "versions",
         "replay_of",
         "replay_mode",
+        "overrides",
         "resumed_from",
         "rung",
         "lost_events",

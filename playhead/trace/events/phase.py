@@ -43,7 +43,7 @@ class HookFired(EventBase):
 
 
 class HookFailed(EventBase):
-    """A hook or subscriber raised; the run went on without it."""
+    """A hook or subscriber raised, took too long, or returned what cannot be used. Said once for each place."""
 
     kind: Literal["hook-failed"] = "hook-failed"
     hook: str
@@ -51,7 +51,7 @@ class HookFailed(EventBase):
     where: str
     """The tag, phase or event kind at which it failed."""
     error: str
-    """What it raised."""
+    """What it raised, or what else was wrong."""
 
 
 class EmissionChanged(EventBase):
@@ -60,6 +60,8 @@ class EmissionChanged(EventBase):
     kind: Literal["emission-changed"] = "emission-changed"
     tag: str
     """The tag of the payload."""
+    key: str = ""
+    """Which emission of this tag: the call's id, or the place among the owner's emissions of the tag, from 0."""
     hook: str
     """Who replaced it."""
     before: JsonValue = None
@@ -74,6 +76,8 @@ class EmissionSuppressed(EventBase):
     kind: Literal["emission-suppressed"] = "emission-suppressed"
     tag: str
     """The tag of the payload."""
+    key: str = ""
+    """Which emission of this tag, as in `emission-changed`."""
     hook: str
     """Who removed it."""
     before: JsonValue = None

@@ -31,6 +31,8 @@ class RunStarted(EventBase):
     """Id of the run that this one replays."""
     replay_mode: str | None = None
     """How it is replayed: `reproduce`, `replay`, `fork`."""
+    overrides: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the replay was told to change, by the name of the override."""
     resumed_from: str | None = None
     """Id of the run that this one continues."""
 
@@ -49,6 +51,8 @@ class Ending(EventBase):
     """The answer, or the best there was."""
     error: str | None = None
     """What broke, for a failed run."""
+    terminated_because: str | None = None
+    """Why, in the words of the hook or killswitch that ended it; absent when nobody but the agent itself did."""
     usage: Usage = Field(default_factory=Usage)
     """Tokens of the agent's own model calls and of those below it."""
     cost_usd: float | None = None
