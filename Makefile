@@ -41,10 +41,14 @@ format: $(DEV)  ## format the code and mend what can be mended by itself
 bench: $(CORE)  ## measure; prints ratios against a floor measured in the same run
 	$(RUN)python -m benchmarks $(ARGS)
 
-docs: $(CORE)  ## write the trace format's JSON Schema into docs/
+docs: $(CORE)  ## write into docs/ what is made of the code: the schemas, and the reference of the command line
 	@mkdir -p docs
 	$(RUN)python -m playhead.trace.schema > docs/.trace-format.schema.json
 	@mv docs/.trace-format.schema.json docs/trace-format.schema.json
+	$(RUN)python -m playhead.diagnose.debrief_schema > docs/.debrief.schema.json
+	@mv docs/.debrief.schema.json docs/debrief.schema.json
+	$(RUN)python -m playhead.cli.reference > docs/.cli.md
+	@mv docs/.cli.md docs/cli.md
 
 clean:  ## remove the environment and everything that was built
 	@test ! -e $(VENV) || test -f $(VENV)/pyvenv.cfg || { echo "$(VENV) is no virtual environment: not removed" >&2; exit 1; }

@@ -4,8 +4,9 @@ The rooms, each importing only from those before it:
 
     errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
 
-`trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `agent` the one way to run,
-`replay` runs a recording again. They stand in one package because a top-level package called `trace` would be shadowed
+`trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `compose` what may change or stop
+it, `agent` the one way to run, `replay` runs a recording again. (The function `replay` is in `playhead.replay`: here its
+name would be the room's.) They stand in one package because a top-level package called `trace` would be shadowed
 by the standard library's.
 
 Warnings (a trace that cannot be written, a subscriber that fails) go to the logger `playhead`. It has no handler of its
@@ -23,12 +24,21 @@ from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from playhead.agent import Agent, RunResult
+    from playhead.diagnose.diff import diff_recordings
     from playhead.errors import PlayheadError, RunError
     from playhead.kernel.approval import Approval, ApprovalRequest
     from playhead.kernel.strategies import register_strategy
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import tool
-    from playhead.replay import load_recording, reproduce, reproduce_sync
+    from playhead.replay import (
+        Overrides,
+        ReplayResult,
+        ToolResult,
+        load_recording,
+        replay_sync,
+        reproduce,
+        reproduce_sync,
+    )
     from playhead.trace.integrity import check_trace
     from playhead.trace.recording import Recording
 
@@ -38,14 +48,19 @@ _HOMES = {
     "Agent": "playhead.agent",
     "Approval": "playhead.kernel.approval",
     "ApprovalRequest": "playhead.kernel.approval",
+    "Overrides": "playhead.replay",
     "PlayheadError": "playhead.errors",
     "Recording": "playhead.trace.recording",
+    "ReplayResult": "playhead.replay",
     "RunError": "playhead.errors",
     "RunResult": "playhead.agent",
     "ToolContext": "playhead.kernel.tool_context",
+    "ToolResult": "playhead.replay",
     "check_trace": "playhead.trace.integrity",
+    "diff_recordings": "playhead.diagnose.diff",
     "load_recording": "playhead.replay",
     "register_strategy": "playhead.kernel.strategies",
+    "replay_sync": "playhead.replay",
     "reproduce": "playhead.replay",
     "reproduce_sync": "playhead.replay",
     "tool": "playhead.kernel.tools",
@@ -55,14 +70,19 @@ __all__ = [
     "Agent",
     "Approval",
     "ApprovalRequest",
+    "Overrides",
     "PlayheadError",
     "Recording",
+    "ReplayResult",
     "RunError",
     "RunResult",
     "ToolContext",
+    "ToolResult",
     "check_trace",
+    "diff_recordings",
     "load_recording",
     "register_strategy",
+    "replay_sync",
     "reproduce",
     "reproduce_sync",
     "tool",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import platform
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from playhead.errors import RunError, ToolDefinitionError, TraceWriteError, UsageError, nearest
+from playhead.compose.harness import Block, Harness
+from playhead.errors import ReplayError, RunError, ToolDefinitionError, TraceWriteError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, prices_of
-from playhead.kernel.execution import ANSWERED, Execution, as_run_error, execute
+from playhead.kernel.execution import Execution, as_run_error, execute
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
@@ -21,13 +23,16 @@ from playhead.kernel.parameters import check_parameters, secrets_in
 from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import Step
 from playhead.kernel.strategies import get_strategy
+from playhead.kernel.termination import ANSWERED
 from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.kernel.world import LiveWorld
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES, FORMAT, RunCompleted, RunStarted
+from playhead.trace.line import Record
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
+from playhead.trace.recording import read_recording
 from playhead.trace.redaction import Redactor, RedactText
 from playhead.trace.store import TraceStore, new_run_id
 from playhead.trace.types import AgentHeader, Content, Message, Usage
@@ -38,6 +43,7 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from playhead.diagnose.debrief_model import Debrief
     from playhead.kernel.approval import Approver
     from playhead.settings import Settings
 
@@ -87,10 +93,33 @@ class RunResult(BaseModel):
     """Turns of the loop."""
     steps: tuple[Step, ...]
     """Thoughts, calls and observations, in order."""
+    terminated_because: str | None = None
+    """Why, in the words of the hook or killswitch that ended it."""
     strategy_used: str
     """The strategy that gave the output."""
     duration_ms: float
     """Milliseconds from start to end."""
+
+    _records: tuple[Record, ...] = PrivateAttr(default=())
+    """The events of a run without a trace."""
+
+    @cached_property
+    def debrief(self) -> Debrief:
+        """The account of the run's decisions, made from its trace when it is first asked for.
+
+        Goal, path, stated reasons, what steered it, how it ended, and flags where a stated reason does not hold.
+
+        Raises:
+            TraceError: the trace is not there any more, or cannot be read.
+        """
+        from playhead.diagnose.debrief import DebriefFold, build_debrief  # noqa: PLC0415 - few ask for it
+
+        if self.trace_path is not None:
+            return build_debrief(read_recording(self.trace_path))
+        fold = DebriefFold()
+        for record in self._records:
+            fold.add(record)
+        return fold.result()
 
     @property
     def success(self) -> bool:
@@ -121,6 +150,7 @@ class Agent:
         required_tools: Sequence[str] = (),
         meta_tools: Sequence[str] = DEFAULT_META_TOOLS,
         approver: Approver | None = None,
+        compose: Sequence[Block] = (),
         redact: Sequence[RedactText] = (),
         trace: TraceTo = DEFAULT,
         api_base: str | None = None,
@@ -147,6 +177,7 @@ class Agent:
             required_tools: tools that have to return a result before the agent may end by itself.
             meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`.
             approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
+            compose: blocks that change, watch or stop runs, such as `max_iterations(5)`; see `playhead.compose`.
             redact: functions that every recorded text goes through; API keys are redacted without them.
             trace: folder of the trace; None for no trace; by default the settings' folder.
             api_base: address of the provider, when it is not the usual one.
@@ -181,6 +212,27 @@ class Agent:
         self._trace = trace if trace is None or isinstance(trace, _Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()
+        self._harness = Harness()
+        for block in checks.listed("compose", compose):
+            self.compose(block)
+
+    def compose(self, block: Block) -> Undo:
+        """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.
+
+        Returns:
+            A function that undoes what the block registered.
+
+        Raises:
+            UsageError: the block is none, or registers what cannot be.
+        """
+        undo = self._harness.use(block)
+        self.header = self.header.model_copy(update={"hooks": self._harness.shown()})
+
+        def undo_both() -> None:
+            undo()
+            self.header = self.header.model_copy(update={"hooks": self._harness.shown()})
+
+        return undo_both
 
     def subscribe(self, kind: str | None, function: OnRecord) -> Undo:
         """Call `function` with every record of this kind (of all kinds for None) of this agent's runs.
@@ -213,7 +265,12 @@ class Agent:
             read_only=read_only,
             approver=self._approver,
             redact=self._redact,
+            hooks=self._harness.hooks,
         )
+
+    def redaction_rules(self) -> list[RedactText]:
+        """Return what every recorded text of this agent and of those below it goes through."""
+        return [*self._redact, *(function for agent in _agents_below(self.tools) for function in agent.redact)]
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
@@ -235,7 +292,8 @@ class Agent:
         """
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        header = self.header.model_copy(update={"prices": await prices_of(self.model)})
+        update = {"prices": await prices_of(self.model), "hooks": self._harness.shown()}
+        header = self.header.model_copy(update=update)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = self._open(run_id, None if self._trace is None else _settings())
         return await record_run(run, header, self.model, self.tools, task)
@@ -243,31 +301,37 @@ class Agent:
     def _open(self, run_id: str, settings: Settings | None) -> RunContext:
         clock = self._clock()
         below = list(_agents_below(self.tools))
-        redactor = Redactor([*self._redact, *(function for agent in below for function in agent.redact)])
+        redactor = Redactor(self.redaction_rules())
         for model in [self.model, *(agent.model for agent in below)]:
             for name, secret in model.secrets.items():
                 redactor.add_secret(secret, name)
         for header in [self.header, *(agent.header for agent in below)]:
             for name, secret in secrets_in(header.parameters):
                 redactor.add_secret(secret, name)
-        writer = None if settings is None else self._open_writer(run_id, settings, clock)
-        recorder = Recorder(clock, writer, redactor, (self._subscriptions,))
+        writer = None if settings is None else open_writer(self._trace, run_id, settings, clock)
+        kept: list[Record] | None = [] if writer is None else None
+        subscriptions = Subscriptions()
+        if kept is not None:  # for the debrief
+            subscriptions.add(None, kept.append)
+        recorder = Recorder(clock, writer, redactor, (self._subscriptions, subscriptions))
         policy = settings.on_trace_error if settings else "continue"
-        return RunContext(run_id, recorder, LiveWorld(), self._approver, policy)
+        return RunContext(run_id, recorder, LiveWorld(), self._approver, policy, self._harness.hooks(), kept)
 
-    def _open_writer(self, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
-        store = TraceStore(self._trace if isinstance(self._trace, Path) else settings.trace_dir.expanduser())
-        path = store.path_for(run_id)
-        try:
-            if store.create() and isinstance(self._trace, _Default):
-                print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
-            return TraceWriter(path, clock.now_us, settings.durability)
-        except OSError as error:
-            message = f"the trace {path} cannot be created: {error.strerror or error}"
-            if settings.on_trace_error == "stop":
-                raise TraceWriteError(message) from None
-            log.warning("%s; the run goes on without one", message)
-            return None
+
+def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
+    """Create the file of a run; None, with a warning, when it cannot be and the run is to go on without."""
+    store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
+    path = store.path_for(run_id)
+    try:
+        if store.create() and isinstance(trace, _Default):
+            print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
+        return TraceWriter(path, clock.now_us, settings.durability)
+    except OSError as error:
+        message = f"the trace {path} cannot be created: {error.strerror or error}"
+        if settings.on_trace_error == "stop":
+            raise TraceWriteError(message) from None
+        log.warning("%s; the run goes on without one", message)
+        return None
 
 
 async def record_run(  # noqa: PLR0913 - what a run is made of
@@ -282,7 +346,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     overrides: dict[str, JsonValue] | None = None,
 ) -> RunResult:
     """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`."""
-    session = Session(run, header, model, tools)
+    session = Session(run, header, model, tools, hooks=run.hooks)
     started = RunStarted(
         format=FORMAT,
         run_id=run.run_id,
@@ -324,13 +388,14 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
+    result._records = tuple(run.kept or ())  # noqa: SLF001 - its own
     error = execution.error
     if error is None and execution.termination.reason == "trace_error":  # and a tool's body caught it
         error = TraceWriteError(str(execution.termination.error))
     if error is None:
         return result
     error = as_run_error(error)
-    if isinstance(error, RunError):
+    if isinstance(error, (RunError, ReplayError)):
         error.result, error.trace_path = result, result.trace_path
     raise error
 

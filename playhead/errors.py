@@ -27,6 +27,8 @@ PlayheadError
 │   └── RunEndedError
 └── ReplayError                a recording cannot be run again as asked
     ├── UnrecordedCallError
+    │   └── StaleResultError
+    ├── AmbiguousResultError
     ├── RecordingEndedError
     └── NotReplayableError
 
@@ -163,11 +165,26 @@ class RunEndedError(RunError):
 
 
 class ReplayError(PlayheadError):
-    """A recording cannot be run again as asked."""
+    """A recording cannot be run again as asked; when it stopped a run, what that had reached is in `result`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.result: object | None = None
+        """The partial `playhead.agent.RunResult` of the replay that it stopped."""
+        self.trace_path: Path | None = None
+        """Where that replay's own trace is, or None when it was not traced."""
 
 
 class UnrecordedCallError(ReplayError):
     """The run asked for something that the recording does not hold."""
+
+
+class StaleResultError(UnrecordedCallError):
+    """The call was recorded, but in another state of the world: other side effects came before it."""
+
+
+class AmbiguousResultError(ReplayError):
+    """Several recorded agents were answered differently, and nothing says whose answer is right here."""
 
 
 class RecordingEndedError(ReplayError):

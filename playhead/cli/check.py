@@ -36,8 +36,12 @@ SHOWN: Final = 20
 """Problems that are printed; `--json` has more."""
 
 
-@options.command("check", example="playhead check latest")
-@click.argument("run")
+@options.command(
+    "check",
+    example="playhead check latest",
+    exits={0: "closed, whole and unchanged", 1: "anything else", **options.UNREADABLE},
+)
+@options.run_argument()
 @click.option("--head", metavar="HASH", help="The hash of the last event, kept elsewhere: the trace has to end in it.")
 def command(*, run: str, head: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """Verify that a trace is whole and unchanged: every line's chained hash, the order, the large values, the end.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.trace.store import TraceStore
 
 
-@options.command("list", example="playhead list --limit 5")
+@options.command("list", example="playhead list --limit 5", exits={3: "the folder cannot be read"})
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Runs at most.")
 def command(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     """List recent runs, newest first.

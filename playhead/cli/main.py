@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS: Final = {
-    "demo": "Record, show, check and reproduce an example; no key, no network.",
+    "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
     "run": "Run an agent on a task and record it.",
     "list": "List recent runs.",
     "show": "Show a run, event by event.",
+    "debrief": "Tell what a run decided and why, and where that does not hold.",
+    "stats": "Count tokens, cost and time by model, tool and agent.",
     "check": "Verify that a trace is whole and unchanged.",
     "reproduce": "Run a recording again with everything frozen, and compare.",
+    "replay": "Run a recording again with something changed, and see what that did.",
+    "diff": "Compare two runs, or a replay with its original.",
+    "completion": "Print the script that lets a shell complete commands and runs.",
 }
 """In the order in which they are met; the module of the same name holds `command`."""
 

@@ -1,36 +1,70 @@
-"""What all commands share: `--json`, `--trace-dir`, an example in the help, and the way from a reference to a file."""
+"""What all commands share: `--json`, `--trace-dir`, an example and exit codes in the help, and the way to a run's file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
 
 import click
+
+from playhead.cli import suggestions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.trace.store import TraceStore
 
-RUN_HELP = "RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file."
+EXITS: Final = {0: "all is well", 2: "the command line is wrong"}
+"""What the exit codes mean, where a command does not say it better."""
+UNREADABLE: Final = {3: "there is no such run, or its file cannot be read"}
+"""What commands that read a run have besides."""
+COMMON: Final = {
+    "--json": "Write JSON, one object per line.",
+    "--trace-dir": "Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
+}
+"""The options of all commands."""
+HELP_WIDTH: Final = 68
+"""Cells of such a line."""
 
 
-def command(name: str, *, example: str) -> Callable[[Callable[..., int]], click.Command]:
+class PlayheadCommand(click.Command):
+    """A command that knows its example and its exit codes, for its help and for the reference."""
+
+    example: str = ""
+    """What one may type."""
+    exits: dict[int, str]
+    """Exit codes, and what they mean here."""
+
+
+def command(
+    name: str, *, example: str, exits: dict[int, str] | None = None
+) -> Callable[[Callable[..., int]], PlayheadCommand]:
     """Make a function that returns an exit code a command, with the options that every command has at the end."""
+    codes = dict(sorted({**EXITS, **(exits or {})}.items()))
+    listed = "".join(f"\n  {code}  {wrapped(meaning)}" for code, meaning in codes.items())
 
-    def make(function: Callable[..., int]) -> click.Command:
-        made = click.command(name, epilog=f"\b\nExample:\n  {example}")(function)
+    def make(function: Callable[..., int]) -> PlayheadCommand:
+        epilog = f"\b\nExample:\n  {example}\n\n\b\nExit codes:{listed}"
+        made = click.command(name, cls=PlayheadCommand, epilog=epilog)(function)
+        made.example, made.exits = example, codes
         made.params += [
-            click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
-            click.Option(
-                ["--trace-dir"],
-                type=click.Path(path_type=Path),
-                help="Folder of the traces.  [default: PLAYHEAD_TRACE_DIR, or ~/.playhead/traces]",
-            ),
+            click.Option(["--json", "as_json"], is_flag=True, help=COMMON["--json"]),
+            click.Option(["--trace-dir"], type=click.Path(path_type=Path), help=COMMON["--trace-dir"]),
         ]
         return made
 
     return make
+
+
+def wrapped(meaning: str) -> str:
+    """Return what an exit code means in lines that fit below one another in the help."""
+    return "\n     ".join(wrap(meaning, HELP_WIDTH))
+
+
+def run_argument(name: str = "run", **settings: object) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Add an argument that is a run, which the shell completes."""
+    return click.argument(name, shell_complete=suggestions.runs, **settings)  # type: ignore[arg-type]
 
 
 def open_store(trace_dir: Path | None) -> TraceStore:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 PIPE_WIDTH: Final = 1000
 """Cells of a line that goes to no terminal: as good as whole; `--json` is whole."""
 
+PROSE_WIDTH: Final = 80
+"""Cells of what is wrapped anyway and goes to no terminal."""
+
 LEAST_WIDTH: Final = 40
 """Cells; on less, or when COLUMNS says nonsense, lines wrap rather than vanish."""
 

@@ -1,66 +1,76 @@
-"""What a run does, told on stderr in short lines while it does it."""
+"""What a run does, told on stderr while it does it: on a terminal with a status line, elsewhere as plain lines."""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final, Self
 
-from rich.text import Text
-
-from playhead.diagnose.terminal import Line, escape
-from playhead.diagnose.timeline import Timeline
-from playhead.trace.events import LlmRequested, RunStarted, ToolCallCompleted, ToolCallStarted
+from playhead.cli.result import cost_figure
+from playhead.cli.screen import Screen
+from playhead.cli.standing import Standing, elapsed_text
+from playhead.cli.told import LABELS, Told
+from playhead.trace.clock import SystemClock
+from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console
 
+    from playhead.trace.clock import Clock
     from playhead.trace.line import Record
 
-LABELS: Final = {
-    "llm-responded": ("model", "blue"),
-    "llm-failed": ("model", "red"),
-    "llm-retried": ("retry", "yellow"),
-    "tool-call-started": ("call", "green"),
-    "tool-call-completed": ("error", "red"),
-    "nudge-issued": ("nudge", "yellow"),
-}
-"""A call is told when it starts; that it returned, the model's next answer shows. A call that failed is told too."""
+TOLD: Final = {*LABELS, "run-completed"}
 
 
 class Progress:
-    """A subscriber that prints a line per model answer and tool call; on a terminal it also says what is awaited."""
+    """A subscriber that tells what happens. It only takes notes: another thread writes them out."""
 
-    def __init__(self, console: Console) -> None:
-        self.run_id: str | None = None
+    def __init__(self, console: Console, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()  # tools in threads report too
+        self._standing = Standing()
+        self._calls: dict[tuple[str, str], ToolCallStarted] = {}
+        self._screen = Screen(console, self.status)
+
+    @property
+    def run_id(self) -> str | None:
         """The run, once it has started."""
-        self._console = console
-        self._timeline = Timeline()
-        self._awaited = console.status("")
+        return self._standing.run_id
 
     def __enter__(self) -> Self:
-        """Begin to show what is awaited."""
-        if self._console.is_terminal:
-            self._awaited.start()
+        """Begin to tell."""
+        self._screen.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave the terminal as it was."""
-        self._awaited.stop()
+    def __exit__(self, *_: object) -> None:
+        """Tell what is left, and leave the terminal as it was."""
+        self._screen.__exit__()
 
     def __call__(self, record: Record) -> None:
-        """Tell about one event, if it is worth a line."""
-        row = self._timeline.row(record)
+        """Note one event, and tell it, if it is worth a line."""
+        with self._lock:
+            self._standing.add(record)
+            if record.kind not in TOLD:
+                return
+            elapsed_us = record.ts - (self._standing.started_us or record.ts)
+            told = Told(record, elapsed_us, self._beginning(record))
+        lines = told.live if self._screen.live else told.plain
+        self._screen.show(lambda: list(lines()))
+
+    def status(self) -> tuple[str, str]:
+        """Return what is awaited now, and the figures: turn, time, tokens, cost."""
+        with self._lock:
+            standing = self._standing
+            awaited, turn, limit = standing.awaited(), standing.turn, standing.limit
+            tokens, cost_usd, started_us = standing.usage.total_tokens, standing.cost_usd, standing.started_us
+        elapsed = 0.0 if started_us is None else (self._clock.now_us() - started_us) / 1e6
+        turns = f"iter {turn}/{limit}   " if turn else ""
+        return awaited, f"{turns}{elapsed_text(elapsed)}   {tokens:,} tokens   {cost_figure(cost_usd)}"
+
+    def _beginning(self, record: Record) -> ToolCallStarted | None:
+        """Return how the call began that is over now."""
         match record.event:
-            case RunStarted(run_id=run_id):
-                self.run_id = run_id
-            case LlmRequested(model=name) | ToolCallStarted(tool=name):
-                self._awaited.update(Text(f"waiting for {escape(name)}", style="dim"))
-        if record.kind not in LABELS or (isinstance(record.event, ToolCallCompleted) and record.event.ok):
-            return
-        label, style = LABELS[record.kind]
-        who = (f"{row.who} " if row.who else "", "cyan")
-        when = (f"{row.elapsed_us / 1e6:>7.1f}s  ", "dim")
-        self._console.print(Line(when, (f"{label:<7}", style), who, row.what), crop=False)
+            case ToolCallStarted() as event:
+                self._calls[record.owner, event.call_id] = event
+            case ToolCallCompleted(call_id=call_id):
+                return self._calls.pop((record.owner, call_id), None)
+        return None

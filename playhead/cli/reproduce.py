@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-import click
-
 from playhead.cli import exits, options
 from playhead.cli.output import text_console, write_json
 from playhead.diagnose.summaries import preview
@@ -29,8 +27,17 @@ PARTIAL: Final = {
 }
 
 
-@options.command("reproduce", example="playhead reproduce latest")
-@click.argument("run")
+@options.command(
+    "reproduce",
+    example="playhead reproduce latest",
+    exits={
+        0: "every event came out as recorded",
+        1: "a divergence",
+        4: "it cannot be told: the recording ends before the run did, or was redacted",
+        **options.UNREADABLE,
+    },
+)
+@options.run_argument()
 def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
     """Run a recording again with model, tools and facts frozen, and compare every event.
 

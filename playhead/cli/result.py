@@ -28,7 +28,7 @@ def print_result(console: Console, result: RunResult) -> None:
         console.out()
     usage = f"{result.usage.input_tokens:,} in, {result.usage.output_tokens:,} out, {cost_text(result.cost_usd)}"
     console.print(
-        _ending(result),
+        ending_row(result, 8),
         *([] if result.success or result.output is None else [_best(result)]),
         Line(("tokens  ", "dim"), usage),
         Line(("trace   ", "dim"), _trace(result), whole=True),
@@ -38,16 +38,25 @@ def print_result(console: Console, result: RunResult) -> None:
 
 def cost_text(cost_usd: float | None) -> str:
     """Return the cost, or that it is not known: which is not the same as nothing."""
+    return "cost not known" if cost_usd is None else f"cost {cost_figure(cost_usd)}"
+
+
+def cost_figure(cost_usd: float | None) -> str:
+    """Return the cost alone, `$?` when it is not known."""
     if cost_usd is None:
-        return "cost not known"
-    return f"cost ${cost_usd:.4f}" if cost_usd >= CENT else f"cost ${cost_usd:.6f}" if cost_usd else "cost $0"
+        return "$?"
+    return f"${cost_usd:.4f}" if cost_usd >= CENT else f"${cost_usd:.6f}" if cost_usd else "$0"
 
 
-def _ending(result: RunResult) -> Line:
+def ending_row(result: RunResult, left: int) -> Line:
+    """Return how the run ended, behind a label of so many cells."""
     turns = f", {result.iterations} turn{'' if result.iterations == 1 else 's'} in {duration_text(result.duration_ms)}"
+    label = ("ended".ljust(left), "dim")
     if result.success:
-        return Line(("ended   ", "dim"), ("answered: ", "bold green"), result.terminated_by, turns)
-    return Line(("ended   ", "dim"), ("stopped: ", "bold yellow"), f"{result.terminated_by} ({_lack(result)})", turns)
+        return Line(label, ("answered: ", "bold green"), result.terminated_by, turns)
+    if result.status == "failed":
+        return Line(label, ("failed: ", "bold red"), result.terminated_by, turns)
+    return Line(label, ("stopped: ", "bold yellow"), f"{result.terminated_by} ({_lack(result)})", turns)
 
 
 def _lack(result: RunResult) -> str:

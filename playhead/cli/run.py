@@ -2,47 +2,67 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from playhead.agent import DEFAULT, Agent
-from playhead.cli import exits, options
-from playhead.cli.output import note, text_console, write_json
-from playhead.cli.progress import Progress
+from playhead.cli import exits, options, suggestions
+from playhead.cli.given import read_parameter, read_prompt
+from playhead.cli.output import text_console, write_json
 from playhead.cli.result import print_result, result_as_json
+from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools
-from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.approval import Approval
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playhead.agent import RunResult
     from playhead.kernel.approval import ApprovalRequest
-    from playhead.trace.values import JsonValue
+    from playhead.trace.recorder import OnRecord
 
 
 @options.command(
     "run",
     example='playhead run "How high is Mount Zed in feet, and how much is that in metres?" \\\n'
     "    --model ollama/qwen3:8b --tools examples.tools:lookup,calculator",
+    exits={
+        0: "the run ended, be it with an answer or at a limit",
+        1: "the run failed",
+        3: "it could not be recorded under this id",
+    },
 )
 @click.argument("task")
-@click.option("--model", required=True, help="`provider/model`, such as openai/gpt-4o-mini or ollama/qwen3:8b.")
+@click.option(
+    "--model",
+    required=True,
+    shell_complete=suggestions.models,
+    help="`provider/model`, such as openai/gpt-4o-mini or ollama/qwen3:8b.",
+)
 @click.option(
     "--tools", "tool_names", multiple=True, metavar="MODULE:NAME[,NAME2]", help="Functions to offer. Repeatable."
 )
-@click.option("--system-prompt", metavar="FILE|TEXT", help="Replaces the default prompt: a file's content, or text.")
-@click.option("--strategy", default="reactive", show_default=True, help="How to work on the task.")
+@click.option(
+    "--system-prompt",
+    metavar="FILE|TEXT",
+    shell_complete=suggestions.files,
+    help="Replaces the default prompt: a file's content, or text.",
+)
+@click.option(
+    "--strategy",
+    default="reactive",
+    show_default=True,
+    shell_complete=suggestions.strategies,
+    help="How to work on the task.",
+)
 @click.option("--max-iterations", type=int, default=10, show_default=True, help="Turns at most; then a clean stop.")
 @click.option(
     "--set",
     "parameters",
     multiple=True,
     metavar="NAME=VALUE",
+    shell_complete=suggestions.parameters,
     help="A request parameter: JSON, or else text. Repeatable.",
 )
 @click.option("--api-base", metavar="URL", help="Address of the provider, when it is not the usual one.")
@@ -56,14 +76,12 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
     requires approval is denied.
     """
     agent = make_agent(trace_dir, **choices)
-    progress = Progress(text_console(stderr=True, pipe_width=160))
-    agent.subscribe(None, progress)
-    try:
-        with redirect_stdout(sys.stderr), progress, exits.sigterm_interrupts():  # a tool's print is no answer
-            result = agent.run_sync(task, run_id=run_id)
-    except (PlayheadError, KeyboardInterrupt) as error:
-        _report_failure(error, progress, trace_dir, as_json=as_json)
-        raise
+
+    def start(told: OnRecord) -> RunResult:
+        agent.subscribe(None, told)
+        return agent.run_sync(task, run_id=run_id)
+
+    result = run_told(start, trace_dir, as_json=as_json)
     if as_json:
         write_json([result_as_json(result)])
     else:
@@ -101,48 +119,3 @@ def make_agent(  # noqa: PLR0913 - the options
 def nobody_to_ask(request: ApprovalRequest) -> Approval:
     """Deny: the command line asks nobody, so a tool that needs a yes does not run."""
     return Approval(approved=False, why=f"playhead run asks nobody; run {request.tool} from Python with approver=")
-
-
-def read_parameter(text: str) -> tuple[str, JsonValue]:
-    """Return the name and the value of `name=value`, the value as JSON when it is JSON."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"--set {text!r}: write name=value, such as temperature=0")
-    try:
-        return name.strip(), json.loads(value, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return name.strip(), value
-
-
-def read_prompt(text: str) -> str:
-    """Return the content of the file, when the text names one, or else the text itself.
-
-    Raises:
-        UsageError: it looks like a file that is not there, or the file cannot be read as text.
-    """
-    try:
-        if Path(text).expanduser().is_file():
-            return Path(text).expanduser().read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"--system-prompt: {text} is not UTF-8 text") from None
-    except (OSError, ValueError, RuntimeError) as error:  # among them: too long for a file's name, so it is text
-        if isinstance(error, PermissionError):
-            raise UsageError(f"--system-prompt: {text} cannot be read: {error.strerror}") from None
-    if text and not any(map(str.isspace, text)) and ("/" in text or Path(text).suffix):
-        raise UsageError(f"--system-prompt: there is no file {text!r}")  # sent as a prompt, it would be silently wrong
-    return text
-
-
-def _refuse(constant: str) -> JsonValue:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def _report_failure(error: BaseException, progress: Progress, trace_dir: Path | None, *, as_json: bool) -> None:
-    """Say where the trace is; the error itself is said by whoever catches it."""
-    result: RunResult | None = getattr(error, "result", None)
-    if as_json and result is not None:
-        write_json([result_as_json(result)])
-    if progress.run_id is not None:
-        path = options.open_store(trace_dir).path_for(progress.run_id)
-        if path.exists():
-            note(f"the trace is {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from playhead.cli import exits, options
+from playhead.cli import exits, options, suggestions
 from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.timeline import Heading, Timeline
 from playhead.errors import NotATraceError, UsageError, nearest
@@ -28,10 +28,15 @@ BATCH = 200
 """Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
 
 
-@options.command("show", example="playhead show latest --kind 'tool-*'")
-@click.argument("run")
+@options.command("show", example="playhead show latest --kind 'tool-*'", exits=options.UNREADABLE)
+@options.run_argument()
 @click.option(
-    "--kind", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; `tool-*` works. Repeatable."
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    shell_complete=suggestions.kinds,
+    help="Only events of this kind; `tool-*` works. Repeatable.",
 )
 @click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
 def command(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:

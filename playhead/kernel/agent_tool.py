@@ -14,7 +14,10 @@ from playhead.trace.types import AgentHeader, Prices, ToolSpec
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.approval import Approver
+    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
@@ -42,6 +45,7 @@ class AgentTool:
         read_only: bool | None = None,
         approver: Approver | None = None,
         redact: tuple[RedactText, ...] = (),
+        hooks: Callable[[], Hooks | None] = lambda: None,
     ) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
         self.header = header
@@ -49,6 +53,8 @@ class AgentTool:
         self.tools = tools
         self.approver = approver
         self.redact = redact
+        self.hooks = hooks
+        """Asked when the agent runs: hooks may be added until then."""
         self.spec = ToolSpec(
             name=header.name,
             description=description or f"Hand a task to the agent {header.name}.",
@@ -74,6 +80,7 @@ class AgentTool:
             depth=parent.depth + 1,
             parent=parent,
             approver=self.approver,
+            hooks=self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks()),
         )
         task = scrub(from_json(arguments["task"]))
         session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))

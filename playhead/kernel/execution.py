@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import ValidationError
 
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
 from playhead.kernel.describe import describe
+from playhead.kernel.hooks import SUPPRESS, Resume, Skip
 from playhead.kernel.loop import close_state
+from playhead.kernel.phases import steer, visit
 from playhead.kernel.prompts import system_prompt
-from playhead.kernel.state import KernelState, Thread
+from playhead.kernel.state import KernelState, PlannedCall, Thread, transition
 from playhead.kernel.strategies import get_strategy
+from playhead.kernel.termination import ANSWERED
 from playhead.trace.events import FinalAnswer
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.session import Session, Termination
+    from playhead.kernel.session import Session
+    from playhead.kernel.termination import Termination
     from playhead.trace.types import Content
-
-ANSWERED = frozenset({"final_answer_tool", "final_answer", "end_turn"})
-"""The endings in which the model itself said what the answer is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Execution:
             "terminated_source": self.termination.source,
             "output": self.state.output,
             "error": self.state.error,
+            "terminated_because": self.termination.because,
             "usage": self.state.usage,
             "cost_usd": self.state.cost_usd,
             "iterations": self.iterations,
@@ -65,27 +70,121 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
     state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy)
     error: BaseException | None = None
     try:
-        name, strategy = get_strategy(session.header.strategy)
-        session.define_tools()
-        state = session.state = state.model_copy(update={"thread": _first_messages(session, task)})
-        state = _checked_state(name, await strategy(state, session))
-        if not session.ended:
-            session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
+        state = await _run_strategy(await _begin(state, session, task), session)
     except RunEndedError:
-        pass  # asked for something after the end: the end stands
+        # Asked for something after the end: the end stands.
+        state = session.state or state
     except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
         error = raised
+        state = session.state or state
         end_with_error(session, raised)
-    state = session.state if error is not None and session.state else state
-    termination = _termination_of(session, state)
+    _termination_of(session, state)
     state = close_state(state, session)
-    if termination.reason in ANSWERED and termination.output is not None:
-        session.emit_last(FinalAnswer(output=termination.output, **termination.answer))
-    iterations = 0 if session.iteration is None else session.iteration + 1
+    if session.hooks is not None and (error is None or isinstance(error, Exception)):
+        try:
+            state = await _complete(state, session, error)
+        except BaseException as raised:  # noqa: BLE001 - as above
+            error = error or raised
+            end_with_error(session, raised)
+            state = transition(close_state(state, session), output=None)  # hooks have not let it pass
+    session.ending.close()
+    termination = _termination_of(session, state)
+    if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
+        session.emit_last(FinalAnswer(output=state.output, **termination.answer))
     session.leave_loop(state)
-    execution = Execution(state, termination, error, iterations, (clock.now_us() - started_us) / 1000)
+    execution = Execution(state, termination, error, session.turns, (clock.now_us() - started_us) / 1000)
     on_end(execution)
     return execution
+
+
+async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:
+    """Do what comes before the loop: the first messages, and the phases in which only hooks have something to do."""
+    session.messages.define_tools(tuple(tool.spec for tool in session.toolset.values()))
+    session.state = state
+    await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})
+
+    async def bootstrap(state: KernelState, session: Session) -> KernelState:
+        return transition(state, thread=await _first_messages(session, task))
+
+    if session.hooks is None:
+        state = session.state = await bootstrap(state, session)
+        return state
+    session.phase = "bootstrap"
+    if session.hooks.at_phase("bootstrap"):
+        skipped = isinstance(await steer("bootstrap", "before", state, session), Skip)
+        session.require_running()
+        thread = Thread().add(await session.messages.add_user(task)) if skipped else None
+        state = transition(state, thread=thread) if thread else await bootstrap(state, session)
+        session.state = state
+        await steer("bootstrap", "after", state, session)
+    else:
+        state = await bootstrap(state, session)
+    session.require_running()
+    state = session.state = await _with_seeds(state, session)
+    for phase in ("guardrail", "cost-route", "strategy-select"):
+        session.require_running()
+        await visit(phase, state, session)
+    return state
+
+
+async def _run_strategy(state: KernelState, session: Session) -> KernelState:
+    """Run the strategy, again and again when a hook does not let its answer stand."""
+    name, strategy = get_strategy(session.header.strategy)
+    for resumed in count():
+        session.require_running()
+        if resumed < session.header.max_iterations:
+            state = _checked_state(name, await strategy(state, session))
+        else:  # a strategy without turns would be asked for ever
+            session.terminate("max_iterations", state.last_observation)
+        if not session.ended:
+            session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
+        if session.hooks is None:
+            return state
+        state = session.state = close_state(state, session)
+        for phase in ("verify", "memory-flush", "cost-track", "audit"):
+            await visit(phase, state, session)
+        if not session.hooks.at_phase("complete"):
+            return state
+        session.phase = "complete"
+        answer = await steer("complete", "before", state, session)
+        if not isinstance(answer, Resume):
+            return state
+        thread = await session.messages.nudge(await _closed_thread(state, session), "resume", answer.reason)
+        state = session.state = transition(state, status="thinking", thread=thread, output=None, error=None)
+    raise AssertionError("unreachable")  # it counts for ever
+
+
+async def _closed_thread(state: KernelState, session: Session) -> Thread:
+    """Return the thread, in which calls that the answer came before are answered: a provider wants that for each."""
+    thread = state.thread
+    answered = {message.tool_call_id for message in thread.messages}
+    asked = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
+    for position, call in enumerate(asked):
+        if call.id not in answered:
+            planned = PlannedCall(call=call, position=position)
+            completed = await session.tools.refuse(planned, "not run: the run was about to end")
+            thread = thread.add(await session.messages.add_result(planned, completed))
+    return thread
+
+
+async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
+    """Let hooks see, and the answer pass, what leaves; what fails here and is required lets nothing leave."""
+    try:
+        session.phase = "complete"
+        termination = _termination_of(session, state)
+        state = close_state(state, session)
+        if state.output is not None and not termination.withheld:
+            answer = await session.offer("answer.final", state.output)
+            state = transition(state, output=None if answer is SUPPRESS else answer)
+        hooks = session.hooks
+        if error is None and hooks is not None and hooks.at_phase("complete"):
+            await steer("complete", "after", state, session)
+            state = transition(close_state(state, session), output=state.output)  # as hooks let it pass, be it nothing
+        ended = {"status": state.status, "terminated_by": _termination_of(session, state).reason}
+        await session.offer("lifecycle.completed", {**ended, "output": state.output, "error": state.error})
+    except RunEndedError:  # a required hook failed
+        state = close_state(state, session)
+    return state
 
 
 def _checked_state(strategy: str, returned: object) -> KernelState:
@@ -108,7 +207,9 @@ def end_with_error(session: Session, error: BaseException) -> None:
     best = state.last_observation if state else None
     message = describe(error)
     if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
-        session.terminate("cancelled", best, failed=True, error="the run was cancelled from outside")
+        why = "the run was cancelled from outside"
+        # While hooks are still asked about it, the model's answer is none yet.
+        session.terminate("cancelled", best, failed=True, error=why, overrule=session.hooks is not None)
     elif isinstance(error, ReplayError):
         session.terminate("replay_stopped", best, failed=True, error=message)
     elif isinstance(error, (ModelError, UsageError)):
@@ -126,14 +227,34 @@ def as_run_error(error: BaseException) -> BaseException:
     return wrapped
 
 
-def _first_messages(session: Session, task: Content) -> Thread:
-    header = session.header
+SEED: Final = "emission"
+"""Name of the facts that hold what was given to be emitted at the start."""
+
+
+async def _first_messages(session: Session, task: Content) -> Thread:
+    header, messages = session.header, session.messages
     prompt = system_prompt(header, has_tools=any(tool.spec.kind != "meta" for tool in session.toolset.values()))
-    messages = [session.add_message("system", prompt)] if prompt else []
+    offered = await session.offer("prompt.system", prompt)
+    first = [messages.add("system", offered)] if offered and offered is not SUPPRESS else []
     for example in header.examples:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
-        messages.append(session.add_message(example.role, example.content, **fields))
-    return Thread().add(*messages, session.add_message("user", task))
+        first.append(messages.add(example.role, example.content, **fields))
+    asked = await session.offer("prompt.task", task)
+    return Thread().add(*first, None if asked is SUPPRESS else await messages.add_user(asked))
+
+
+async def _with_seeds(state: KernelState, session: Session) -> KernelState:
+    """Emit what was given to be emitted when the agent starts; what is for the model joins its thread."""
+    for tag, given in session.hooks.seeds() if session.hooks else ():
+        payload = await session.facts.ask(SEED, partial(to_json, given), key=tag)
+        if tag == "message.user":
+            state = transition(state, thread=state.thread.add(await session.messages.add_user(payload)))
+        elif tag.startswith("nudge."):
+            thread = await session.messages.nudge(state.thread, tag.removeprefix("nudge."), payload)
+            state = transition(state, thread=thread)
+        else:
+            await session.offer(tag, payload)
+    return state
 
 
 def _termination_of(session: Session, state: KernelState) -> Termination:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from playhead.errors import RunEndedError
+from playhead.kernel.phases import PHASE_OF, run_phase
 from playhead.kernel.state import FINAL, KernelState, Status, transition
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             session.enter_iteration(state.iteration)
         session.state = state
         try:
-            state = await kernel.phases[state.status](state, session)
+            state = await run_phase(PHASE_OF[state.status], kernel.phases[state.status], state, session)
         except RunEndedError:
             break
         state = collect_spending(state, session)
@@ -68,5 +69,5 @@ def close_state(state: KernelState, session: Session) -> KernelState:
     ended = session.termination
     if ended is None:
         return state
-    output = state.last_observation if ended.output is None else ended.output
+    output = state.last_observation if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())

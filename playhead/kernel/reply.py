@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from playhead.kernel.assumptions import read_assumptions
+from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.ports import TEXT_CALL
+from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.text_calls import read_text_calls
@@ -55,14 +56,30 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
     return Reply(rest if calls else text, calls)
 
 
-def record_reply(reply: Reply, response: LlmResponded, session: Session) -> None:
-    """Record what the model thought, assumed, and left unsaid."""
+async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:
+    """Record what the model thought, assumed, and left unsaid; return the reply as the hooks let it pass."""
     request = response.request
+    if session.hooks is not None and session.hooks.wants("decision.rationale"):
+        reply = replace(reply, calls=tuple([await _with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
-        session.emit(Thought(request=request, text=None if reply.thought == response.text else reply.thought))
+        session.emit(
+            Thought(
+                request=request,
+                text=None if reply.thought == response.text and request not in session.rewritten else reply.thought,
+            )
+        )
     for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
         session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
         if session.header.rationale and planned.rationale is None and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
             session.emit(RationaleMissing(path=path, call_id=planned.call.id, tool=planned.call.name))
+    return reply
+
+
+async def _with_offered_rationale(planned: PlannedCall, session: Session) -> PlannedCall:
+    if planned.rationale is None:
+        return planned
+    call = planned.call
+    offered = await session.offer("decision.rationale", planned.rationale, key=call.id, tool=call.name, call_id=call.id)
+    return replace(planned, rationale=None if offered is SUPPRESS else offered)

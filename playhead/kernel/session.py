@@ -6,26 +6,32 @@ things behind its ports.
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
-from playhead.kernel.ports import FactPort, ModelPort, ToolPort
-from playhead.trace.events import KernelStateSnapshot, MessageAdded, MessageRef, NudgeIssued, ToolsDefined
-from playhead.trace.types import AgentHeader, Content, Message, Rationale, Role, ToolSpec
+from playhead.kernel.copies import Copies
+from playhead.kernel.fact_port import FactPort
+from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.messages import Messages
+from playhead.kernel.model_port import ModelPort
+from playhead.kernel.termination import Ending, Termination
+from playhead.kernel.tool_port import ToolPort
+from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFired
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
+    from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
     from playhead.kernel.models.base import Model
-    from playhead.kernel.state import KernelState, PlannedCall, Thread
+    from playhead.kernel.state import KernelState
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
     from playhead.kernel.world import World
-    from playhead.trace.events import EventBase, LlmResponded, ToolCallCompleted
+    from playhead.trace.events import EventBase
+    from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
-    from playhead.trace.types import Range, Usage
+    from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3
@@ -41,22 +47,10 @@ class RunContext:
     world: World
     approver: Approver | None = None
     on_trace_error: Literal["continue", "stop"] = "continue"
-
-
-@dataclass(frozen=True, slots=True)
-class Termination:
-    """How an agent ended."""
-
-    reason: str
-    """The reason code, such as `end_turn` or `max_iterations`."""
-    output: JsonValue = None
-    rationale: Rationale | None = None
-    source: str = "kernel"
-    """Who ended it."""
-    failed: bool = False
-    error: str | None = None
-    answer: dict[str, Any] = field(default_factory=dict)
-    """Format, summary and confidence of the final answer, when the model gave them."""
+    hooks: Hooks | None = None
+    """The root agent's."""
+    kept: list[Record] | None = None
+    """Every event, of a run that writes none."""
 
 
 class Session:
@@ -74,6 +68,7 @@ class Session:
         parent: Session | None = None,
         payer: Session | None = None,
         approver: Approver | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.run = run
         self.header = header
@@ -86,24 +81,41 @@ class Session:
         """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
         self.iteration: int | None = None
         """Turn of the loop, from 0; None outside it. Set by the loop alone."""
+        self.turns = 0
+        """Turns of the loop that have begun; one that a hook stopped before its first question has not."""
+        self.phase: str | None = None
+        """The phase that runs; None outside of any."""
         self.state: KernelState | None = None
-        """The state at the last step, for tools of the kernel to read; set by the loop alone."""
+        """The state at the last step, for tools of the kernel and hooks to read; set by the loop alone."""
         self.unbilled: list[tuple[Usage, float | None]] = []
         """Usage and cost of sub-agents and of tools' own model calls, not yet added to the state."""
         self.cache: dict[tuple[str, str], Outcome] = {}
         """Results of cacheable calls."""
         self.abandoned: set[str] = set()
         """Calls whose body was left running, in its thread, when they were given up."""
+        self.rewritten: set[str | int] = set()
+        """Requests and calls whose recorded answer a hook changed before it was used."""
+        self.copies = Copies(shared=False)
+        """What hooks are given that may return it."""
+        self.shown = Copies(shared=True)
+        """What hooks are given that only look."""
+        self.hook_failures: dict[tuple[str, str], int] = {}
+        """How often which hook failed, and where."""
+        self.failures = 0
+        """Calls that failed in a row, up to now."""
         self.adapter = run.world.model_for(owner, model)
         self.toolset = run.world.tools_for(owner, tools)
-        self.tool_ids = {name: number for number, name in enumerate(self.toolset)}
+        self.hooks: Hooks | None = run.world.hooks_for(owner, hooks)
+        """Who is asked at the chokepoints; None when nobody is."""
+        self.messages = Messages(self)
+        """The record of the thread."""
         self.model = ModelPort(self)
         self.tools = ToolPort(self)
         self.facts = FactPort(self)
-        self._next_message = 0
+        self._emissions: dict[str, int] = {}
         self._next_position = 0
-        self._lock = threading.Lock()
-        self._termination: Termination | None = None
+        self.ending = Ending()
+        """How it ended, once it has."""
 
     # --- what is recorded -------------------------------------------------------------------------------------------
 
@@ -126,39 +138,6 @@ class Session:
         self.snapshot(state)
         self.iteration = None
 
-    def define_tools(self) -> None:
-        """Write the tool schemas once; requests refer to them."""
-        if self.toolset:
-            self.emit(ToolsDefined(first_id=0, tools=tuple(tool.spec for tool in self.toolset.values())))
-
-    def add_message(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
-        """Add a message with its own content to the thread's record, and return it."""
-        message = Message(id=self._take_message_id(), role=role, content=content, **fields)
-        self.emit(MessageAdded(id=message.id, role=role, content=content, **fields))
-        return message
-
-    def add_reply(self, response: LlmResponded) -> Message:
-        """Add the model's answer to the thread's record; its content stands in the response already."""
-        number = self._take_message_id()
-        message = Message(id=number, role="assistant", content=response.text, tool_calls=response.tool_calls)
-        self.emit(MessageAdded(id=number, role="assistant", ref=MessageRef(request=response.request)))
-        return message
-
-    def add_result(self, planned: PlannedCall, completed: ToolCallCompleted) -> Message:
-        """Add a result to the thread's record; its content stands in the completed call already."""
-        role: Role = "user" if planned.source == "text" else "tool"
-        fields: dict[str, Any] = {"name": completed.tool}
-        if role == "tool":
-            fields["tool_call_id"] = completed.call_id
-        message = Message(id=self._take_message_id(), role=role, content=completed.message_text(role), **fields)
-        self.emit(MessageAdded(id=message.id, role=role, ref=MessageRef(call=completed.call_id), **fields))
-        return message
-
-    def nudge(self, thread: Thread, nudge: str, text: str) -> Thread:
-        """Put a word of the kernel into the thread, and say so."""
-        self.emit(NudgeIssued(nudge=nudge, text=text))
-        return thread.add(self.add_message("user", text))
-
     def snapshot(self, state: KernelState) -> None:
         """Record where the loop stands."""
         ended = self.termination
@@ -174,11 +153,57 @@ class Session:
             )
         )
 
+    # --- what hooks may change -----------------------------------------------------------------------------------------
+
+    async def offer(self, tag: str, payload: Any, *, key: str = "", **details: Any) -> Any:  # noqa: ANN401 - by tag
+        """Return what the hooks make of a payload at a chokepoint, or SUPPRESS; without hooks the payload itself.
+
+        `key` says which emission of the tag this is, where calls that run beside each other make them; else they count.
+
+        Raises:
+            RunEndedError: a hook that is required failed, and the run ended.
+        """
+        if self.hooks is None:
+            return payload
+        if not key:
+            number = self._emissions.get(tag, 0)
+            self._emissions[tag], key = number + 1, str(number)
+        if not self.hooks.wants(tag):
+            return payload
+        return await self.hooks.offer(self, tag, payload, key, details)
+
+    async def fail(self, reason: str, message: str, *, attempt: int = 1, key: str = "") -> None:
+        """Tell hooks of a failure that the run survives, or ends with."""
+        self.failures += 1
+        if self.hooks is None:
+            return
+        failure = {
+            "reason": reason,
+            "error_message": message,
+            "attempt_number": attempt,
+            "failure_streak": self.failures,
+            "current_strategy": self.header.strategy,
+        }
+        await self.offer("lifecycle.failure", failure, key=key)
+
+    def record_steering(self, said: Said, phase: PhaseName, timing: Timing) -> None:
+        """Record that a phase hook steers the run."""
+        answer = said.answer
+        ends: dict[str, Any] = {}
+        if isinstance(answer, (Stop, Terminate)):
+            ends = {"switch": answer.switch, "terminated_by": answer.terminated_by}
+        action = type(answer).__name__.lower()
+        reason = answer.reason or None
+        self.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason, **ends))
+        if ends.get("switch"):
+            trigger: Literal["stop", "terminate"] = "stop" if isinstance(answer, Stop) else "terminate"
+            self.emit(KillswitchFired(switch=ends["switch"], reason=answer.reason, on_trigger=trigger))
+
     # --- places in the turn -----------------------------------------------------------------------------------------
 
     def enter_iteration(self, iteration: int) -> None:
         """Start a turn: positions count from 0 again."""
-        self.iteration = iteration
+        self.iteration, self.turns = iteration, iteration + 1
         self._next_position = 0
 
     def take_position(self) -> int:
@@ -190,16 +215,6 @@ class Session:
     def specs(self, names: list[str]) -> tuple[ToolSpec, ...]:
         """Return the specifications of these tools."""
         return tuple(self.toolset[name].spec for name in names)
-
-    def tool_ranges(self, specs: tuple[ToolSpec, ...]) -> tuple[Range, ...]:
-        """Return the ids of these tools as inclusive ranges."""
-        ranges: list[Range] = []
-        for number in (self.tool_ids[spec.name] for spec in specs):
-            if ranges and ranges[-1][1] == number - 1:
-                ranges[-1] = (ranges[-1][0], number)
-            else:
-                ranges.append((number, number))
-        return tuple(ranges)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -213,27 +228,47 @@ class Session:
         failed: bool = False,
         error: str | None = None,
         answer: dict[str, Any] | None = None,
+        because: str | None = None,
+        overrule: bool = False,
     ) -> bool:
         """End this agent: the one and only way. The first caller wins, from whatever thread; the others get False.
 
-        From here on no call starts; the loop notices at its next step.
+        From here on no call starts; the loop notices at its next step. With `overrule` it wins over an answer of the
+        model, too.
         """
-        termination = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {})
-        with self._lock:
-            if self._termination is not None:
-                return False
-            self._termination = termination
-            return True
+        ending = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {}, because)
+        return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
+
+    def withhold(self, source: str, error: str) -> None:
+        """End as failed and without an output, however it ended before: what has to look at it has failed."""
+        self.ending.withhold(source, error)
+        if self.agent is not self:  # a tool's body is part of the agent that called it
+            self.agent.withhold(source, error)
+
+    def end_by_hook(self, said: Said, output: JsonValue) -> bool:
+        """End because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
+        answer = said.answer
+        assert isinstance(answer, (Stop, Terminate))  # noqa: S101 - asked by the caller
+        failed = isinstance(answer, Terminate)
+        termination = Termination(
+            answer.terminated_by,
+            repair_json(output),
+            source=f"killswitch:{answer.switch}" if answer.switch else f"hook:{said.hook}",
+            failed=failed,
+            error=(answer.reason or said.hook) if failed else None,
+            because=answer.reason or None,
+        )
+        return self.ending.end(termination) or self.ending.overrule(termination)
 
     @property
     def termination(self) -> Termination | None:
         """How this agent ended, or None while it runs."""
-        return self._termination
+        return self.ending.termination
 
     @property
     def ended(self) -> bool:
         """Whether this agent, or one that it works for, has ended."""
-        return self._termination is not None or (self.parent is not None and self.parent.ended)
+        return self.ending.termination is not None or (self.parent is not None and self.parent.ended)
 
     def require_running(self) -> None:
         """Raise `RunEndedError` when nothing may start any more."""
@@ -256,16 +291,12 @@ class Session:
             depth=self.depth,
             parent=self,
             payer=self.agent,
+            hooks=self.hooks,
         )
 
     def bill(self, usage: Usage, cost_usd: float | None) -> None:
         """Charge what was spent below an agent to that agent; its loop adds it to the state between two steps."""
         self.agent.unbilled.append((usage, cost_usd))
-
-    def _take_message_id(self) -> int:
-        number = self._next_message
-        self._next_message += 1
-        return number
 
     def _on_lost(self, event: EventBase) -> None:
         if self.run.on_trace_error != "stop" or self.ended:

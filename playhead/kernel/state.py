@@ -33,15 +33,16 @@ class Thread:
     ranges: tuple[Range, ...] = ()
     """Their ids, as inclusive ranges in the same order; kept along so that no request has to walk the thread."""
 
-    def add(self, *messages: Message) -> Thread:
-        """Return the thread with these messages at its end."""
+    def add(self, *messages: Message | None) -> Thread:
+        """Return the thread with these messages at its end; None stands for one that a hook removed."""
+        added = tuple(message for message in messages if message is not None)
         ranges = list(self.ranges)
-        for message in messages:
+        for message in added:
             if ranges and ranges[-1][1] == message.id - 1:
                 ranges[-1] = (ranges[-1][0], message.id)
             else:
                 ranges.append((message.id, message.id))
-        return Thread(self.messages + messages, tuple(ranges))
+        return Thread(self.messages + added, tuple(ranges))
 
 
 @dataclass(frozen=True, slots=True)

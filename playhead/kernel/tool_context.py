@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from playhead.trace.events import ToolCallLate
 
 if TYPE_CHECKING:
-    from playhead.kernel.ports import ModelPort, ToolPort
+    from playhead.kernel.model_port import ModelPort
     from playhead.kernel.session import Session
+    from playhead.kernel.tool_port import ToolPort
     from playhead.kernel.tools import Outcome
 
 

@@ -10,6 +10,7 @@ import anyio
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
@@ -27,6 +28,10 @@ class World(Protocol):
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return what runs this owner's calls, by name, in the order the model is offered them."""
+        ...
+
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
+        """Return what is asked at this owner's chokepoints and phases; None when nothing is."""
         ...
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
@@ -48,6 +53,10 @@ class LiveWorld:
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:  # noqa: ARG002
         """Return the tools themselves."""
         return tools
+
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
+        """Return the hooks themselves."""
+        return hooks
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return what `answer` returns, as JSON."""

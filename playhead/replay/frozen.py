@@ -12,13 +12,15 @@ from playhead.errors import ModelError, NotReplayableError, PlayheadError, Recor
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.tools import Outcome
+from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
-from playhead.trace.events import ErrorInfo, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
@@ -39,6 +41,11 @@ class FrozenWorld:
         self._on_end = on_end
         self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
         self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
+        self._approvals = {
+            (record.owner, record.event.call_id)
+            for record in recording.records
+            if isinstance(record.event, ApprovalRequested)
+        }
         for owner in recording.owners.values():
             for fact in owner.facts:
                 self._facts[owner.owner, fact.name, fact.key].append(fact.value)
@@ -60,6 +67,11 @@ class FrozenWorld:
         specs = given if self._tools_from_code else list(self.of(owner).tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
+        """Return what this owner's hooks did then, in their place."""
+        recorded = self._recording.owners.get(owner)
+        return None if recorded is None else recorded_hooks(recorded)
+
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
         answers = self._facts[owner, name, key]
@@ -80,6 +92,20 @@ class FrozenWorld:
     def call_at(self, owner: str, iteration: int | None, position: int) -> RecordedCall | None:
         """Return the call that this owner made at this place of this turn."""
         return self._calls.get((owner, iteration, position))
+
+    def was_served(self, owner: str, call: RecordedCall) -> bool:
+        """Return whether a replay, of which this is the recording, ended the call before anything was asked or entered."""
+        completed = call.completed
+        ended = completed is None or completed.rung is not None or completed.ended == "cancelled"
+        return (
+            ended
+            and self._recording.header.replay_of is not None
+            and (owner, call.started.call_id) not in self._approvals
+        )
+
+    def was_entered(self, owner: str) -> bool:
+        """Return whether the recording holds this agent."""
+        return owner in self._recording.owners
 
     def spent_in(self, scope: str) -> list[tuple[Usage, float | None]]:
         """Return what was spent inside a tool's body, which a replay does not run."""
@@ -169,15 +195,28 @@ class FrozenTool:
         self.spec = spec
         self._world = world
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Return the recorded refusal, if the call was refused."""
-        completed = self.recorded(arguments, context).completed
-        return completed.error if completed is not None and completed.ended == "refused" else None
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Return the recorded refusal, if the call was refused, or what a replay answered without asking for approval."""
+        call = self.recorded(arguments, context)
+        completed = call.completed
+        if completed is not None and completed.ended == "refused":
+            return completed.error
+        if self.spec.requires_approval and self._world.was_served(context.owner, call):
+            return self.outcome(call, context)
+        return None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        completed = self.recorded(arguments, context).completed
+        return self.outcome(self.recorded(arguments, context), context)
+
+    def outcome(self, call: RecordedCall, context: ToolContext) -> Outcome:
+        """Return how the recorded call ended.
+
+        Raises:
+            RecordingEndedError: the recording ends before it did.
+        """
+        completed = call.completed
         if completed is None or completed.ended == "cancelled":
             raise self._world.ended(context.owner, f"the recording ends while {context.owner} waits for {context.tool}")
         for usage, cost_usd in self._world.spent_in(context.child_owner):
@@ -207,9 +246,13 @@ class FrozenAgent(FrozenTool):
         super().__init__(world, spec)
         self._given = given if isinstance(given, AgentTool) else None
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
-        """Check the call as it was checked then: nothing is asked for it."""
-        return check_agent_call(self.spec.name, arguments, context)
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Check the call as it was checked then; what a replay answered without entering the agent, it answers again."""
+        problem = check_agent_call(self.spec.name, arguments, context)
+        if problem is not None or self._world.was_entered(context.child_owner):
+            return problem
+        call = self.recorded(arguments, context)
+        return self.outcome(call, context) if self._world.was_served(context.owner, call) else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent's loop again on what was recorded of it."""

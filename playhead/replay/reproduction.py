@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playhead.agent import Agent, record_run
-from playhead.errors import NotReplayableError, PlayheadError, UnknownStrategyError
+from playhead.diagnose.divergence import Comparison, Divergence, is_ending
+from playhead.errors import PlayheadError
 from playhead.kernel.session import RunContext
-from playhead.kernel.strategies import get_strategy
 from playhead.kernel.threads import run_blocking
-from playhead.replay.compare import Comparison, Divergence, is_ending
 from playhead.replay.frozen import FrozenWorld, outermost_scope
 from playhead.replay.loading import load_recording
+from playhead.replay.refusals import require_sound, require_strategy
 from playhead.trace.clock import SystemClock
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
@@ -68,7 +68,8 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         TraceError: the reference names no readable trace.
     """
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
-    _require_replayable(recording)
+    require_sound(recording)
+    require_strategy(recording.header.agent.strategy)
     inside = _inside_tools(recording)
     recorded = (record for record in recording.records if record.owner not in inside)
     follower = _Follower(Comparison(recorded, open_ended=recording.status in ("open", "truncated")))
@@ -131,19 +132,6 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
             replay_of=recording.run_id,
             replay_mode="reproduce",
         )
-
-
-def _require_replayable(recording: Recording) -> None:
-    if recording.status == "damaged":
-        first = next(problem for problem in recording.problems if problem.kind != "truncated")
-        raise NotReplayableError(
-            f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
-            f"See: playhead check {recording.path}"
-        )
-    try:
-        get_strategy(recording.header.agent.strategy)
-    except UnknownStrategyError as error:
-        raise NotReplayableError(f"{error} Register it with playhead.register_strategy before the replay") from None
 
 
 def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:

@@ -41,6 +41,7 @@ IDENTITIES: Final = frozenset(
         "run_id",
         "status",
         "strategy",
+        "switch",
         "tag",
         "terminated_by",
         "terminated_source",

@@ -246,6 +246,8 @@ class AgentHeader(Value):
     """Read-only calls of one turn that run at once."""
     required_tools: tuple[str, ...] = ()
     """Tools that have to be called before the run may end by itself."""
+    hooks: tuple[str, ...] = ()
+    """What was registered to change, see or stop the run, one line each; what it did are events."""
     prices: Prices | None = None
     """What a token cost at the start, when the adapter knows."""
 

@@ -39,7 +39,7 @@ def files(store: Path, home: Path) -> Path:
     return home
 
 
-@pytest.mark.parametrize("command", ["show", "check", "reproduce"])
+@pytest.mark.parametrize("command", ["show", "check", "reproduce", "debrief", "stats", "diff", "replay"])
 @pytest.mark.parametrize(
     ("reference", "code", "said"),
     [
@@ -77,8 +77,9 @@ def test_a_reference_that_leads_to_no_trace(files: Path, command: str, reference
 @pytest.mark.parametrize("name", ["header.jsonl", "deep.jsonl"])
 def test_a_first_line_that_only_looks_like_one(files: Path, name: str) -> None:
     """Not one event can be read: `check` judges that (1), the others have nothing to work on (3)."""
-    codes = {command: playhead(command, name).exit_code for command in ("show", "check", "reproduce")}
-    assert codes == {"show": 3, "check": 1, "reproduce": 3}
+    commands = ("show", "check", "reproduce", "debrief", "stats", "diff", "replay")
+    codes = {command: playhead(command, name).exit_code for command in commands}
+    assert codes == dict.fromkeys(commands, 3) | {"check": 1}
 
 
 def test_two_runs_that_start_alike(store: Path) -> None:
@@ -132,6 +133,28 @@ def test_a_folder_that_is_not_there(home: Path) -> None:
         ("run task --model ollama/m --tools pack.leaves:x", "SystemExit"),
         ("run task --model ollama/m --tools pack.needs:x", "imports 'nosuch_package', which is not installed"),
         ("run task --model ollama/m --tools pack.plain:odd", "cannot be passed by name"),
+        ("debrief good --json --markdown", "choose one"),
+        ("stats good --last 3", "without it, name runs"),
+        ("stats --last 0", "--last"),
+        ("diff good", "good.jsonl is no replay, so there are two runs to name"),
+        ("diff", "Missing argument 'A'"),
+        ("replay good --model gpt", "'openai/gpt'"),
+        ("replay good --model ollama/m --system-prompt prompts/mine.txt", "no file 'prompts/mine.txt'"),
+        ("replay good --model ollama/m --set temperature", "temperature=0"),
+        ("replay good --model ollama/m --max-iterations 0", "at least 1"),
+        ("replay good --model ollama/m --on-missing lenent", "'strict', 'lenient'"),
+        ("replay good --model ollama/m --min-grounded 2", "--min-grounded"),
+        ("replay good --model ollama/m --tool-result lookup", "begins with no tool's name"),
+        ("replay good --model ollama/m --tool-result lookup:{=1", "its arguments are no JSON"),
+        ("replay good --model ollama/m --tool-result lookup:[1]=1", "its arguments are no JSON object"),
+        ("replay good --model ollama/m --tool-result lookup:{}1", "after the arguments there is no ="),
+        ("replay good --model ollama/m --tool-result lokup=1", "Did you mean 'lookup'?"),
+        ("replay good --model ollama/m --rebind KEY", "NAME=env:VARIABLE"),
+        ("replay good --model ollama/m --rebind KEY=env:NOSUCH_VARIABLE", "no variable 'NOSUCH_VARIABLE'"),
+        ("replay good --model ollama/m --rebind KEY=a-long-secret", "the recording redacts nothing as 'KEY'"),
+        ("replay good", "scripted"),
+        ("completion", "Missing argument"),
+        ("completion csh", "'bash', 'zsh', 'fish'"),
     ],
 )
 def test_a_command_line_that_cannot_be(store: Path, home: Path, arguments: str, said: str) -> None:

@@ -25,7 +25,9 @@ def test_every_command_has_json_a_trace_dir_and_an_example(name: str) -> None:
     result = playhead(name, "--help")
     assert result.exit_code == 0
     _, _, example = result.stdout.partition("\n  Example:\n")
-    assert example.startswith(f"    playhead {name}")
+    assert example.startswith((f"    playhead {name}", f'    eval "$(playhead {name}'))
+    _, _, exits = example.partition("\n  Exit codes:\n")
+    assert exits.startswith("    0  ")
     command = commands.get_command(click.Context(commands), name)
     assert command is not None
     options = [option for option in command.params if isinstance(option, click.Option)]

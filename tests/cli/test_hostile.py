@@ -23,6 +23,13 @@ COMMANDS = [
     "show hostile",
     "check hostile",
     "reproduce hostile",
+    "debrief hostile",
+    "debrief hostile --markdown",
+    "stats",
+    "stats hostile",
+    "diff hostile hostile",
+    "diff hostile",
+    "replay hostile",
     "show hostile --kind x*",
     "show hostile --owner o",
 ]
@@ -32,6 +39,8 @@ COMMANDS = [
 def test_nothing_raw_in_any_output(home: Path, command: str) -> None:
     """Neither stdout nor stderr holds a control, a direction mark or an invisible character, but for line ends."""
     record_hostile_run(home / ".playhead" / "traces")
+    if command == "debrief hostile --markdown --json":
+        pytest.skip("two forms at once are refused")
     result = playhead(*command.split())
     assert not isinstance(result.exception, Exception)
     for output in (result.stdout, result.stderr):
@@ -64,9 +73,9 @@ def test_a_damaged_hostile_file_is_safe_too(home: Path) -> None:
 
 def test_progress_and_answer_of_a_run_are_safe(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a model and a tool say while the run goes on is as hostile as what they said before."""
-    progress = Progress(text_console(stderr=True))
-    for record in load_recording(record_hostile_run(home)).records:
-        progress(record)
+    with Progress(text_console(stderr=True)) as progress:
+        for record in load_recording(record_hostile_run(home)).records:
+            progress(record)
     told = capsys.readouterr().err
     assert escape(told, keep="\n") == told
 
@@ -81,6 +90,12 @@ def test_numbers_that_json_has_not(home: Path) -> None:
     """Not-a-number in somebody else's file does not break the JSON of a command."""
     path = record_run(home, "nan")
     path.write_bytes(re.sub(rb'"duration_ms":[0-9.]+', b'"duration_ms":NaN', path.read_bytes()))
-    for command in ("show nan.jsonl --json", "list --json --trace-dir ."):
+    for command in (
+        "show nan.jsonl --json",
+        "list --json --trace-dir .",
+        "debrief nan.jsonl --json",
+        "stats nan.jsonl --json",
+        "diff nan.jsonl nan.jsonl --json",
+    ):
         for line in playhead(*command.split()).stdout.splitlines():
             json.loads(line, parse_constant=pytest.fail)

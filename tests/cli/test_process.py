@@ -69,8 +69,8 @@ def test_a_terminal_gets_colour_unless_it_is_not_wanted(store: Path) -> None:
 def test_a_hostile_trace_on_a_terminal_is_our_colours_only(home: Path) -> None:
     """The only escape sequences are those that set colours."""
     record_hostile_run(home)
-    for command in ("show", "check", "reproduce"):
-        rest = terminal(command, "hostile.jsonl").replace(b"\r\n", b"")
+    for command in ("show", "check", "reproduce", "debrief", "stats", "diff hostile.jsonl"):
+        rest = terminal(*command.split(), "hostile.jsonl").replace(b"\r\n", b"")
         while (start := rest.find(b"\x1b[")) >= 0:
             end = rest.index(b"m", start)
             assert set(rest[start + 2 : end]) <= set(b"0123456789;")
@@ -154,11 +154,11 @@ def test_a_missing_key_through_the_real_adapter(home: Path) -> None:
 
 
 def test_demo_in_an_empty_home(home: Path) -> None:
-    """No key, no network, no file, and a clean environment: it works, and leaves one trace."""
+    """No key, no network, no file, and a clean environment: it works, and leaves two traces."""
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = subprocess.run([*PLAYHEAD, "demo"], env=environment, capture_output=True, text=True, check=False, cwd="/")
     assert (done.returncode, done.stderr) == (0, f"Playhead records runs in {home}/.playhead/traces\n")
-    assert len(list((home / ".playhead/traces").glob("*.jsonl"))) == 1
+    assert len(list((home / ".playhead/traces").glob("*.jsonl"))) == 2
 
 
 def modules_of(*arguments: str) -> set[str]:
@@ -179,7 +179,14 @@ def test_help_loads_nothing_that_it_does_not_need(home: Path) -> None:
 
 
 def test_reading_loads_no_kernel(store: Path) -> None:
-    """`list`, `show` and `check` need neither the kernel nor a model's package; `list` not even the events."""
-    for command in (["list"], ["show", "good"], ["check", "good"]):
+    """What only reads needs neither the kernel nor a model's package; `list` not even the events."""
+    for command in (
+        ["list"],
+        ["show", "good"],
+        ["check", "good"],
+        ["debrief", "good"],
+        ["stats"],
+        ["diff", "good", "good"],
+    ):
         assert {"playhead.kernel", "playhead.agent", "litellm", "anyio"} & modules_of(*command) == set()
     assert "playhead.trace.events" not in modules_of("list")

@@ -61,7 +61,7 @@ def test_a_run_is_told_answered_and_recorded(chat: ChatServer, home: Path) -> No
     assert tokens == "tokens  30 in, 15 out, cost $0"
     assert trace == f"trace   {path}"
     told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()[1:] if line != "noise"]
-    assert told == ["model", "call", "call", "error", "model", "call", "model"]
+    assert told == ["model", "call", "call", "error", "model", "call", "model", "end"]
     assert result.stderr.startswith(f"Playhead records runs in {path.parent}\n")
     assert check_trace(path).ok
     assert playhead("reproduce", "mine").exit_code == 0
@@ -146,25 +146,23 @@ def test_a_warning_of_the_library_is_seen(chat: ChatServer, home: Path) -> None:
 
 
 def test_the_demo_needs_nothing(home: Path) -> None:
-    """It records, shows, checks and reproduces, in eighty columns, and notices a forged copy."""
+    """It records, shows, checks, reproduces, replays, compares and tells why, in eighty columns; a forgery is noticed."""
     result = playhead("demo")
     assert result.exit_code == 0
     assert result.stderr == f"Playhead records runs in {home}/.playhead/traces\n"
-    long = [line for line in result.stdout.splitlines() if len(line) > 80 and "/" not in line]
-    assert long == []
-    (run_id,) = (path.stem for path in (home / ".playhead/traces").glob("*.jsonl"))
-    for command in (f"show {run_id}", f"check {run_id}", f"reproduce {run_id}"):
-        assert f"$ playhead {command}\n" in result.stdout
-        assert playhead(*command.split()).exit_code == 0
+    lines = result.stdout.splitlines()
+    assert [line for line in lines if len(line) > 80 and "/" not in line] == []
+    assert len(lines) <= 125
+    run_id, again = sorted(path.stem for path in (home / ".playhead/traces").glob("*.jsonl"))
+    codes = {"show": 0, "check": 0, "reproduce": 0, "diff": 1, "debrief": 0}
+    for command, code in codes.items():
+        subject = again if command in ("diff", "debrief") else run_id
+        assert f"$ playhead {command} {subject}" in result.stdout
+        assert playhead(command, subject).exit_code == code
     for seen in (
-        "assumption-recorded",
-        "rationale-missing",
-        "lookup failed",
-        "answered",
-        "\nok: ",
-        "\ndamaged: ",
-        "\nidentical: ",
-    ):
+        "lookup failed", "answered", "\nok: ", "\ndamaged: ", "\nidentical: ", "2  reordered: ", "verdict   changed",
+        "First decision", '- lookup(key="Mt Kenya")', "by its full name, as the prompt asks", "Flags: ",
+    ):  # fmt: skip
         assert seen in result.stdout
     assert "\x1b" not in result.stdout
 
@@ -173,10 +171,15 @@ def test_the_demo_as_json(tmp_path: Path) -> None:
     """Every step is there, and the events are those of the file."""
     steps = objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))
     shown = [step["event"] for step in steps if step["step"] == "show"]
-    (path,) = (tmp_path / "my runs").glob("*.jsonl")
+    path, _ = sorted((tmp_path / "my runs").glob("*.jsonl"))
     assert shown == [json.loads(line) for line in path.read_text().splitlines()]
     others = {step["step"]: step for step in steps if step["step"] != "show"}
+    assert list(others) == ["record", "check", "reproduce", "replay", "debrief"]
     assert (others["record"]["success"], others["check"]["ok"], others["reproduce"]["identical"]) == (True, True, True)
+    replay = others["replay"]
+    assert (replay["verdict"], replay["grounded"], replay["rungs"]) == ("changed", 1.0, {"exact": 2, "reordered": 2})
+    assert [edit["tool"] for edit in replay["diff"]["tool_sequence"]] == ["lookup"]
+    assert others["debrief"]["outcome"] == "success"
 
 
 def test_the_commands_that_the_demo_names_can_be_typed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_recording
-from playhead.kernel.execution import ANSWERED
+from playhead.kernel.termination import ANSWERED
 from playhead.testing import ScriptedModel, TickingClock
 from playhead.trace.integrity import check_trace
 

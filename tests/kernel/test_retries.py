@@ -158,13 +158,13 @@ async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path,
         sessions[0].terminate("killed", source="switch")
 
     sessions: list[Session] = []
-    original = Session.define_tools
+    original = Session.enter_iteration
 
-    def define_tools(self: Session) -> None:
+    def enter_iteration(self: Session, iteration: int) -> None:
         sessions.append(self)
-        original(self)
+        original(self, iteration)
 
-    monkeypatch.setattr(Session, "define_tools", define_tools)
+    monkeypatch.setattr(Session, "enter_iteration", enter_iteration)
     monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
     run = await record(tmp_path, [BUSY, text("never")])
     assert (run.result.terminated_by, run.error) == ("killed", None)

@@ -54,7 +54,7 @@ async def test_another_kernel(tmp_path: Path, register: Any):
 
     async def think(state: KernelState, session: Session) -> KernelState:
         answer = await session.model.complete(state.thread, purpose="critique")
-        thread = state.thread.add(session.add_reply(answer))
+        thread = state.thread.add(await session.messages.add_reply(answer))
         return transition(state, thread=thread, iteration=state.iteration + 1, meta={"said": answer.text})
 
     async def mine(state: KernelState, session: Session) -> KernelState:

@@ -12,9 +12,10 @@ import pytest
 import playhead
 from playhead import Agent, tool
 from playhead.errors import RunEndedError
-from playhead.kernel.session import RunContext, Session, Termination
+from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import KernelState, Thread
 from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.termination import Termination
 from playhead.kernel.world import LiveWorld
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
@@ -190,7 +191,10 @@ def _calls_of(name: str) -> list[tuple[str, str]]:
 
 
 def test_only_terminate_ends_an_agent():
-    """No other code makes a `Termination` or sets one: every ending went through the compare-and-set."""
+    """No other code makes a `Termination` or sets one: every ending went through the compare-and-set.
+
+    `overrule` and `withhold` stand beside it, in the same lock: for hooks that do not let an answer leave.
+    """
     set_in = sorted(
         (module, _function_of(tree, node))
         for module, tree in _modules().items()
@@ -199,8 +203,13 @@ def test_only_terminate_ends_an_agent():
         and node.attr == "_termination"
         and isinstance(node.ctx, (ast.Store, ast.Del))
     )
-    assert set_in == [("kernel/session.py", "Session.__init__"), ("kernel/session.py", "Session.terminate")]
-    assert _calls_of("Termination") == [("kernel/session.py", "Session.terminate")]
+    home = "kernel/termination.py"
+    assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
+    assert [each for each in _calls_of("Termination") if not each[0].startswith("diagnose/")] == [
+        ("kernel/session.py", "Session.end_by_hook"),
+        ("kernel/session.py", "Session.terminate"),
+        (home, "Ending.withhold"),
+    ]
 
 
 def test_nobody_reaches_for_the_termination_by_name():

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.reply import read_reply, record_reply
@@ -45,11 +47,10 @@ async def think(state: KernelState, session: Session) -> KernelState:
     """Ask the model what to do next."""
     offered = visible_tools(session, state)
     response = await session.model.complete(state.thread, session.specs(offered))
-    thread = state.thread.add(session.add_reply(response))
-    reply = read_reply(response, session)
-    record_reply(reply, response, session)
+    thread = state.thread.add(await session.messages.add_reply(response))
+    reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:
-        return _answer(transition(state, thread=thread), reply.thought, response.finish_reason, session)
+        return await _answer(transition(state, thread=thread), reply.thought, response.finish_reason, session)
     thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
     steps = (*state.steps, thought) if reply.thought else state.steps
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
@@ -67,20 +68,21 @@ async def act(state: KernelState, session: Session) -> KernelState:
         if not session.ended:
             completed.append(await session.tools.run(planned))
     asked = {planned.call.id: planned for planned in state.pending}
-    ran = tuple(asked[each.call_id] for each in completed)
+    ran = tuple(session.tools.changed.get(each.call_id, asked[each.call_id]) for each in completed)
     return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 
 async def observe(state: KernelState, session: Session) -> KernelState:
     """Let the results join the thread, in the order in which they were asked for."""
     turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
-    messages = [session.add_result(planned, completed) for planned, completed in turn]
+    messages = [await session.messages.add_result(planned, completed) for planned, completed in turn]
+    steps = [step for _, completed in turn for step in await _steps(completed, state, session)]
     return transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
         thread=state.thread.add(*messages),
-        steps=state.steps + tuple(step for _, completed in turn for step in _steps(completed, state)),
+        steps=state.steps + tuple(steps),
         tools_used=state.tools_used | {completed.tool for _, completed in turn if completed.ok},
         pending=(),
         completed=(),
@@ -90,17 +92,21 @@ async def observe(state: KernelState, session: Session) -> KernelState:
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
 
 
-def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
+async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
     missing = missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
     if missing and nudges < MAX_REQUIRED_NUDGES:
         meta = {**state.meta, "required_nudges": nudges + 1}
-        return _ask_again(transition(state, meta=meta), "required-tools", missing_tools(missing), session)
+        again = await _ask_again(transition(state, meta=meta), "required-tools", missing_tools(missing), session)
+        if again is not None:
+            return again
+    if not text and (finish_reason or "").lower() not in INCOMPLETE:
+        again = await _ask_again(state, "empty-reply", EMPTY_REPLY, session)
+        if again is not None:
+            return again
     if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
         session.terminate(incomplete, text or None)
-    elif not text:
-        return _ask_again(state, "empty-reply", EMPTY_REPLY, session)
     elif missing:
         session.terminate("required_tools_missing", text)
     elif marker := _FINAL_ANSWER.search(text):
@@ -110,16 +116,17 @@ def _answer(state: KernelState, text: str, finish_reason: str | None, session: S
     return transition(state, iteration=state.iteration + 1)
 
 
-def _ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState:
-    thread = session.nudge(state.thread, nudge, text)
-    return transition(state, thread=thread, iteration=state.iteration + 1)
+async def _ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState | None:
+    """Return the state with a word to the model, or None when a hook removed the word: asking again would change nothing."""
+    thread = await session.messages.nudge(state.thread, nudge, text)
+    return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)
 
 
-def _steps(completed: ToolCallCompleted, state: KernelState) -> tuple[Step, Step]:
+async def _steps(completed: ToolCallCompleted, state: KernelState, session: Session) -> list[Step]:
     common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
     planned = next(each for each in state.pending if each.call.id == completed.call_id)
     arguments = as_text(planned.call.arguments if planned.call.arguments is not None else planned.call.raw_arguments)
-    return (
-        Step(type="action", content=arguments, **common),
-        Step(type="observation", content=completed.observation(), ok=completed.ok, **common),
-    )
+    action = Step(type="action", content=arguments, **common)
+    observed = Step(type="observation", content=completed.observation(), ok=completed.ok, **common)
+    passed = await session.offer("observation.tool-result", observed, key=completed.call_id, **call_details(completed))
+    return [action] if passed is SUPPRESS else [action, passed]

@@ -40,6 +40,12 @@ class HookFired(EventBase):
     """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`."""
     reason: str | None = None
     """Why, as the hook says."""
+    switch: str | None = None
+    """The killswitch that the hook belongs to; `killswitch-fired` follows."""
+    terminated_by: str | None = None
+    """The reason code, for `stop` and `terminate`."""
+    changes: dict[str, JsonValue] | None = None
+    """For `recover`, the fields of the state that the hook set."""
 
 
 class HookFailed(EventBase):
@@ -50,8 +56,12 @@ class HookFailed(EventBase):
     """The hook's name."""
     where: str
     """The tag, phase or event kind at which it failed."""
+    key: str = ""
+    """Which emission of a tag, as in `emission-changed`."""
     error: str
     """What it raised, or what else was wrong."""
+    ends: tuple[str, ...] = ()
+    """The owners that end for it, because they require the hook."""
 
 
 class EmissionChanged(EventBase):

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.errors import RecordingEndedError
-from playhead.trace.events import LlmFailed, ToolCallCompleted, ToolCallStarted, ToolsDefined, UnknownEvent
+from playhead.trace.events import (
+    EmissionChanged,
+    EmissionSuppressed,
+    LlmFailed,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolsDefined,
+    UnknownEvent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +47,7 @@ ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-comp
 """Kinds that an agent writes when it ends, for whatever reason."""
 
 Lane = tuple[str, str]
-"""An owner, and a call of it that may run beside others or, as an empty text, its own thread of events."""
+"""An owner, and a call or an emission of it that may come beside others or, as an empty text, its own thread of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,11 @@ class Comparison:
         self.not_compared: set[str] = set()
         """What a newer version recorded and this one does not know: kinds, and fields of kinds."""
         self._open_ended = open_ended
-        self._lanes: dict[Lane, list[_Placed]] = defaultdict(list)
-        self._order = _Order()
+        self._lanes: dict[Lane, list[Placed]] = defaultdict(list)
+        self._order = LaneOrder()
         self._seen: dict[Lane, int] = defaultdict(int)
         self._found: dict[Lane, Divergence] = {}
-        order = _Order()
+        order = LaneOrder()
         for record in recorded:
             if self._is_comparable(record):
                 placed = order.place(record)
@@ -123,7 +131,7 @@ class Comparison:
         return record.kind not in INCIDENTAL
 
 
-class _Placed(NamedTuple):
+class Placed(NamedTuple):
     """A record in the lane that it belongs to."""
 
     lane: Lane
@@ -132,11 +140,12 @@ class _Placed(NamedTuple):
     """Calls of the owner that had ended when this one started; 0 for whatever else."""
 
 
-class _Order:
+class LaneOrder:
     """Sorts records into lanes whose order is determined.
 
     Read-only calls may run beside each other and finish in any order, so each has a lane of its own. All other calls
-    run alone: they stand in their owner's lane, and with each start goes how many calls had ended before it.
+    run alone: they stand in their owner's lane, and with each start goes how many calls had ended before it. What a
+    transform did to a payload comes while calls run beside each other, so each emission has a lane, too.
     """
 
     def __init__(self) -> None:
@@ -144,22 +153,28 @@ class _Order:
         self._calls: dict[tuple[str, str], Lane] = {}
         self._ended: dict[str, int] = defaultdict(int)
 
-    def place(self, record: Record) -> _Placed:
+    def place(self, record: Record) -> Placed:
         """Return the record's lane; records have to come in the order of their run."""
         owner, event = record.owner, record.event
         if isinstance(event, ToolsDefined):
             self._read_only |= {(owner, spec.name) for spec in event.tools if spec.read_only}
+        if isinstance(event, (EmissionChanged, EmissionSuppressed)):
+            return Placed((owner, f"{event.tag} {event.key}"), record, 0)
         if isinstance(event, ToolCallStarted):
             return self._start(record, event)
-        lane = self._calls.get((owner, _call_of(event)), (owner, ""))
+        lane = self._calls.get((owner, call_of(event)), (owner, ""))
         if isinstance(event, ToolCallCompleted):
             self._ended[owner] += 1
-        return _Placed(lane, record, 0)
+        return Placed(lane, record, 0)
 
-    def _start(self, record: Record, event: ToolCallStarted) -> _Placed:
-        beside = (record.owner, event.tool) in self._read_only
+    def may_run_beside(self, owner: str, tool: str) -> bool:
+        """Return whether calls of this tool may run beside others."""
+        return (owner, tool) in self._read_only
+
+    def _start(self, record: Record, event: ToolCallStarted) -> Placed:
+        beside = self.may_run_beside(record.owner, event.tool)
         lane = self._calls[record.owner, event.call_id] = (record.owner, event.call_id if beside else "")
-        return _Placed(lane, record, 0 if beside else self._ended[record.owner])
+        return Placed(lane, record, 0 if beside else self._ended[record.owner])
 
 
 def is_ending(record: Record) -> bool:
@@ -170,14 +185,15 @@ def is_ending(record: Record) -> bool:
     return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 
-def _call_of(event: EventBase) -> str:
+def call_of(event: EventBase) -> str:
+    """Return the id of the call that an event belongs to, or an empty text."""
     fields = event.__dict__  # asking a model for a field that it lacks is slow
     if event.kind == "fact-recorded":
         return str(fields.get("key", ""))
     return "" if event.kind == "agent-started" else str(fields.get("call_id", ""))
 
 
-def _compare(recorded: _Placed, now: _Placed) -> Divergence | None:
+def _compare(recorded: Placed, now: Placed) -> Divergence | None:
     if not _same(recorded.record, now.record):
         return _difference(recorded.record, now.record)
     if recorded.calls_before != now.calls_before:
@@ -239,5 +255,5 @@ def _data(event: EventBase) -> dict[str, Any]:
 
 def _where(record: Record) -> str:
     place = "outside the loop" if record.iteration is None else f"iteration {record.iteration}"
-    call = _call_of(record.event)
+    call = call_of(record.event)
     return f"{place}{f', call {call}' if call else ''}: {record.kind}"

@@ -1,0 +1,104 @@
+"""What hooks cost in CPU time per step: none registered, one on another tag, ten taps on everything.
+
+Without hooks the chokepoints do nothing but ask whether there are any; that is measured by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from benchmarks.step_cost import fetch_async, scripted
+from playhead import Agent
+from playhead.kernel.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playhead.compose import Block, Harness
+
+STEPS = 100
+REPEATS = 15
+
+
+def ten_taps(harness: Harness) -> None:
+    """Register ten functions that see everything and do nothing."""
+    for number in range(10):
+        harness.tap("**", lambda _payload, _context: None, name=f"tap {number}")
+
+
+def one_transform(harness: Harness) -> None:
+    """Register one that changes the system prompt, once a run."""
+    harness.on("prompt.system", lambda prompt, _context: f"{prompt} Be brief.")
+
+
+def runner(folder: Path, *blocks: Block) -> Callable[[], Awaitable[object]]:
+    """Return a function that runs the steps with these blocks."""
+
+    async def run() -> None:
+        model = scripted(STEPS, fetch_async.spec.name)
+        agent = Agent(
+            model, tools=[fetch_async], max_iterations=STEPS + 1, trace=folder, rationale=False, compose=blocks
+        )
+        result = await agent.run("go")
+        assert result.output == "done"
+
+    return run
+
+
+async def measure(runs: dict[str, Callable[[], Awaitable[object]]]) -> dict[str, float]:
+    """Return the least CPU µs per step of each; they take turns, so that what disturbs one disturbs all."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        await run()
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            started = time.process_time()
+            await run()
+            found[name].append((time.process_time() - started) / STEPS * 1e6)
+    return {name: min(times) for name, times in found.items()}
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain = runner(folder)
+        cost = asyncio.run(
+            measure(
+                {
+                    "no hook": plain,
+                    "one transform on prompt.system": runner(folder, one_transform),
+                    "ten taps on **": runner(folder, ten_taps),
+                }
+            )
+        )
+    print(f"CPU µs per step, least of {REPEATS} runs of {STEPS} steps, async tool, everything recorded")
+    for label, value in cost.items():
+        print(f"{label:34}{value:>8.0f}{value - cost['no hook']:>+10.1f}")
+    print(f"{'asking at 8 chokepoints, no hook':34}{asking_cost():>8.2f}")
+
+
+def asking_cost() -> float:
+    """Return the CPU µs per step that the chokepoints of a step cost when there is no hook."""
+    session: Any = mock.Mock(spec=Session, hooks=None)
+
+    async def step() -> None:
+        for _ in range(8):  # prompt.tools and llm.request are not even asked, this is the upper bound
+            await Session.offer(session, "tool.call", None, key="0")
+
+    async def many(count: int) -> float:
+        started = time.process_time()
+        for _ in range(count):
+            await step()
+        return (time.process_time() - started) / count * 1e6
+
+    return min(asyncio.run(many(2000)) for _ in range(5))
+
+
+if __name__ == "__main__":
+    main()

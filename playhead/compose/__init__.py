@@ -1,0 +1,30 @@
+r"""What may change or stop a run from outside: transforms, taps, phase hooks and killswitches, as blocks.
+
+>>> def tenant_header(harness):
+...     harness.on("prompt.system", lambda prompt, context: f"You work for Acme.\n{prompt}")
+>>> agent = Agent(model, compose=[tenant_header, max_iterations(5)])  # doctest: +SKIP
+"""
+
+from playhead.compose.contexts import CallContext, Context, NudgeContext, PhaseContext, ToolResultContext
+from playhead.compose.harness import Block, Harness
+from playhead.compose.tags import TAGS, declare_tag
+from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Resume, Skip, Stop, Terminate
+
+__all__ = [
+    "PHASES",
+    "SUPPRESS",
+    "TAGS",
+    "Block",
+    "CallContext",
+    "Context",
+    "Harness",
+    "NudgeContext",
+    "PhaseContext",
+    "Recover",
+    "Resume",
+    "Skip",
+    "Stop",
+    "Terminate",
+    "ToolResultContext",
+    "declare_tag",
+]

@@ -1,0 +1,125 @@
+"""What a hook is told beside its payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from playhead.kernel.copies import copy_json, twin
+from playhead.kernel.state import KernelState, Thread, transition
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where in which run it happens."""
+
+    _session: Session = field(repr=False)
+    tag: str
+    """What passes; for a phase hook the phase's name."""
+    run_id: str
+    """The run."""
+    owner: str
+    """The agent: `root`, or for one below it the path of calls that led to it."""
+    iteration: int | None
+    """Turn of the loop, from 0; None outside the loop."""
+    phase: str | None
+    """The phase that runs; None outside of any."""
+
+    @property
+    def task_id(self) -> str:
+        """The task: one run is one task, so this is the run's id."""
+        return self.run_id
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._session.header.name
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that runs."""
+        return self._session.header.strategy
+
+    @property
+    def max_iterations(self) -> int:
+        """Turns of the loop at most."""
+        return self._session.header.max_iterations
+
+    @property
+    def state(self) -> KernelState | None:
+        """The state at the begin of the current phase: a copy, writing into it changes nothing; None before bootstrap.
+
+        To go on from another one after an error, return `Recover(transition(context.state, …))`.
+        """
+        state = self._session.state
+        return None if state is None else readable(state, self._session)
+
+
+@dataclass(frozen=True, slots=True)
+class NudgeContext(Context):
+    """Where the kernel is about to tell the model something."""
+
+    trigger: str = ""
+    """What brought it about."""
+    severity: Literal["info", "warn", "critical"] = "info"
+    """How grave it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext(Context):
+    """Where a call is about to be made, or its reason is about to be recorded."""
+
+    tool: str = ""
+    """The tool, as the model named it."""
+    call_id: str = ""
+    """The call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultContext(CallContext):
+    """Where a result is about to be told."""
+
+    healed: bool = False
+    """Whether the call was malformed and put right before it ran."""
+    duration_ms: float = 0.0
+    """Milliseconds that it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseContext(Context):
+    """Where a phase begins, ends or failed."""
+
+    timing: Literal["before", "after", "on-error"] = "before"
+    """On which side of the phase."""
+
+
+def make_context(session: Session, tag: str, details: Any) -> Context:  # noqa: ANN401 - of one of the types above
+    """Return the context for a tag, of the type that holds its details."""
+    place = (session, tag, session.run.run_id, session.owner, session.iteration, session.phase)
+    if not details:
+        return Context(*place)
+    if "duration_ms" in details:
+        return ToolResultContext(*place, **details)
+    return NudgeContext(*place, **details) if "trigger" in details else CallContext(*place, **details)
+
+
+def readable(state: KernelState, session: Session) -> KernelState:
+    """Return a state that nobody else has: its messages and its steps are copied once a run, not once for each look."""
+    return transition(
+        state,
+        thread=Thread(session.shown.of(state.thread.messages), state.thread.ranges),
+        steps=session.shown.steps(state.steps),
+        usage=twin(state.usage),
+        pending=tuple(map(_copy_planned, state.pending)),
+        completed=twin(state.completed),
+        output=copy_json(state.output),
+        meta=copy_json(state.meta),
+    )
+
+
+def _copy_planned(planned: PlannedCall) -> PlannedCall:
+    return replace(planned, call=twin(planned.call), rationale=twin(planned.rationale))

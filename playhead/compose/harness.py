@@ -1,0 +1,157 @@
+"""The harness: where functions are registered that change, see, stop or resume an agent's runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from playhead.compose.registration import Registration
+from playhead.compose.runtime import ComposedHooks
+from playhead.compose.tags import check_tag
+from playhead.compose.typed import Options, Registrar, Undo, checked_options
+from playhead.errors import UsageError, nearest
+from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint
+from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
+from playhead.trace.types import Message
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from playhead.compose.contexts import PhaseContext
+
+AnyPhase = PhaseName | Literal["*"]
+PhaseHook = Callable[["PhaseContext"], PhaseAnswer | Awaitable[PhaseAnswer | None] | None]
+"""Returns nothing, or `Stop`, `Terminate`, `Skip`, and before complete `Resume`; sync or async."""
+ErrorHook = Callable[[Exception, "PhaseContext"], Recover | Awaitable[Recover | None] | None]
+"""Returns nothing, or `Recover(state)` to go on; sync or async."""
+
+
+class Harness(Registrar):
+    """What an agent is composed with. A block is a function that takes one and registers things."""
+
+    def __init__(self) -> None:
+        self._registrations: tuple[Registration, ...] = ()
+        self._seeds: tuple[tuple[str, Any], ...] = ()
+        self._hooks: ComposedHooks | None = None
+        self._collecting: list[list[Undo]] = []
+
+    def before(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
+        """Ask a function before a phase, or before every phase for `*`.
+
+        Several are asked in order of registration; the first that returns something has said it.
+
+        Raises:
+            UsageError: there is no such phase, or an option is not valid.
+        """
+        return self._at_phase("before", phase, function, options)
+
+    def after(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
+        """Ask a function after a phase; else as `before`."""
+        return self._at_phase("after", phase, function, options)
+
+    def on_error(self, phase: AnyPhase, function: ErrorHook, **options: Unpack[Options]) -> Undo:
+        """Ask a function after an error in `think`, `act` or `observe`, or in all of them for `*`; else as `before`.
+
+        Raises:
+            UsageError: there is no such phase, it is none in which an error can be survived, or an option is not valid.
+        """
+        if phase != "*" and phase in PHASES and phase not in LOOP_PHASES:
+            raise UsageError(
+                f"no hook is asked after an error in {phase}, only in {', '.join(LOOP_PHASES)}, or in all: *"
+            )
+        return self._at_phase("on-error", phase, function, options)
+
+    def emit(self, tag: str, payload: Any) -> Undo:  # noqa: ANN401 - by tag
+        """Emit a payload whenever the agent starts: transforms and taps get it.
+
+        A `message.user` or a `nudge.*` that they leave joins the thread after the task; anything else is only told.
+
+        Raises:
+            UsageError: there is no such tag, or the payload is none for it.
+        """
+        seed = (check_tag(tag), _checked_seed(tag, payload))
+        self._seeds = (*self._seeds, seed)
+        self._hooks = None
+
+        def undo() -> None:
+            self._seeds = tuple(each for each in self._seeds if each is not seed)
+            self._hooks = None
+
+        return self._collected(undo)
+
+    def use(self, block: Block) -> Undo:
+        """Let a block register what it has; what is returned undoes all of that.
+
+        Raises:
+            UsageError: it is no function of a harness.
+        """
+        if not callable(block):
+            raise UsageError(f"a block is a function that takes the harness; {block!r} is none")
+        undos: list[Undo] = []
+        self._collecting.append(undos)
+
+        def undo() -> None:
+            for each in reversed(undos):
+                each()
+
+        try:
+            block(self)
+        except BaseException:  # half a block is none
+            undo()
+            raise
+        finally:
+            self._collecting.pop()
+        return self._collected(undo)
+
+    def add(self, registrations: list[Registration]) -> Undo:
+        """Add registrations, and return what undoes that: at once, also in a run that goes on."""
+        self._registrations = (*self._registrations, *registrations)
+        self._hooks = None
+
+        def undo() -> None:
+            for each in registrations:
+                each.active = False
+            self._registrations = tuple(each for each in self._registrations if each not in registrations)
+            self._hooks = None
+
+        return self._collected(undo)
+
+    def hooks(self) -> ComposedHooks | None:
+        """Return what a run is to ask, as it is registered now; None when nothing is."""
+        if self._hooks is None and (self._registrations or self._seeds):
+            self._hooks = ComposedHooks(self._registrations, self._seeds)
+        return self._hooks
+
+    def shown(self) -> tuple[str, ...]:
+        """Return what is registered, one line each, as the header of a trace says it."""
+        return (*(each.shown() for each in self._registrations), *(f"emit {tag}" for tag, _ in self._seeds))
+
+    def _at_phase(self, role: str, phase: str, function: object, options: Options) -> Undo:
+        if phase != "*" and phase not in PHASES:
+            raise UsageError(f"there is no phase {phase!r}.{nearest(str(phase), PHASES)}")
+        name: Any = None if phase == "*" else phase
+        return self.add([Registration(role=role, phase=name, **checked_options(function, options))])
+
+    def _collected(self, undo: Undo) -> Undo:
+        if self._collecting:
+            self._collecting[-1].append(undo)
+        return undo
+
+
+Block = Callable[[Harness], object]
+
+
+def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
+    if tag == "message.user":
+        payload = payload.content if isinstance(payload, Message) else payload
+        return _accepted("prompt.task", payload, tag)
+    if chokepoint(tag) not in (TEXT, CONTENT, JSON, ANYTHING):
+        raise UsageError(f"emit({tag!r}, …): only texts and events can be emitted, not what the kernel itself makes")
+    return _accepted(tag, payload, tag)
+
+
+def _accepted(point: str, payload: object, tag: str) -> Any:  # noqa: ANN401 - by tag
+    try:
+        return chokepoint(point).accept(payload, payload)
+    except (ValueError, AttributeError) as error:
+        raise UsageError(f"emit({tag!r}, …): {type(payload).__name__} is no payload of this tag ({error})") from None

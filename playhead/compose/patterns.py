@@ -1,0 +1,87 @@
+"""Patterns: which tags a hook is for, and how specific that is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from playhead.compose.tags import check_tag, known_tags
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Predicate = Callable[[str], bool]
+OnePattern = str | Predicate
+Pattern = OnePattern | Sequence[OnePattern]
+"""A tag, `prompt.*` (one segment), `nudge.**` (any depth), `**`, a function of the tag, or a list of these."""
+
+_SHAPE: Final = re.compile(r"\*\*|(?:[A-Za-z0-9_-]+\.)*(?:[A-Za-z0-9_-]+|\*\*?)")
+
+
+class Breadth(IntEnum):
+    """How many tags a pattern may mean; transforms run in this order, so that the most specific has the last word."""
+
+    EVERYTHING = 0
+    DEEP = 1
+    ONE_SEGMENT = 2
+    PREDICATE = 3
+    EXACT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One pattern, read."""
+
+    breadth: Breadth
+    matches: Predicate
+    shown: str
+    """The pattern, for people."""
+
+
+def read_pattern(pattern: Pattern) -> Iterator[Matcher]:
+    """Yield what a pattern means; each one of a list counts by itself.
+
+    Raises:
+        UsageError: it is no pattern, or it means no tag at all.
+    """
+    if isinstance(pattern, str) or callable(pattern):
+        yield _read_one(pattern)
+        return
+    if not isinstance(pattern, Sequence) or not pattern:
+        raise UsageError(f"{pattern!r} is no pattern: write a tag, such as prompt.system, `nudge.*`, `**`, or a list")
+    for each in pattern:
+        yield _read_one(each)
+
+
+def _read_one(pattern: OnePattern) -> Matcher:
+    if not isinstance(pattern, str):
+        if not callable(pattern):
+            raise UsageError(f"{pattern!r} is no pattern: write a tag, such as prompt.system, or a function of the tag")
+        name = getattr(pattern, "__name__", type(pattern).__name__)
+        return Matcher(Breadth.PREDICATE, pattern, f"<{name}>")
+    if not _SHAPE.fullmatch(pattern):
+        raise UsageError(f"{pattern!r} is no pattern: `*` and `**` stand alone as the last segment, as in prompt.*")
+    if pattern == "**":
+        return Matcher(Breadth.EVERYTHING, lambda _: True, pattern)
+    if "*" not in pattern:
+        tag = check_tag(pattern)
+        return Matcher(Breadth.EXACT, lambda each: each == tag, pattern)
+    return _wildcard(pattern)
+
+
+def _wildcard(pattern: str) -> Matcher:
+    prefix, segments = pattern.rstrip("*"), pattern.count(".")
+    if pattern.endswith(".**"):
+        matcher = Matcher(Breadth.DEEP, lambda tag: tag.startswith(prefix), pattern)
+    else:
+        matcher = Matcher(
+            Breadth.ONE_SEGMENT, lambda tag: tag.startswith(prefix) and tag.count(".") == segments, pattern
+        )
+    if not any(map(matcher.matches, known_tags())):
+        areas = ", ".join(dict.fromkeys(tag.split(".")[0] for tag in known_tags()))
+        raise UsageError(f"no tag is like {pattern!r}, so nothing would ever happen. Areas: {areas}; all tags: `**`")
+    return matcher

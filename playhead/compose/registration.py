@@ -1,0 +1,94 @@
+"""A registered function, and what is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import UsageError
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.compose.patterns import Matcher
+    from playhead.kernel.hooks import PhaseName
+
+DEFAULT_TIMEOUT_S: Final = 5.0
+"""Seconds that an asynchronous hook may take."""
+
+
+@dataclass(slots=True, eq=False)
+class Registration:
+    """One function at one place."""
+
+    function: Callable[..., Any]
+    role: str
+    """`on`, `tap`, `before`, `after`, `on-error`."""
+    name: str
+    """What the trace calls it."""
+    matcher: Matcher | None = None
+    """For which tags, for `on` and `tap`."""
+    phase: PhaseName | None = None
+    """At which phase; None for all of them."""
+    required: bool = False
+    """Whether the run ends when the hook fails."""
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    """Seconds it may take, when it is asynchronous."""
+    inherit: bool = True
+    """Whether it also is for the agents below."""
+    active: bool = True
+    """Whether it still is to be called."""
+    origin: Registration | None = None
+    """The hook itself, for one that stands in for it where its predicate fails."""
+
+    def shown(self) -> str:
+        """Return what the header of a trace says about it."""
+        place = self.matcher.shown if self.matcher else self.phase or "*"
+        return f"{self.role} {place}: {self.name}{' (required)' if self.required else ''}"
+
+
+def checked_function(function: object, name: str | None) -> tuple[Callable[..., Any], str]:
+    """Return a hook's function and the name it has in the trace.
+
+    Raises:
+        UsageError: it cannot be called.
+    """
+    if not callable(function):
+        raise UsageError(f"a hook is a function; {function!r} is none")
+    if name is not None:
+        if not isinstance(name, str) or not name:
+            raise UsageError(f"name= is the hook's name in the trace, a text; it is {name!r}")
+        return function, scrub(name)
+    own = getattr(function, "__qualname__", type(function).__qualname__)
+    return function, scrub(_where(function) if "<lambda>" in own else own.replace("<locals>.", ""))
+
+
+def checked_timeout(timeout_s: float) -> float:
+    """Return a time that an asynchronous hook may take.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if type(timeout_s) not in (int, float) or not 0 < timeout_s < inf:
+        raise UsageError(f"timeout_s is a number of seconds above 0; it is {timeout_s!r}")
+    return timeout_s
+
+
+def checked_switch(option: str, value: object) -> bool:
+    """Return a yes or a no; what only looks like one would be a guard that is none.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise UsageError(f"{option}= is True or False; it is {value!r}")
+    return value
+
+
+def _where(function: object) -> str:
+    """Return where a function without a name stands."""
+    code = getattr(function, "__code__", None)
+    return "lambda" if code is None else f"lambda at {PurePath(code.co_filename).name}:{code.co_firstlineno}"

@@ -1,0 +1,337 @@
+"""Calling hooks: in order, bounded, on copies, and so that what goes wrong in one is its own failure.
+
+A hook that raises, takes too long, or returns what cannot be used is recorded and passed over; a `required` one ends the
+run, and nothing leaves as its output.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import anyio
+
+from playhead.compose.contexts import PhaseContext, make_context
+from playhead.errors import RunEndedError
+from playhead.kernel.chokepoints import chokepoint, same_json
+from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, Said, Skip, Stop, Terminate
+from playhead.kernel.state import KernelState
+from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from playhead.compose.contexts import Context
+    from playhead.compose.registration import Registration
+    from playhead.kernel.hooks import Hooks, PhaseName, Timing
+    from playhead.kernel.session import Session
+
+log = logging.getLogger("playhead")
+
+SLOW_S: Final = 1.0
+"""Seconds from which a synchronous hook, which holds up the whole run, is reported."""
+_NOBODY: Final[tuple[tuple[Registration, ...], tuple[Registration, ...]]] = ((), ())
+
+
+class _Place(NamedTuple):
+    """Where a hook is called."""
+
+    session: Session
+    where: str
+    """The tag, or timing and phase."""
+    key: str = ""
+    """Which emission of the tag."""
+
+
+class ComposedHooks:
+    """The hooks of an agent, in the order in which they are called."""
+
+    def __init__(self, registrations: tuple[Registration, ...], seeds: tuple[tuple[str, Any], ...] = ()) -> None:
+        self.registrations = registrations
+        self._seeds = seeds
+        self._by_tag: dict[str, tuple[tuple[Registration, ...], tuple[Registration, ...]]] = {}
+        self._phases = frozenset(
+            name for each in registrations if each.matcher is None for name in ([each.phase] if each.phase else PHASES)
+        )
+        self._by_phase: dict[tuple[str, str], tuple[Registration, ...]] = {}
+
+    def below(self, own: Hooks | None) -> Hooks | None:
+        """Return the hooks of an agent below: those of this one that are for it too, then its own."""
+        registrations = tuple(each for each in self.registrations if each.inherit)
+        if isinstance(own, ComposedHooks):
+            return ComposedHooks((*registrations, *own.registrations), own.seeds())
+        return ComposedHooks(registrations) if registrations else None
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return what is to be emitted when the agent starts."""
+        return self._seeds
+
+    def wants(self, tag: str) -> bool:
+        """Return whether anybody listens to this tag."""
+        return (self._by_tag.get(tag) or self._listeners(tag)) is not _NOBODY
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Let the transforms change the payload, one after the other, and the taps see what came of it."""
+        transforms, taps = self._listeners(tag)
+        context, point, at = make_context(session, tag, details), chokepoint(tag), _Place(session, tag, key)
+        for hook in transforms:
+            given = await _call(hook, at, point.copied(payload, session.copies), context)
+            if given is SUPPRESS:
+                before, _ = point.written(payload, payload)
+                session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before))
+                return SUPPRESS
+            if given is not None:
+                payload = _changed(hook, at, payload, given)
+        if taps:
+            await _show(taps, at, point.copied(payload, session.shown), context)
+        return payload
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether any hook is registered for this phase."""
+        return phase in self._phases
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+        """Return what the first hook that wants to steer says; those after it are not asked any more."""
+        session.state = state
+        at = _Place(session, f"{timing} {phase}")
+        for hook in self._at(timing, phase):
+            answer = await _call(hook, at, _phase_context(session, phase, timing))
+            if answer is None:
+                continue
+            problem = _problem(answer, phase, timing)
+            if problem is None:
+                return Said(hook.name, answer)
+            fail(hook, at, problem)
+        return None
+
+    async def ask_after_error(
+        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
+    ) -> Recovery | None:
+        """Return how the first hook that knows one wants to go on."""
+        session.state = state
+        at = _Place(session, f"on-error {phase}")
+        for hook in self._at("on-error", phase):
+            answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
+            if answer is None:
+                continue
+            problem = _problem_of_recovery(answer)
+            if problem is None:
+                return Recovery(hook.name, answer.state, scrub(answer.reason))
+            fail(hook, at, problem)
+        return None
+
+    def _listeners(self, tag: str) -> tuple[tuple[Registration, ...], tuple[Registration, ...]]:
+        found = self._by_tag.get(tag)
+        if found is None:
+            matching = [hook for each in self.registrations if (hook := _matching(each, tag))]
+            transforms = [each for each in matching if each.role == "on"]
+            transforms.sort(key=lambda each: each.matcher.breadth if each.matcher else 0)  # stable: ties as registered
+            taps = tuple(each for each in matching if each.role == "tap")
+            found = self._by_tag[tag] = (tuple(transforms), taps) if matching else _NOBODY
+        return found
+
+    def _at(self, timing: str, phase: str) -> tuple[Registration, ...]:
+        found = self._by_phase.get((timing, phase))
+        if found is None:
+            found = self._by_phase[timing, phase] = tuple(
+                each for each in self.registrations if each.role == timing and each.phase in (None, phase)
+            )
+        return found
+
+
+def _matching(hook: Registration, tag: str) -> Registration | None:
+    """Return the hook if it is for this tag; one whose predicate fails on it fails there like any other."""
+    if hook.matcher is None:
+        return None
+    try:
+        return hook if hook.matcher.matches(tag) else None
+    except Exception as error:  # noqa: BLE001 - a predicate is user code
+        return replace(hook, function=_failing(hook, f"its predicate failed: {_said(error)}"), origin=hook)
+
+
+def _failing(hook: Registration, problem: str) -> Callable[..., None]:
+    def raise_it(*_: object) -> None:
+        if hook.active:
+            raise ValueError(problem)
+
+    return raise_it
+
+
+def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any:  # noqa: ANN401 - by tag
+    """Return the payload as a transform wants it, recorded, or as it was when that cannot be used."""
+    session, tag, key = at
+    point = chokepoint(tag)
+    try:
+        accepted = point.accept(payload, point.restored(given, session.copies))
+    except ValueError as error:
+        fail(hook, at, describe(error))
+        return payload
+    except Exception as error:  # noqa: BLE001 - what a hook returns may raise anything when it is looked at
+        fail(hook, at, f"it returned a {type(given).__name__} that cannot be read: {_said(error)}")
+        return payload
+    before, after = point.written(payload, accepted)
+    if accepted == payload and same_json(before, after):
+        return payload
+    session.emit(EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after))
+    return accepted
+
+
+async def _show(taps: tuple[Registration, ...], at: _Place, shown: object, context: Context) -> None:
+    """Call the taps. Written out rather than through `_call`: it is the path that every event of a run takes."""
+    for tap in taps:
+        if not tap.active:
+            continue
+        started = perf_counter()
+        try:
+            answer = tap.function(shown, context)
+        except BaseException as error:
+            if not _is_failure(error):
+                raise
+            fail(tap, at, _said(error))
+            continue
+        if answer is not None and _is_awaitable(answer):
+            await _finish(tap, at, cast("Awaitable[Any]", answer))
+        elif perf_counter() - started > SLOW_S:
+            fail_slow(tap, at, perf_counter() - started)
+
+
+async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
+    """Return what a hook returns, or None when it failed."""
+    if not hook.active:
+        return None
+    started = perf_counter()
+    try:
+        answer = hook.function(*arguments)
+    except BaseException as error:
+        if not _is_failure(error):
+            raise
+        fail(hook, at, _said(error))
+        return None
+    if _is_awaitable(answer):
+        return await _finish(hook, at, answer)
+    if perf_counter() - started > SLOW_S:
+        fail_slow(hook, at, perf_counter() - started)
+    return answer
+
+
+async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any:  # noqa: ANN401
+    """Return what an asynchronous hook returns within its time, or None."""
+    value: Any = None
+    try:
+        with anyio.move_on_after(hook.timeout_s) as scope:
+            value = await answer
+    except BaseException as error:
+        if not _is_failure(error):
+            raise
+        fail(hook, at, _said(error))
+        return None
+    if scope.cancel_called:
+        fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
+        return None
+    return value
+
+
+def fail(hook: Registration, at: _Place, problem: str) -> None:
+    """Record, once for each place, that a hook failed; a required one ends the run.
+
+    Raises:
+        RunEndedError: it is required.
+    """
+    session, where, key = at
+    failures = session.agent.hook_failures
+    failures[hook.name, where] = failures.get((hook.name, where), 0) + 1
+    problem = scrub(problem)
+    asking = list(_asking(hook, session)) if hook.required else []
+    if failures[hook.name, where] == 1 or asking:
+        log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
+        ends = tuple(each.owner for each in asking)
+        session.emit_last(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends))
+    if asking:
+        for each in asking:
+            each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")
+        raise RunEndedError(f"the required hook {hook.name} failed at {where}")
+
+
+def _asking(hook: Registration, session: Session) -> Iterator[Session]:
+    """Yield the session, and those above it that the hook is for too: it is theirs, and they rely on it."""
+    yield session
+    registered = hook.origin or hook
+    while session.parent is not None:
+        session = session.parent
+        if isinstance(session.hooks, ComposedHooks) and registered in session.hooks.registrations:
+            yield session
+
+
+def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
+    """Record that a synchronous hook held up the run; its answer counts."""
+    session, where, key = at
+    failures = session.agent.hook_failures
+    failures[hook.name, f"{where} (slow)"] = failures.get((hook.name, f"{where} (slow)"), 0) + 1
+    if failures[hook.name, f"{where} (slow)"] == 1:
+        problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
+        log.warning("hook %s at %s: %s (said once)", hook.name, where, problem)
+        session.emit_last(HookFailed(hook=hook.name, where=where, key=key, error=problem))
+
+
+def _problem(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
+    """Return what is wrong with the answer of a phase hook."""
+    if not issubclass(type(answer), (Stop, Terminate, Skip, Resume)):  # `isinstance` would ask the answer itself
+        return f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…), Skip() or Resume(…)"
+    if isinstance(answer, Resume) and (phase, timing) != ("complete", "before"):
+        return "it returned Resume, which only a hook before complete may do"
+    texts = [answer.reason, *((answer.switch, answer.terminated_by) if isinstance(answer, (Stop, Terminate)) else ())]
+    if not all(text is None or isinstance(text, str) for text in texts):
+        return f"it returned {type(answer).__name__} with a reason that is no text"
+    return None
+
+
+def _problem_of_recovery(answer: Any) -> str | None:  # noqa: ANN401 - anything
+    """Return what is wrong with the answer of an error hook."""
+    if not issubclass(type(answer), Recover):
+        return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
+    if not issubclass(type(answer.state), KernelState) or not isinstance(answer.reason, str):
+        return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
+    try:
+        KernelState.model_validate(answer.state.__dict__)
+    except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
+        return f"it returned Recover with a state that is not right: {_said(error)}"
+    return None
+
+
+def _shown(answer: object) -> str:
+    return f"the class {cast('type', answer).__name__}" if issubclass(type(answer), type) else type(answer).__name__
+
+
+def _is_awaitable(answer: object) -> bool:
+    return hasattr(type(answer), "__await__")
+
+
+def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseContext:
+    return PhaseContext(
+        session,
+        phase,
+        session.run.run_id,
+        session.owner,
+        session.iteration,
+        phase,
+        timing,  # type: ignore[arg-type]
+    )
+
+
+def _is_failure(error: BaseException) -> bool:
+    return isinstance(error, Exception) or is_failure(error)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {describe(error)}"

@@ -1,0 +1,206 @@
+"""Registration by tag, typed: an editor completes the tags and knows what a function for one is given.
+
+The rows are the table of tags, once for what changes a payload and once for what only sees it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+
+from playhead.compose.patterns import Pattern, read_pattern
+from playhead.compose.registration import (
+    DEFAULT_TIMEOUT_S,
+    Registration,
+    checked_function,
+    checked_switch,
+    checked_timeout,
+)
+from playhead.errors import UsageError, nearest
+from playhead.kernel.hooks import Suppressed
+
+if TYPE_CHECKING:
+    from playhead.compose.contexts import CallContext, Context, NudgeContext, ToolResultContext
+    from playhead.compose.tags import (
+        AnswerTag,
+        CallTag,
+        EventTag,
+        MessageTag,
+        NudgeTag,
+        ObservationTag,
+        RationaleTag,
+        RequestTag,
+        ResponseTag,
+        ResultMessageTag,
+        ResultTag,
+        TaskTag,
+        TextTag,
+        ToolsTag,
+    )
+    from playhead.kernel.state import Step
+    from playhead.trace.events import LlmResponded, ToolCallCompleted
+    from playhead.trace.types import Content, Message, Rationale, Request, ToolCall, ToolSpec
+    from playhead.trace.values import JsonValue
+
+Payload = TypeVar("Payload")
+SomeContext = TypeVar("SomeContext")
+Undo = Callable[[], None]
+Transform = Callable[[Payload, SomeContext], Payload | Suppressed | Awaitable[Payload | Suppressed | None] | None]
+"""Returns a payload that replaces the one it was given, None to keep that, or SUPPRESS to remove it; sync or async."""
+Tap = Callable[[Payload, SomeContext], object]
+"""Sees a payload; what it returns is ignored. Sync or async."""
+
+
+class Options(TypedDict, total=False):
+    """What every registration may say beside its function."""
+
+    name: str
+    """What the trace calls the hook; the function's own name by default."""
+    required: bool
+    """End the run, as failed and without an output, when the hook fails; by default the run goes on without it."""
+    timeout_s: float
+    """Seconds that the hook may take when it is asynchronous; 5 by default."""
+    inherit: bool
+    """Whether the hook also is for the agents that this one calls; True by default."""
+
+
+class Registrar(ABC):
+    """Registers functions for tags."""
+
+    @overload
+    def on(self, pattern: TextTag, function: Transform[str, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, pattern: NudgeTag, function: Transform[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, pattern: TaskTag, function: Transform[Content, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: ToolsTag, function: Transform[tuple[ToolSpec, ...], Context], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(self, pattern: RequestTag, function: Transform[Request, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: ResponseTag, function: Transform[LlmResponded, Context], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(self, pattern: MessageTag, function: Transform[Message, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: ResultMessageTag, function: Transform[Message, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: ObservationTag, function: Transform[Step, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(self, pattern: CallTag, function: Transform[ToolCall, CallContext], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: ResultTag, function: Transform[ToolCallCompleted, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: RationaleTag, function: Transform[Rationale, CallContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(
+        self, pattern: EventTag, function: Transform[dict[str, JsonValue], Context], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def on(self, pattern: AnswerTag, function: Transform[JsonValue, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, pattern: Pattern, function: Transform[Any, Any], **options: Unpack[Options]) -> Undo: ...
+
+    def on(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
+        """Let a function change, or remove, what passes under the tags of a pattern.
+
+        Transforms run broadest pattern first, most specific last; ties in order of registration.
+
+        Args:
+            pattern: a tag, `prompt.*`, `nudge.**`, `**`, a function of the tag, or a list of these.
+            function: takes the payload and a context; returns a payload, None to keep it, or SUPPRESS.
+            **options: see `Options`.
+
+        Returns:
+            A function that undoes the registration.
+
+        Raises:
+            UsageError: the pattern means no tag, or an option is not valid.
+        """
+        return self._for_tags("on", pattern, function, options)
+
+    @overload
+    def tap(self, pattern: TextTag, function: Tap[str, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: NudgeTag, function: Tap[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: TaskTag, function: Tap[Content, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(
+        self, pattern: ToolsTag, function: Tap[tuple[ToolSpec, ...], Context], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def tap(self, pattern: RequestTag, function: Tap[Request, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: ResponseTag, function: Tap[LlmResponded, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: MessageTag, function: Tap[Message, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(
+        self, pattern: ResultMessageTag, function: Tap[Message, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def tap(
+        self, pattern: ObservationTag, function: Tap[Step, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def tap(self, pattern: CallTag, function: Tap[ToolCall, CallContext], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(
+        self, pattern: ResultTag, function: Tap[ToolCallCompleted, ToolResultContext], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def tap(self, pattern: RationaleTag, function: Tap[Rationale, CallContext], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(
+        self, pattern: EventTag, function: Tap[dict[str, JsonValue], Context], **options: Unpack[Options]
+    ) -> Undo: ...
+    @overload
+    def tap(self, pattern: AnswerTag, function: Tap[JsonValue, Context], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: Pattern, function: Tap[Any, Any], **options: Unpack[Options]) -> Undo: ...
+
+    def tap(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
+        """Let a function see what passes under the tags of a pattern, as all transforms left it; else as `on`."""
+        return self._for_tags("tap", pattern, function, options)
+
+    def _for_tags(self, role: str, pattern: Pattern, function: Callable[..., Any], options: Options) -> Undo:
+        matchers = list(read_pattern(pattern))
+        common = checked_options(function, options)
+        return self.add([Registration(role=role, matcher=matcher, **common) for matcher in matchers])
+
+    @abstractmethod
+    def add(self, registrations: list[Registration]) -> Undo:
+        """Add registrations, and return what undoes that."""
+
+
+def checked_options(function: object, options: Options) -> dict[str, Any]:
+    """Return the fields of a registration.
+
+    Raises:
+        UsageError: an option is not known, or not valid.
+    """
+    unknown = options.keys() - Options.__annotations__.keys()
+    if unknown:
+        name = min(unknown)
+        raise UsageError(f"a hook has no option {name!r}.{nearest(name, Options.__annotations__)}")
+    called, shown = checked_function(function, options.get("name"))
+    return {
+        "function": called,
+        "name": shown,
+        "required": checked_switch("required", options.get("required", False)),
+        "timeout_s": checked_timeout(options.get("timeout_s", DEFAULT_TIMEOUT_S)),
+        "inherit": checked_switch("inherit", options.get("inherit", True)),
+    }

@@ -1,0 +1,355 @@
+"""What a debrief says: frozen values, ready for JSON. `docs/debrief.schema.json` is made from them.
+
+A text in a debrief is the beginning of what the trace holds, cut where a reader would stop; `seq` says which event holds
+all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from playhead.trace.values import scrub
+
+Outcome = Literal["success", "partial", "failed", "unknown"]
+Level = Literal["high", "medium", "low"]
+Severity = Literal["high", "warning", "info"]
+Honesty = Literal["backed", "unverified", "suspect", "no-claim"]
+RecordingState = Literal["closed", "open", "truncated", "damaged"]
+Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch", "approver"]
+
+
+def _scrubbed(value: object) -> object:
+    return scrub(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_scrubbed)]
+"""Text that every JSON writer takes: a live run may hold half characters that a file never does."""
+
+
+class _Part(BaseModel):
+    """A part of a debrief."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class _Placed(_Part):
+    """Something that stands in the trace."""
+
+    seq: int
+    """The event that says it."""
+    owner: Text
+    """Whose it is: `root`, or a sub-agent such as `root/researcher@3.0`."""
+    iteration: int | None
+    """Turn of the owner's loop, from 0; null outside it."""
+
+
+class Reason(_Part):
+    """A stated reason, in the words of whoever stated it."""
+
+    why: Text
+    """The reason."""
+    refs: tuple[Text, ...] = ()
+    """What it points to, as stated, such as `obs:1`."""
+    confidence: float | None = None
+    """The stated confidence, 0 to 1; null when none was stated."""
+
+
+class PathStep(_Placed):
+    """One thing that the agent did."""
+
+    action: Text
+    """`tool:<name>`, `agent:<name>`, `switch:<strategy>` or `answer`."""
+    ok: bool | None
+    """Whether it worked; null when the recording ends before that is known."""
+    note: Text | None = None
+    """How it failed, or what was special about it: `cached`, `abandoned`, …"""
+    call_id: Text | None = None
+    """The call's id."""
+    arguments: Text | None = None
+    """The call's arguments, in short."""
+    rationale: Reason | None = None
+    """The reason that the model stated for it."""
+
+
+class Decision(_Placed):
+    """A decision for which somebody stated a reason."""
+
+    decision: Text
+    """`tool-selection`, `curator-<action>`, `strategy-switch:<from>→<to>`, `reactive-<decision>`, `hook-<action>:<phase>`,
+    `killswitch:<name>`, `approval-granted`, `approval-denied` or `termination:<reason>`."""
+    tool_name: Text | None = None
+    """The tool, for a decision about one."""
+    by: Author
+    """Who stated the reason."""
+    rationale: Reason
+    """The reason."""
+
+
+class Assumption(_Placed):
+    """What the model said it assumes."""
+
+    assumption: Text
+    """The assumption."""
+    rationale: Reason | None
+    """The stated ground; null when none was given."""
+
+
+class RejectedOption(_Placed):
+    """An option that the model said it rejected."""
+
+    decision: Text
+    """What it decided instead: the tool, or the decision in its words."""
+    option: Text
+    """The option."""
+    rejected_because: Text
+    """The stated reason."""
+
+
+class CuratorAction(_Placed):
+    """What the context curator did with an observation."""
+
+    action: Text
+    """`kept`, `dropped`, `compressed` or `marked-untrusted`."""
+    ref: Text
+    """The observation."""
+    why: Text | None
+    """The stated reason."""
+
+
+class ApprovalAnswer(_Placed):
+    """An answer to the question whether a call may run."""
+
+    call_id: Text
+    """The call."""
+    tool: Text | None
+    """The tool; null when the request for approval is not in the file."""
+    approved: bool
+    """Whether it could run."""
+    why: Text | None
+    """The reason given."""
+    by: Text | None
+    """Who decided."""
+
+
+class Steering(_Placed):
+    """Something other than the model that changed the course: a hook, a limit, a guard, a nudge, a fallback."""
+
+    kind: Text
+    """The kind of the event."""
+    who: Text
+    """The hook, the switch, the guard, the nudge."""
+    what: Text
+    """What it did."""
+    why: Text | None = None
+    """The reason given."""
+
+
+class Finding(_Placed):
+    """What a successful call, or the answer, brought to light."""
+
+    source: Text
+    """`tool:<name>`, `agent:<name>` or `answer`."""
+    text: Text
+    """Its beginning."""
+
+
+class ErrorSeen(_Placed):
+    """An error, once for all its repetitions."""
+
+    where: Text
+    """`tool:<name>`, `model`, `hook:<name>` or `run`."""
+    type: Text
+    """Name of the error."""
+    message: Text
+    """What it said."""
+    count: int = 1
+    """How often it came."""
+
+
+class Lesson(_Part):
+    """What follows from the trace by rule."""
+
+    text: Text
+    """The lesson."""
+    seqs: tuple[int, ...]
+    """The events that it follows from."""
+
+
+class ToolUse(_Part):
+    """What became of the calls of one tool."""
+
+    name: Text
+    """The tool."""
+    calls: int
+    """Calls that were started."""
+    succeeded: int
+    """Calls that returned a result."""
+    success_rate: float | None
+    """Calls that returned a result, of all that ended; null when none has ended."""
+    total_ms: float
+    """Milliseconds that its calls took together."""
+
+
+class Metrics(_Part):
+    """What the run took, sub-agents included."""
+
+    tokens_in: int
+    """Tokens of the prompts."""
+    tokens_out: int
+    """Tokens of the answers."""
+    duration_ms: float
+    """Milliseconds from start to end, or to the last event of a run without an end."""
+    iterations: int
+    """Turns of the root agent's loop."""
+    cost_usd: float | None
+    """US dollars; null when a price is not known, which is not the same as 0."""
+    model_calls: int
+    """Attempts at a model call."""
+    model_failures: int
+    """Attempts that failed."""
+    tool_calls: int
+    """Tool calls, those of sub-agents included."""
+    tool_failures: int
+    """Tool calls that failed or were refused."""
+    agents: int
+    """Agents that ran, the root included."""
+    reasons_expected: int
+    """Calls for which the model had been asked to state a reason."""
+    reasons_stated: int
+    """Those of them that came with one."""
+
+
+class Termination(_Part):
+    """How the run ended."""
+
+    by: Text
+    """The reason code, such as `end_turn` or `max_iterations`."""
+    source: Text
+    """Who ended it: `kernel`, `killswitch:<name>`, …"""
+    meaning: Text
+    """What the code means, in a sentence."""
+    because: Text | None = None
+    """Why, in the words of the hook or switch that ended it."""
+    rationale: Reason | None = None
+    """Why, in the model's or the strategy's words."""
+    error: Text | None = None
+    """What broke."""
+    seq: int
+    """The event that says so."""
+
+
+class AgentEnding(_Placed):
+    """How a sub-agent ended."""
+
+    name: Text
+    """The sub-agent."""
+    task: Text
+    """What it was asked."""
+    status: Text | None
+    """`done` or `failed`; null when the recording ends before it does."""
+    by: Text | None
+    """The reason code."""
+    output: Text | None
+    """Its answer."""
+
+
+class ReplayOrigin(_Part):
+    """What the run is a replay of."""
+
+    replay_of: Text
+    """The run that it replays."""
+    mode: Text | None
+    """How: `reproduce`, `replay`, `fork`."""
+    overrides: dict[Text, Text]
+    """What the replay was told to change, in short."""
+    rungs: dict[Text, int]
+    """How its tool results came about, and how many of each."""
+    diverged: int
+    """Notes that the replay did something else than the recording."""
+
+
+class Flag(_Part):
+    """A place where a stated reason, or the claimed outcome, does not hold against the trace."""
+
+    rule: Text
+    """The rule that found it; the guide "audit a decision" says what each one checks."""
+    severity: Severity
+    """`high`: the outcome itself is in doubt; `warning`: look at it; `info`: good to know."""
+    owner: Text
+    """Whose decision it is."""
+    text: Text
+    """What does not hold."""
+    seqs: tuple[int, ...]
+    """The events to look at."""
+
+
+class Debrief(_Part):
+    """An account of a run's decisions, made of nothing but its trace."""
+
+    version: Literal[1] = 1
+    """Version of this form; it grows when a reader of today would misread it."""
+    run_id: Text
+    """The run."""
+    agent: Text
+    """The agent's name."""
+    model: Text
+    """`provider/model` as asked for."""
+    recording: RecordingState
+    """Whether the trace is whole; see `caveats`."""
+    replay: ReplayOrigin | None
+    """What it is a replay of; null for a run of its own."""
+    resumed_from: Text | None
+    """The run that it continues."""
+    goal: Text
+    """What the agent was asked."""
+    outcome: Outcome
+    """`success`: the agent ended with an answer of its own, right or wrong; `partial`: it was stopped before, and there is
+    something; `failed`: it broke, or was stopped with nothing; `unknown`: the trace has no end."""
+    honesty: Honesty
+    """`backed`: it answered after a tool call that succeeded, which does not make the answer right; `unverified`: it
+    answered, and no tool was called; `suspect`: it answered though calls had failed and none succeeded; `no-claim`: it
+    gave no answer. What a sub-agent says counts by the calls of that sub-agent."""
+    confidence: Level
+    """How far the trace supports the outcome. It is not the probability that the answer is right."""
+    confidence_basis: tuple[Text, ...]
+    """What `confidence` follows from."""
+    summary: Text
+    """What was asked, what was done and how it ended, from facts of the trace alone."""
+    answer: Text | None
+    """The output, in short."""
+    path: tuple[PathStep, ...]
+    """What the agent and its sub-agents did, in order."""
+    rationale: tuple[Decision, ...]
+    """Every decision with a stated reason, in order."""
+    assumptions: tuple[Assumption, ...]
+    """What the model said it assumes."""
+    alternatives: tuple[RejectedOption, ...]
+    """What the model said it rejected."""
+    curator: tuple[CuratorAction, ...]
+    """What the context curator did."""
+    approvals: tuple[ApprovalAnswer, ...]
+    """Which calls were allowed or denied."""
+    steering: tuple[Steering, ...]
+    """Hooks, limits, guards and nudges that changed the course."""
+    agents: tuple[AgentEnding, ...]
+    """Sub-agents, and how they ended."""
+    flags: tuple[Flag, ...]
+    """Where a stated reason or the claimed outcome does not hold against the trace, the gravest first."""
+    key_findings: tuple[Finding, ...]
+    """What successful calls and the answer brought to light: the newest, each thing once."""
+    errors: tuple[ErrorSeen, ...]
+    """What went wrong on the way."""
+    lessons: tuple[Lesson, ...]
+    """What follows from the trace by rule; often nothing."""
+    tools_used: tuple[ToolUse, ...]
+    """The calls by tool."""
+    metrics: Metrics
+    """What the run took."""
+    termination: Termination | None
+    """How it ended; null when the trace has no end."""
+    verdict: Text
+    """Outcome, tokens, time and cost in one line."""
+    caveats: tuple[Text, ...]
+    """What the trace cannot tell, and what was left out here."""

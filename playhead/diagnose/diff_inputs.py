@@ -1,0 +1,144 @@
+"""What the agents of two runs were given, and where that differs: the cause of all else, when there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.diagnose.diff_calls import agent_path
+from playhead.diagnose.diff_types import InputChange
+from playhead.diagnose.diff_values import line_diff, plain, same
+from playhead.trace.events import AgentStarted, RunStarted
+from playhead.trace.values import repair_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.diagnose.diff_calls import Alignment
+    from playhead.trace.recording import OwnerRecording
+
+_SPREAD: Final = ("parameters", "strategy_settings")
+"""Fields of the header that are told key by key."""
+_TEXTS: Final = ("system_prompt", "system_message", "task")
+_FIRST: Final = ("task", "system_prompt", "model", "parameters", "tools", "system_message")
+"""What is told before all else, in this order."""
+_GONE: Final = object()
+
+
+def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
+    """Return what differs, the root agent's first; what differs alike in many sub-agents is told once."""
+    originals, replays = alignment.original.recording.owners, alignment.replay.recording.owners
+    header = alignment.replay.recording.header
+    overridden = set(header.overrides) if header.replay_of else set()
+    found: list[InputChange] = []
+    counts: dict[tuple[str, str, str, str], int] = {}
+    for replay_owner, owner in alignment.owners.items():
+        if owner not in originals or replay_owner not in replays:
+            continue
+        for change in _owner_changes(originals[owner], replays[replay_owner], overridden):
+            key = _key(change)
+            if key not in counts:
+                found.append(change)
+            counts[key] = counts.get(key, 0) + 1
+    return tuple(
+        each.model_copy(update={"agents": counts[_key(each)]})
+        for each in sorted(found, key=lambda each: (each.agent.count("/"), each.decided, _rank(each.name)))
+    )
+
+
+def _key(change: InputChange) -> tuple[str, str, str, str]:
+    return (change.agent, change.name, repr(change.original), repr(change.replay))
+
+
+def _rank(name: str) -> int:
+    first = name.partition(".")[0]
+    return _FIRST.index(first) if first in _FIRST else len(_FIRST)
+
+
+def _owner_changes(one: OwnerRecording, other: OwnerRecording, overridden: set[str]) -> Iterator[InputChange]:
+    left, right = given(one), given(other)
+    for name in [*left, *(name for name in right if name not in left)]:
+        original, replay = left.get(name, _GONE), right.get(name, _GONE)
+        differs = original is _GONE or replay is _GONE or not same(original, replay)
+        if differs and not _follows(name, left, right):
+            yield _change(one, other, name, original, replay, overridden)
+
+
+def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
+    """Return whether a difference is told already: by the prompt, or by the tool as a whole."""
+    if name == "system_message":
+        return not same(left.get("system_prompt"), right.get("system_prompt"))
+    whole, _, part = name.rpartition(".")
+    return bool(part) and whole.startswith("tools.") and (whole in left) != (whole in right)
+
+
+def _change(  # noqa: PLR0913, PLR0917 - one thing on both sides
+    one: OwnerRecording,
+    other: OwnerRecording,
+    name: str,
+    original: Any,  # noqa: ANN401 - JSON
+    replay: Any,  # noqa: ANN401 - JSON
+    overridden: set[str],
+) -> InputChange:
+    lines: tuple[str, ...] = ()
+    if name in _TEXTS:
+        lines = _changed_lines((one, other), name, (original, replay))
+    return InputChange(
+        agent=agent_path(one.owner),
+        name=name,
+        change="added" if original is _GONE else "removed" if replay is _GONE else "changed",
+        original=None if original is _GONE else repair_json(original),
+        replay=None if replay is _GONE else repair_json(replay),
+        lines=lines,
+        overridden=_is_overridden(name, overridden),
+        decided=name == "task" and isinstance(other.started, AgentStarted),
+    )
+
+
+def _is_overridden(name: str, overridden: set[str]) -> bool:
+    """Return whether an override of this name, or of the whole that it is a part of, or of the part, was given."""
+    first, _, rest = name.partition(".")
+    return bool({name, first, rest} & overridden)
+
+
+def _changed_lines(
+    owners: tuple[OwnerRecording, OwnerRecording], name: str, values: tuple[Any, Any]
+) -> tuple[str, ...]:
+    if name == "system_prompt" and None in values:  # then Playhead's own was sent
+        values = system_message(owners[0]), system_message(owners[1])
+    original, replay = values
+    return line_diff(original, replay) if isinstance(original, str) and isinstance(replay, str) else ()
+
+
+def given(owner: OwnerRecording) -> dict[str, Any]:
+    """Return what an agent was given, by the names that an override or a reader would use."""
+    values: dict[str, Any] = {}
+    started = owner.started
+    if isinstance(started, (RunStarted, AgentStarted)):
+        values["task"] = plain(started.task)
+        for name, value in started.agent.__dict__.items():
+            if name in _SPREAD:
+                values |= {f"{name}.{key}": each for key, each in _mapping(value).items()}
+            elif value is not None or name == "system_prompt":
+                values[name] = plain(value)
+        values["system_message"] = system_message(owner)
+    return values | _tools(owner)
+
+
+def _tools(owner: OwnerRecording) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for spec in owner.tools.values():
+        values[f"tools.{spec.name}"] = True
+        for name, value in spec.__dict__.items():
+            if name != "name":
+                values[f"tools.{spec.name}.{name}"] = plain(value)
+    return values
+
+
+def system_message(owner: OwnerRecording) -> str:
+    """Return the system message that was sent, or an empty text."""
+    texts = (each.content for each in owner.messages.values() if each.role == "system")
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,342 @@
+"""What a diff of two runs says: plain frozen data, as JSON without a loss."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from playhead.trace.values import JsonValue, repair_json
+
+
+class ToolUse(NamedTuple):
+    """A tool call as the diff compares it: who called what with which arguments."""
+
+    owner: str
+    """The agent's path without turns and places: `root`, `root/researcher`."""
+    tool: str
+    """The tool's name."""
+    args_hash: str
+    """SHA-256 of the canonical JSON of the arguments."""
+
+
+class Fact(BaseModel):
+    """A frozen part of a diff."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        defer_build=True,
+        use_attribute_docstrings=True,
+        ser_json_inf_nan="constants",
+    )
+
+
+EditKind = Literal["added", "removed", "reordered", "arguments"]
+DecisionChange = Literal["calls", "arguments", "order", "answer", "words", "failure", "missing", "extra"]
+
+
+class Difference(Fact):
+    """One place in a JSON value where the runs differ."""
+
+    path: str
+    """Where, such as `parameters.temperature` or `tool_calls[0].arguments.key`; empty for the value as a whole."""
+    change: Literal["changed", "added", "removed"]
+    """`added`: only the replay has it; `removed`: only the original."""
+    original: JsonValue = None
+    """What the original has there."""
+    replay: JsonValue = None
+    """What the replay has there."""
+
+
+class InputChange(Fact):
+    """Something an agent was given that is not the same in both runs."""
+
+    agent: str
+    """The agent's path: `root`, `root/researcher`."""
+    name: str
+    """What: `system_prompt`, `task`, `model`, `parameters.temperature`, `tools.lookup.description`, `max_iterations` …"""
+    change: Literal["changed", "added", "removed"]
+    """`added`: only the replay has it; `removed`: only the original."""
+    original: JsonValue = None
+    """What the original was given."""
+    replay: JsonValue = None
+    """What the replay was given."""
+    lines: tuple[str, ...] = ()
+    """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places."""
+    overridden: bool = False
+    """Whether the replay was told to change it."""
+    decided: bool = False
+    """Whether a model decided it, as it does the task of a sub-agent: then it is no cause but an effect."""
+    agents: int = 1
+    """Sub-agents of this path in which it differs in this way."""
+
+
+class ToolEdit(Fact):
+    """One edit of the script that makes the replay's tool calls of the original's."""
+
+    kind: EditKind
+    """`arguments`: the same tool was called in this place with other arguments."""
+    owner: str
+    """The agent's path without turns and places."""
+    tool: str
+    """The tool."""
+    args_hash: str
+    """Hash of the arguments: the replay's, or the original's of a call that was removed."""
+    original_place: int | None = None
+    """Place among the original's calls, from 0; None for a call that was added."""
+    replay_place: int | None = None
+    """Place among the replay's calls, from 0; None for a call that was removed."""
+    original_seq: int | None = None
+    """`seq` of the original's `tool-call-started`."""
+    replay_seq: int | None = None
+    """`seq` of the replay's `tool-call-started`."""
+    original_args: JsonValue = None
+    """The original's arguments; None for a call that was added."""
+    replay_args: JsonValue = None
+    """The replay's arguments; None for a call that was removed."""
+    differences: tuple[Difference, ...] = ()
+    """For `arguments`: what differs in them."""
+
+
+class SameCall(Fact):
+    """A call that both runs made in the same place."""
+
+    owner: str
+    """The agent's path without turns and places."""
+    tool: str
+    """The tool."""
+    args: JsonValue = None
+    """The arguments."""
+    original_place: int
+    """Place among the original's calls, from 0."""
+    replay_place: int
+    """Place among the replay's calls, from 0."""
+
+
+class ResultChange(Fact):
+    """The same call with the same arguments, and something else came back."""
+
+    owner: str
+    """The agent's path without turns and places."""
+    tool: str
+    """The tool."""
+    args: JsonValue = None
+    """The arguments."""
+    original_seq: int | None
+    """`seq` of the original's `tool-call-completed`; None when it has none."""
+    replay_seq: int | None
+    """`seq` of the replay's `tool-call-completed`; None when it has none."""
+    original_ok: bool | None
+    """Whether the original's call returned; None when its end is not recorded."""
+    replay_ok: bool | None
+    """Whether the replay's call returned; None when its end is not recorded."""
+    original: JsonValue = None
+    """What it returned, or the error's type and message."""
+    replay: JsonValue = None
+    """What it returned, or the error's type and message."""
+    rung: str | None = None
+    """How the replay came by it: `exact`, `override`, `live` …; None when it was no replay."""
+    differences: tuple[Difference, ...] = ()
+    """What differs in them."""
+
+
+class RationaleChange(Fact):
+    """The same call, made for another stated reason."""
+
+    owner: str
+    """The agent's path without turns and places."""
+    tool: str
+    """The tool."""
+    original_seq: int
+    """`seq` of the original's `tool-call-started`."""
+    replay_seq: int
+    """`seq` of the replay's `tool-call-started`."""
+    original: str | None = None
+    """The reason stated in the original; None when none was."""
+    replay: str | None = None
+    """The reason stated in the replay; None when none was."""
+
+
+class FirstDivergence(Fact):
+    """The first event after the header that is not the same in the other run."""
+
+    change: Literal["changed", "replaced", "extra", "missing"]
+    """`changed`: the same event with other data; `replaced`: an event of another kind; `extra`: only the replay has it;
+    `missing`: only the original has it."""
+    kind: str
+    """Its kind: the original's, or the replay's for an extra event."""
+    owner: str
+    """Whose event it is: the original's owner, or the replay's for an extra event."""
+    iteration: int | None = None
+    """Turn of its owner, from 0; None outside the loop."""
+    original_seq: int | None = None
+    """`seq` in the original; None for an extra event."""
+    replay_seq: int | None = None
+    """`seq` in the replay; None for a missing event."""
+    after_seq: int | None = None
+    """For an extra event, `seq` of the original's event that it follows."""
+    what: str
+    """What differs, as a sentence."""
+    expected: JsonValue = None
+    """The original's event, without times, tokens and ids; None for an extra event."""
+    actual: JsonValue = None
+    """The replay's event, without times, tokens and ids; None for a missing event."""
+    expected_text: str | None = None
+    """The original's event as a sentence; None for an extra event."""
+    actual_text: str | None = None
+    """The replay's event as a sentence; None for a missing event."""
+    differences: tuple[Difference, ...] = ()
+    """Where the two differ, path by path, at most a hundred; empty for an extra and a missing event."""
+
+
+class DecidedCall(Fact):
+    """A call that a model asked for."""
+
+    tool: str
+    """The tool, as the model wrote it."""
+    args: JsonValue = None
+    """The arguments, or the model's text for them when that is no JSON object."""
+    why: str | None = None
+    """The stated reason."""
+
+
+class Decision(Fact):
+    """What a model decided, or answered, at one request."""
+
+    seq: int
+    """`seq` of the `llm-responded` or `llm-failed`."""
+    owner: str
+    """Whose decision it is."""
+    iteration: int | None = None
+    """Turn of its owner, from 0; None outside the loop."""
+    text: str = ""
+    """What the model said."""
+    calls: tuple[DecidedCall, ...] = ()
+    """What it asked for."""
+    error: str | None = None
+    """Why there is no answer, for a request that failed."""
+
+
+class FirstDecision(Fact):
+    """The first place where the model decided, or answered, something else."""
+
+    change: DecisionChange
+    """`calls`: other tools, or an answer in place of calls; `arguments`: the same tools with other arguments; `order`:
+    the same calls in another order; `answer`: another answer; `words`: the same calls, other words beside them;
+    `failure`: one request failed; `missing`, `extra`: only one of the runs came to ask."""
+    what: str
+    """The same as a sentence."""
+    agent: str
+    """The agent's path."""
+    original: Decision | None = None
+    """The original's; None when it did not come to ask."""
+    replay: Decision | None = None
+    """The replay's; None when it did not come to ask."""
+
+
+class RunFigures(Fact):
+    """What a run came to."""
+
+    run_id: str
+    """The run."""
+    agent: str
+    """The agent's name."""
+    model: str
+    """The model, as asked for."""
+    recording: str
+    """`closed`, `open`, `truncated` or `damaged`."""
+    status: str | None = None
+    """`done` or `failed`; None when the end is not recorded."""
+    terminated_by: str | None = None
+    """The reason code; None when the end is not recorded."""
+    error: str | None = None
+    """What broke, for a failed run."""
+    iterations: int = 0
+    """Turns of the root agent; those that are recorded when the end is not."""
+    calls: int = 0
+    """Tool calls of all agents."""
+    input_tokens: int = 0
+    """Tokens of all prompts."""
+    output_tokens: int = 0
+    """Tokens of all answers."""
+    cost_usd: float | None = None
+    """US dollars; None when a price is not known."""
+    duration_ms: float | None = None
+    """Milliseconds; None when the times make no sense."""
+
+
+class OutputDiff(Fact):
+    """Both answers."""
+
+    original: JsonValue = None
+    """The original's."""
+    replay: JsonValue = None
+    """The replay's."""
+    equal: bool
+    """Whether they are the same."""
+    lines: tuple[str, ...] = ()
+    """For texts of several lines, those that differ, as in `InputChange.lines`."""
+
+
+class RunDiff(Fact):
+    """What became of a run when it was done again, or of two runs that are laid side by side.
+
+    That two runs are `identical` says nothing of their times, tokens and cost, nor of what the tools returned:
+    `also_differs` names what else is not the same.
+    """
+
+    original_run_id: str
+    """The run that is compared with."""
+    replay_run_id: str
+    """The run that is compared."""
+    is_replay: bool
+    """Whether the second run is recorded as a replay of the first."""
+    overrides: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the second run was told to change, as its recording says."""
+    identical: bool
+    """Whether output, tool calls and iterations are the same; never times, tokens or cost."""
+    also_differs: tuple[str, ...] = ()
+    """What differs though it does not count for `identical`: `status`, `results`, `events`, `inputs`, `reasons`."""
+    original: RunFigures
+    """What the original came to."""
+    replay: RunFigures
+    """What the replay came to."""
+    iterations_delta: int
+    """Turns of the replay minus those of the original."""
+    tokens_delta: int
+    """Tokens, in and out, of the replay minus those of the original."""
+    cost_delta: float | None
+    """US dollars of the replay minus those of the original; None when one is not known."""
+    duration_delta_ms: float | None
+    """Milliseconds of the replay minus those of the original; None when one is not known."""
+    inputs: tuple[InputChange, ...] = ()
+    """What the agents were given, and differs: the cause, when there is one."""
+    first_divergence: FirstDivergence | None = None
+    """The first event that is not the same; None when all are."""
+    first_decision: FirstDecision | None = None
+    """The first place where the model decided or answered something else; None when it did not."""
+    tool_sequence: tuple[ToolEdit, ...] = ()
+    """The edits that make the replay's tool calls of the original's; `apply_edits` makes them."""
+    served: dict[str, int] = Field(default_factory=dict)
+    """Tool results of the replay that came from a recording, or in place of one, by their rung: `exact`, `stale` …"""
+    results: tuple[ResultChange, ...] = ()
+    """Calls with the same arguments that something else came back from."""
+    rationale_changes: tuple[RationaleChange, ...] = ()
+    """Calls of both runs whose stated reason differs."""
+    output: OutputDiff
+    """What the runs answered, and whether it is the same."""
+    not_entered: tuple[str, ...] = ()
+    """The original's owners inside the bodies of tools that were not compared: the replay's results came from a
+    recording, and no body ran."""
+    replay_not_entered: tuple[str, ...] = ()
+    """The replay's, when it is the original's results that came from a recording."""
+    remarks: tuple[str, ...] = ()
+    """What could not be compared, and why."""
+    same_calls: tuple[SameCall, ...] = Field(default=(), exclude=True, repr=False)
+    """Calls that both runs made in the same place; left out of the JSON."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the diff as strict JSON."""
+        data: dict[str, Any] = repair_json(self.model_dump())
+        return data

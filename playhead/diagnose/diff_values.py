@@ -1,0 +1,111 @@
+"""Where two JSON values differ: exact, bounded, and not impressed by what a hostile file holds."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from playhead.diagnose.diff_types import Difference
+from playhead.trace.values import repair_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_DIFFERENCES: Final = 100
+"""Places of one value that are told one by one."""
+_DEEPEST: Final = 60
+"""Levels that are gone down; what differs below is told as a whole."""
+_MOST_LINES: Final = 1_000
+"""Lines of a text that are compared one by one."""
+_LONGEST_LINE: Final = 2_000
+"""Characters of a line that a diff of lines shows."""
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
+    """Return a field of an event as JSON; what is JSON already is not copied."""
+    if isinstance(value, BaseModel):
+        return {name: plain(each) for name, each in value.__dict__.items()}
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value
+
+
+def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself."""
+    if left is right:
+        return True
+    try:
+        return _same(left, right)
+    except RecursionError:
+        return repr(repair_json(left)) == repr(repair_json(right))
+
+
+def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(_same(each, right[key]) for key, each in left.items())
+        )
+    if isinstance(left, (list, tuple)):
+        return isinstance(right, (list, tuple)) and len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
+
+
+def differences(original: Any, replay: Any, most: int = MOST_DIFFERENCES) -> tuple[Difference, ...]:  # noqa: ANN401
+    """Return where two JSON values differ, path by path; lists are compared place by place."""
+    found: list[Difference] = []
+    for each in _walk(original, replay, "", 0):
+        if len(found) == most:
+            break
+        found.append(each)
+    return tuple(found)
+
+
+def _walk(original: Any, replay: Any, path: str, depth: int) -> Iterator[Difference]:  # noqa: ANN401 - JSON
+    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST:
+        for key in [*original, *(key for key in replay if key not in original)]:
+            place = key_path(path, key)
+            if key not in replay:
+                yield changed(place, "removed", original=original[key])
+            elif key not in original:
+                yield changed(place, "added", replay=replay[key])
+            else:
+                yield from _walk(original[key], replay[key], place, depth + 1)
+    elif isinstance(original, list) and isinstance(replay, list) and depth < _DEEPEST:
+        for index in range(max(len(original), len(replay))):
+            place = f"{path}[{index}]"
+            if index >= len(replay):
+                yield changed(place, "removed", original=original[index])
+            elif index >= len(original):
+                yield changed(place, "added", replay=replay[index])
+            else:
+                yield from _walk(original[index], replay[index], place, depth + 1)
+    elif not same(original, replay):
+        yield changed(path, "changed", original=original, replay=replay)
+
+
+def changed(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
+    """Return a difference whose values are JSON for sure."""
+    return Difference(path=path, change=change, original=repair_json(original), replay=repair_json(replay))
+
+
+def key_path(path: str, key: object) -> str:
+    """Return the path of a key below a path."""
+    return f"{path}.{key}" if path else str(key)
+
+
+def line_diff(original: str, replay: str, context: int = 1) -> tuple[str, ...]:
+    """Return the lines that differ, in the form of a unified diff without its head."""
+    left, right = _lines(original), _lines(replay)
+    found = difflib.unified_diff(left, right, n=context, lineterm="")
+    return tuple("@@" if line.startswith("@@") else line for number, line in enumerate(found) if number > 1)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n", _MOST_LINES)
+    return [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines]

@@ -1,0 +1,129 @@
+"""What is counted while runs are read, and what it comes to."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Final, Literal
+
+from playhead.diagnose import statistics_model as m
+from playhead.trace.types import Usage
+
+_FEW: Final = 2
+
+
+@dataclass(slots=True)
+class ModelFigures:
+    """What is counted of one model."""
+
+    requests: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    retries: int = 0
+    open: int = 0
+    usage: Usage = field(default_factory=Usage)
+    costs: list[float] = field(default_factory=list)
+    cost_unknown: int = 0
+    usage_unknown: int = 0
+    latencies: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ToolFigures:
+    """What is counted of one tool."""
+
+    kind: Literal["function", "agent", "meta"] = "function"
+    calls: int = 0
+    ended: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    durations: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AgentFigures:
+    """What is counted of one agent."""
+
+    name: str = ""
+    runs: int = 0
+    iterations: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    endings: Counter[str] = field(default_factory=Counter)
+
+
+def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
+    """Return the figures of one model."""
+    return m.ModelStatistics(
+        model=name,
+        requests=each.requests,
+        answers=len(each.latencies),
+        failed=each.failed,
+        cancelled=each.cancelled,
+        retries=each.retries,
+        unanswered=each.open,
+        tokens_in=each.usage.input_tokens,
+        tokens_out=each.usage.output_tokens,
+        cache_read_tokens=each.usage.cache_read_tokens,
+        cache_write_tokens=each.usage.cache_write_tokens,
+        reasoning_tokens=each.usage.reasoning_tokens,
+        cost_usd=sum(each.costs) if each.costs else None,
+        cost_unknown=each.cost_unknown,
+        usage_unknown=each.usage_unknown,
+        latency=spread(each.latencies),
+    )
+
+
+def tool_statistics(name: str, each: ToolFigures) -> m.ToolStatistics:
+    """Return the figures of one tool."""
+    return m.ToolStatistics(
+        tool=name,
+        kind=each.kind,
+        calls=each.calls,
+        ok=each.ended["ok"],
+        failed=each.ended["failed"],
+        refused=each.ended["refused"],
+        timeouts=each.ended["timeout"],
+        cancelled=each.ended["cancelled"],
+        unanswered=each.calls - sum(each.ended.values()),
+        cached=each.marks["cached"],
+        abandoned=each.marks["abandoned"],
+        repeated=each.marks["repeated"],
+        errors=dict(each.errors.most_common()),
+        duration=spread(each.durations),
+    )
+
+
+def agent_statistics(owner: str, each: AgentFigures) -> m.AgentStatistics:
+    """Return the figures of one agent."""
+    return m.AgentStatistics(
+        agent=each.name or owner.rpartition("/")[2],
+        owner=owner,
+        runs=each.runs,
+        iterations=each.iterations,
+        model_calls=each.model_calls,
+        tool_calls=each.tool_calls,
+        tokens_in=each.usage.input_tokens,
+        tokens_out=each.usage.output_tokens,
+        endings=dict(each.endings.most_common()),
+    )
+
+
+def spread(values: list[float]) -> m.Spread:
+    """Return how values are spread."""
+    total = round(finite(sum(values)), 3)
+    if not values:
+        return m.Spread(count=0, total=total, median=None, p95=None, max=None)
+    few = len(values) < _FEW
+    p95 = values[0] if few else statistics.quantiles(values, n=20, method="inclusive")[-1]
+    return m.Spread(
+        count=len(values), total=total, median=round(statistics.median(values), 3), p95=round(p95, 3), max=max(values)
+    )
+
+
+def finite(value: float) -> float:
+    """Return the number, or 0 for one that is none."""
+    return value if isfinite(value) else 0.0

@@ -1,0 +1,210 @@
+"""What statistics say: frozen values, ready for JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from playhead.trace.values import scrub
+
+Text = Annotated[str, BeforeValidator(lambda value: scrub(value) if isinstance(value, str) else value)]
+
+
+class _Part(BaseModel):
+    """A part of the statistics."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Spread(_Part):
+    """How durations are spread, in milliseconds. All but `count` and `total` are null when there are none."""
+
+    count: int
+    """How many were measured."""
+    total: float
+    """Their sum."""
+    median: float | None
+    """Half of them took no longer."""
+    p95: float | None
+    """Ninety-five of a hundred took no longer (interpolated; with few values close to the maximum)."""
+    max: float | None
+    """The longest."""
+
+
+class ModelStatistics(_Part):
+    """The calls of one model, as it was asked for."""
+
+    model: Text
+    """`provider/model`."""
+    requests: int
+    """Requests, each counted once however often it was tried."""
+    answers: int
+    """Attempts that were answered."""
+    failed: int
+    """Attempts that failed."""
+    cancelled: int
+    """Attempts that nobody waited for any more; not among `failed`."""
+    retries: int
+    """Attempts after the first."""
+    unanswered: int
+    """Attempts whose end is not in the file."""
+    tokens_in: int
+    """Tokens of the prompts."""
+    tokens_out: int
+    """Tokens of the answers."""
+    cache_read_tokens: int
+    """Those of the prompts that came from the provider's cache."""
+    cache_write_tokens: int
+    """Those of the prompts that were written to it."""
+    reasoning_tokens: int
+    """Those of the answers that are reasoning."""
+    cost_usd: float | None
+    """US dollars of the answers whose price is known; null when none is."""
+    cost_unknown: int
+    """Answers whose price is not known, which is not the same as 0."""
+    usage_unknown: int
+    """Answers with text or calls for which the provider reported no tokens."""
+    latency: Spread
+    """Of the attempts that were answered."""
+
+
+class ToolStatistics(_Part):
+    """The calls of one tool."""
+
+    tool: Text
+    """The tool."""
+    kind: Literal["function", "agent", "meta"]
+    """A function, an agent, or a tool of the kernel's own."""
+    calls: int
+    """Calls that were started."""
+    ok: int
+    """Calls that returned a result."""
+    failed: int
+    """Calls whose body raised."""
+    refused: int
+    """Calls that were not let run: wrong arguments, no such tool, not approved."""
+    timeouts: int
+    """Calls that took too long."""
+    cancelled: int
+    """Calls that ended because the run did."""
+    unanswered: int
+    """Calls whose end is not in the file."""
+    cached: int
+    """Calls answered from the run's memory of an equal one."""
+    abandoned: int
+    """Calls whose body was still running when they were given up."""
+    repeated: int
+    """Calls equal to an earlier one of the same agent: same arguments."""
+    errors: dict[Text, int]
+    """What went wrong, by type of error."""
+    duration: Spread
+    """Of the calls that ended, but for those that were refused or came from memory."""
+
+
+class AgentStatistics(_Part):
+    """What one agent did; all sub-agents of one name together."""
+
+    agent: Text
+    """The agent's name."""
+    owner: Text
+    """`root`, or the owner without its places in the runs, such as `root/researcher`."""
+    runs: int
+    """How often it ran."""
+    iterations: int
+    """Turns of its loop."""
+    model_calls: int
+    """Attempts at a model call of its own."""
+    tool_calls: int
+    """Calls that it made."""
+    tokens_in: int
+    """Tokens of its own prompts."""
+    tokens_out: int
+    """Tokens of its own answers."""
+    endings: dict[Text, int]
+    """How it ended, by reason code; `(no end)` where the file has none."""
+
+
+class Reasons(_Part):
+    """Whether calls came with the reason that the model had been asked for."""
+
+    expected: int
+    """Calls that should have one: asked for, and not of the kernel's own tools."""
+    stated: int
+    """Those of them that have one."""
+    coverage: float | None
+    """`stated` of `expected`, 0 to 1; null when none was expected."""
+
+
+class TimeSplit(_Part):
+    """Where the time went, in milliseconds. At every moment one thing is counted: a model call before a tool."""
+
+    total_ms: float
+    """From the first to the last event of each run."""
+    model_ms: float
+    """While at least one model call was in flight."""
+    tools_ms: float
+    """While at least one tool ran, and no model call."""
+    other_ms: float
+    """The rest: Playhead itself, approvals, waiting for a retry."""
+
+
+class ReplayStatistics(_Part):
+    """How the tool results of replays came about."""
+
+    runs: int
+    """Runs that are replays."""
+    rungs: dict[Text, int]
+    """Results by rung, from `exact` to `synthetic-error`."""
+    grounded: float | None
+    """Results that are exact, reordered or normalised, of all; null when there is none."""
+    divergences: int
+    """Notes that a replay did something else than its recording."""
+
+
+class Blind(_Part):
+    """A figure that is not known, which is not the same as 0."""
+
+    metric: Text
+    """The figure."""
+    reason: Text
+    """Why it is not known, and for how much."""
+
+
+class Statistics(_Part):
+    """Figures of one run or of many."""
+
+    version: Literal[1] = 1
+    """Version of this form; it grows when a reader of today would misread it."""
+    runs: int
+    """Runs."""
+    run_ids: tuple[Text, ...]
+    """Their ids: the first hundred."""
+    recordings: dict[Text, int]
+    """Runs by the state of their file: `closed`, `open`, `truncated`, `damaged`."""
+    endings: dict[Text, int]
+    """Runs by reason code; `(no end)` where the file has none."""
+    statuses: dict[Text, int]
+    """Runs by `done` and `failed`."""
+    tokens_in: int
+    """Tokens of all prompts."""
+    tokens_out: int
+    """Tokens of all answers."""
+    cost_usd: float | None
+    """US dollars of the answers whose price is known; null when none is. `coverage` says what is missing."""
+    cost_unknown: int
+    """Answers whose price is not known."""
+    time: TimeSplit
+    """Where the time went."""
+    models: tuple[ModelStatistics, ...]
+    """By model, most tokens first."""
+    tools: tuple[ToolStatistics, ...]
+    """By tool, most calls first."""
+    agents: tuple[AgentStatistics, ...]
+    """By agent, in order of appearance."""
+    reasons: Reasons
+    """Whether calls came with reasons."""
+    replays: ReplayStatistics | None
+    """How replays got their results; null when no run is a replay."""
+    coverage: tuple[Blind, ...]
+    """What the figures do not show: blind rather than zero."""

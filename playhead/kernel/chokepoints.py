@@ -1,0 +1,313 @@
+"""What passes each chokepoint: which type, what of it a hook may change, and how a change is written down.
+
+A hook's answer is checked here before anything uses it, so that what a hook gets wrong is the hook's failure and never
+the run's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from playhead.kernel.copies import Copies, copy_json, twin
+from playhead.kernel.state import Step
+from playhead.trace.events import LlmResponded, ToolCallCompleted
+from playhead.trace.types import Content, Message, Rationale, Request, ToolCall, ToolSpec
+from playhead.trace.values import JsonValue, repair_json, scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Payload = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Chokepoint:
+    """How payloads of one type are handled."""
+
+    accept: Callable[[Payload, Payload], Payload]
+    """Takes the payload and what a hook returned for it; returns what may be used, or raises ValueError."""
+    written: Callable[[Payload, Payload], tuple[JsonValue, JsonValue]]
+    """Takes the payload before and after; returns both as they are recorded."""
+    read: Callable[[Payload, JsonValue], Payload]
+    """Takes the payload and a recorded change; returns the changed payload."""
+    copied: Callable[[Payload, Copies], Payload] = lambda payload, _: payload
+    """Returns what a hook may be given: nothing that it does to it reaches the run."""
+    restored: Callable[[Payload, Copies], Payload] = lambda given, _: given
+    """Takes what a hook returned; returns it with the run's own values for copies that it was given."""
+
+
+def chokepoint(tag: str) -> Chokepoint:
+    """Return how the payloads of a tag are handled; those of a tag that nobody declared are any JSON."""
+    if tag in _BY_TAG:
+        return _BY_TAG[tag]
+    return TEXT if tag.startswith(("nudge.", "prompt.")) else ANYTHING
+
+
+def same_json(one: JsonValue, other: JsonValue) -> bool:
+    """Return whether two JSON values are written alike; Python takes True, 1 and 1.0 for the same."""
+    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+# --- text and content ------------------------------------------------------------------------------------------------
+
+_CONTENT: Final = TypeAdapter(Content)
+
+
+def _accept_text(_: str, given: object) -> str:
+    if not isinstance(given, str):
+        raise ValueError(f"it returned {type(given).__name__}, not text")  # noqa: TRY004 - one kind of refusal
+    return scrub(str(given))
+
+
+def _accept_content(_: Content, given: object) -> Content:
+    if isinstance(given, str):
+        return scrub(str(given))
+    content: Content = _validated(_CONTENT.validate_python, given, "text, or a tuple of text and image parts")
+    return content
+
+
+def _content_json(content: Content) -> JsonValue:
+    return content if isinstance(content, str) else [part.model_dump(mode="json") for part in content]
+
+
+def _validated(validate: Callable[[Any], Any], given: object, expected: str) -> Payload:
+    try:
+        return validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"it returned {type(given).__name__}, not {expected} ({where}: {first['msg']})") from None
+
+
+TEXT: Final = Chokepoint(_accept_text, lambda before, after: (before, after), lambda _, after: after)
+CONTENT: Final = Chokepoint(
+    _accept_content,
+    lambda before, after: (_content_json(before), _content_json(after)),
+    lambda _, after: _CONTENT.validate_python(after),
+    lambda content, _: twin(content),
+)
+# Not `to_json`: what hooks are given is JSON already, and the tags in it must not become data when they return it.
+ANYTHING: Final = Chokepoint(
+    lambda _, given: repair_json(given),
+    lambda before, after: (repair_json(before), repair_json(after)),
+    lambda _, after: after,
+    lambda payload, _: copy_json(repair_json(payload)),
+)
+JSON: Final = Chokepoint(
+    lambda _, given: repair_json(given),
+    lambda before, after: (before, after),
+    lambda _, after: after,
+    lambda payload, _: copy_json(repair_json(payload)),
+)
+
+
+# --- models, of which some fields may be changed ---------------------------------------------------------------------
+
+
+def _model_point(
+    kind: type[BaseModel], free: Iterable[str], copied: Callable[[Any, Copies], Any] = lambda payload, _: twin(payload)
+) -> Chokepoint:
+    """Return the chokepoint of a model of which these fields may be changed, and no others.
+
+    A change is recorded with all of them, so that it says of what it was made.
+    """
+    fields = set(free)
+
+    def accept(payload: BaseModel, given: object) -> BaseModel:
+        if not isinstance(given, kind):
+            raise ValueError(f"it returned {type(given).__name__}, not {kind.__name__}")  # noqa: TRY004
+        fixed = [
+            name for name in kind.model_fields if name not in fields and getattr(given, name) != getattr(payload, name)
+        ]
+        if fixed:
+            raise ValueError(f"it changed {', '.join(fixed)}; only {', '.join(sorted(fields))} may be changed")
+        # Validated and rebuilt: `model_copy` checks nothing, and the parts may be the hook's to change later.
+        changed = {name: repair_json(_dumped(getattr(given, name))) for name in fields}
+        rebuilt: BaseModel = _validated(kind.model_validate, {**_own_fields(payload), **changed}, kind.__name__)
+        return rebuilt
+
+    def written(before: BaseModel, after: BaseModel) -> tuple[JsonValue, JsonValue]:
+        return before.model_dump(mode="json", include=fields), after.model_dump(mode="json", include=fields)
+
+    def read(payload: BaseModel, after: JsonValue) -> BaseModel:
+        changed = {name: value for name, value in after.items() if name in fields} if isinstance(after, dict) else {}
+        return kind.model_validate({**_own_fields(payload), **changed})
+
+    return Chokepoint(accept, written, read, copied)
+
+
+def _own_fields(payload: BaseModel) -> dict[str, Any]:
+    return {name: getattr(payload, name) for name in type(payload).model_fields}
+
+
+def _dumped(value: Any) -> Any:  # noqa: ANN401 - a field of any model
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return [_dumped(item) for item in value] if isinstance(value, tuple) else value
+
+
+MESSAGE: Final = _model_point(Message, ["content"])
+CALL: Final = _model_point(ToolCall, ["name", "arguments"], lambda call, copies: copies.call(call))
+RESULT: Final = _model_point(ToolCallCompleted, ["ok", "result", "error"])
+RESPONSE: Final = _model_point(LlmResponded, ["text", "thinking", "tool_calls"])
+RATIONALE: Final = _model_point(Rationale, ["why", "refs", "alternatives", "confidence"])
+
+
+# --- steps, tools and requests ---------------------------------------------------------------------------------------
+
+
+def _accept_step(payload: Step, given: object) -> Step:
+    if not isinstance(given, Step) or not isinstance(given.content, str):
+        raise ValueError(f"it returned {type(given).__name__}, not a Step with text")  # noqa: TRY004 - as above
+    if replace(given, content=payload.content) != payload:
+        raise ValueError("it changed more than the content of the step; only that may be changed")
+    return replace(payload, content=scrub(given.content))
+
+
+STEP: Final = Chokepoint(
+    _accept_step,
+    lambda before, after: (asdict(before), asdict(after)),
+    lambda payload, after: replace(payload, content=str(after.get("content", payload.content))),
+    lambda payload, _: replace(payload),
+)
+
+
+def _accept_specs(_: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
+    if not isinstance(given, (list, tuple)) or not all(isinstance(each, ToolSpec) for each in given):
+        raise ValueError(f"it returned {type(given).__name__}, not a list of ToolSpec")
+    specs = [_validated(ToolSpec.model_validate, repair_json(each.model_dump()), "ToolSpec") for each in given]
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise ValueError("it returned two tools of one name; a model tells them apart by name")
+    return tuple(specs)
+
+
+def _specs_json(specs: tuple[ToolSpec, ...]) -> JsonValue:
+    return [spec.model_dump(mode="json", exclude_defaults=True) for spec in specs]
+
+
+def _read_specs(_: tuple[ToolSpec, ...], after: JsonValue) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec.model_validate(each) for each in after)
+
+
+def _copy_specs(specs: tuple[ToolSpec, ...], copies: Copies) -> tuple[ToolSpec, ...]:
+    return tuple(map(copies.spec, specs))
+
+
+SPECS: Final = Chokepoint(
+    _accept_specs,
+    lambda before, after: (_specs_json(before), _specs_json(after)),
+    _read_specs,
+    _copy_specs,
+)
+
+
+def _accept_request(payload: Request, given: object) -> Request:
+    if not isinstance(given, Request):
+        raise ValueError(f"it returned {type(given).__name__}, not a Request")  # noqa: TRY004
+    if (given.model, given.number, given.attempt) != (payload.model, payload.number, payload.attempt):
+        raise ValueError("it changed model, number or attempt; only messages, tools and parameters may be changed")
+    known = {message.id: message for message in payload.messages}
+    if not isinstance(given.messages, (list, tuple)) or not all(isinstance(each, Message) for each in given.messages):
+        raise ValueError("its messages are no list of Message")
+    messages = tuple(
+        known[each.id]
+        if each == known.get(each.id)
+        else _validated(Message.model_validate, each.model_dump(), "Message")
+        for each in given.messages
+    )
+    if not messages:
+        raise ValueError("it left no message to send")
+    if not isinstance(given.parameters, dict):
+        raise ValueError("its parameters are no dictionary")  # noqa: TRY004
+    tools = payload.tools if given.tools == payload.tools else _accept_specs(payload.tools, given.tools)
+    return replace(payload, messages=messages, tools=tools, parameters=repair_json(given.parameters))
+
+
+def _written_request(before: Request, after: Request) -> tuple[JsonValue, JsonValue]:
+    """Return what differs; messages that stay are named by id ranges, or a long thread would be written every step."""
+    old: dict[str, JsonValue] = {}
+    new: dict[str, JsonValue] = {}
+    parts, other = request_parts(before), request_parts(after)
+    for name, part in parts.items():
+        if not same_json(part, other[name]):
+            old[name], new[name] = part, other[name]
+    if before.messages != after.messages:
+        known = {message.id: message for message in before.messages}
+        old["messages"], new["messages"] = _by_range(before.messages, known), _by_range(after.messages, known)
+    return old, new
+
+
+def request_parts(request: Request) -> dict[str, JsonValue]:
+    """Return, as JSON, the parts of a request that do not grow with the thread."""
+    return {"parameters": request.parameters, "tools": _specs_json(request.tools)}
+
+
+def _by_range(messages: tuple[Message, ...], known: dict[int, Message]) -> list[JsonValue]:
+    found: list[JsonValue] = []
+    for message in messages:
+        if known.get(message.id) != message:
+            found.append(message.model_dump(mode="json", exclude_defaults=True))
+        elif found and isinstance(found[-1], list) and found[-1][1] == message.id - 1:
+            found[-1] = [found[-1][0], message.id]
+        else:
+            found.append([message.id, message.id])
+    return found
+
+
+def _read_request(payload: Request, after: JsonValue) -> Request:
+    changes: dict[str, Any] = {}
+    if "parameters" in after:
+        changes["parameters"] = after["parameters"]
+    if "tools" in after:
+        changes["tools"] = _read_specs(payload.tools, after["tools"])
+    if "messages" in after:
+        changes["messages"] = tuple(_read_messages(payload, after["messages"]))
+    return replace(payload, **changes)
+
+
+def _read_messages(payload: Request, entries: Iterable[JsonValue]) -> Iterable[Message]:
+    known = {message.id: message for message in payload.messages}
+    for entry in entries:
+        if isinstance(entry, list):
+            yield from (known[number] for number in range(entry[0], entry[1] + 1))
+        else:
+            yield Message.model_validate(entry)
+
+
+def _copy_request(request: Request, copies: Copies) -> Request:
+    return replace(
+        request,
+        messages=copies.of(request.messages),
+        tools=tuple(map(copies.spec, request.tools)),
+        parameters=copy_json(request.parameters),
+    )
+
+
+def _restore_request(given: object, copies: Copies) -> object:
+    if not isinstance(given, Request) or not isinstance(given.messages, (list, tuple)):
+        return given
+    return replace(given, messages=copies.originals(given.messages))
+
+
+REQUEST: Final = Chokepoint(_accept_request, _written_request, _read_request, _copy_request, _restore_request)
+
+
+_BY_TAG: Final[dict[str, Chokepoint]] = {
+    "prompt.task": CONTENT,
+    "prompt.tools": SPECS,
+    "llm.request": REQUEST,
+    "llm.response": RESPONSE,
+    "message.assistant": MESSAGE,
+    "message.user": MESSAGE,
+    "message.tool-result": MESSAGE,
+    "observation.tool-result": STEP,
+    "tool.call": CALL,
+    "tool.result": RESULT,
+    "decision.rationale": RATIONALE,
+    "answer.final": JSON,
+}

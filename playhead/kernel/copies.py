@@ -1,0 +1,142 @@
+"""Copies for hooks: nothing that is written into what a hook was given reaches the run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel
+
+from playhead.kernel.state import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from playhead.trace.types import Message, ToolCall, ToolSpec
+    from playhead.trace.values import JsonValue
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+Item = TypeVar("Item", bound="Message | Step")
+MOST_COPIES: Final = 256
+"""Copies of calls and tools that are kept: those of the last turns are enough."""
+
+
+def copy_json(value: JsonValue) -> JsonValue:
+    """Return a copy of a JSON value: several times as fast as deepcopy."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    return [copy_json(item) for item in value] if isinstance(value, list) else value
+
+
+def twin(value: Any) -> Any:  # noqa: ANN401 - of the type of the value
+    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple:
+        return tuple(map(twin, value)) if value else value
+    if kind is dict or kind is list:
+        return copy_json(value)
+    if kind is Step:
+        return replace(value)
+    if not issubclass(kind, BaseModel):
+        return value
+    copy, fields, extra = _new(kind), value.__dict__.copy(), value.__pydantic_extra__
+    for name in _with_parts(kind):
+        item = fields[name]
+        if type(item) not in _ATOMS:
+            fields[name] = twin(item)
+    _set(copy, "__dict__", fields)
+    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__.copy())
+    _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
+    _set(copy, "__pydantic_private__", None)
+    return copy
+
+
+@cache
+def _with_parts(kind: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields of a model that may hold more than a text, a number or nothing."""
+    return tuple(name for name, field in kind.model_fields.items() if not _is_atom(field.annotation))
+
+
+def _is_atom(annotation: object) -> bool:
+    parts = get_args(annotation)
+    return annotation in _ATOMS or get_origin(annotation) is Literal or (bool(parts) and all(map(_is_atom, parts)))
+
+
+_ATOMS: Final = frozenset({str, int, float, bool, type(None)})
+_new: Final = object.__new__
+_set: Final = object.__setattr__
+
+
+class Copies:
+    """What hooks may be given: nothing that is written into it reaches the run.
+
+    Each message and each step is copied once, since they are looked at all the time, and grow. With `shared` the same
+    goes for calls and tools: good enough for those who only look. Who may return what he was given gets a fresh one, or
+    he would return what another hook has written into it.
+    """
+
+    def __init__(self, *, shared: bool) -> None:
+        self._shared = shared
+        self._messages: _Grown[Message] = _Grown()
+        self._steps: _Grown[Step] = _Grown()
+        self._known: dict[int, tuple[object, Any]] = {}
+
+    def of(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Return copies of the messages of a thread."""
+        return self._messages.of(messages)
+
+    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        """Return copies of the steps of a run."""
+        return self._steps.of(steps)
+
+    def originals(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Return the messages, those of the run itself in place of copies that were handed out.
+
+        What somebody wrote into a copy is not what the one who returns it meant to change.
+        """
+        return tuple(map(self._messages.original, messages))
+
+    def call(self, call: ToolCall) -> ToolCall:
+        """Return a copy of a call."""
+        return self._once(call)
+
+    def spec(self, spec: ToolSpec) -> ToolSpec:
+        """Return a copy of a tool's schema."""
+        return self._once(spec)
+
+    def _once(self, original: AnyModel) -> AnyModel:
+        if not self._shared:
+            return twin(original)  # type: ignore[no-any-return]
+        known = self._known.get(id(original))
+        if known is None or known[0] is not original:
+            if len(self._known) >= MOST_COPIES:
+                self._known.clear()
+            known = self._known[id(original)] = (original, twin(original))
+        return known[1]  # type: ignore[no-any-return]
+
+
+class _Grown(Generic[Item]):
+    """Copies of the items of a tuple that grows at its end."""
+
+    def __init__(self) -> None:
+        self._source: tuple[Item, ...] = ()
+        self._copies: tuple[Item, ...] = ()
+        self._originals: dict[int, Item] = {}
+        """By the identity of the copy, which lives as long as the entry."""
+
+    def of(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        known = min(len(self._source), len(items))
+        if items[:known] != self._source[:known]:  # compares identities first, so this costs next to nothing
+            known, self._source, self._copies = 0, (), ()
+            self._originals.clear()
+        if len(items) > len(self._source):
+            new = tuple(map(twin, items[known:]))
+            self._source, self._copies = items, self._copies + new
+            self._originals.update(zip(map(id, new), items[known:], strict=True))
+        return self._copies[: len(items)]
+
+    def original(self, item: Item) -> Item:
+        return self._originals.get(id(item), item)

@@ -1,0 +1,158 @@
+"""The record of an agent's thread: each message and each tool schema is written once, and requests refer to them.
+
+What joins the thread passes the hooks first. What a hook changed is written out; what it left alone is referred to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.state import Thread
+from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
+from playhead.trace.types import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import LlmResponded, ToolCallCompleted
+    from playhead.trace.types import Content, Range, Request, Role, ToolSpec
+
+REMOVED: Final = "(removed)"
+"""What a model is told in place of a result that a hook removed: providers want an answer to every call."""
+
+
+class Messages:
+    """Adds messages and tool schemas to the record, with dense ids."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next = 0
+        self._tools: dict[str, int] = {}
+        """Ids of the tools as they are, by name."""
+        self._other_tools: dict[str, int] = {}
+        """Ids of tools as hooks describe them, by their JSON."""
+
+    def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
+        """Add a message with its own content, and return it."""
+        added = MessageAdded(id=self._take_id(), role=role, content=content, **fields)
+        self._session.emit(added)
+        return Message(
+            id=added.id,
+            role=role,
+            content=content,
+            tool_calls=added.tool_calls,
+            tool_call_id=added.tool_call_id,
+            name=added.name,
+        )
+
+    async def add_user(self, content: Content) -> Message | None:
+        """Add a message of the user's or of the kernel's; None when a hook removed it."""
+        passed = await self._offered("message.user", Message(id=self._next, role="user", content=content))
+        return None if passed is None else self.add("user", passed.content)
+
+    async def add_reply(self, response: LlmResponded) -> Message | None:
+        """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
+        message = Message(id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
+        passed = await self._offered("message.assistant", message)
+        if passed is None and not message.tool_calls:
+            return None
+        passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
+        if passed is message and response.request not in self._session.rewritten:
+            return self._refer(passed, MessageRef(request=response.request))
+        return self.add("assistant", passed.content, tool_calls=passed.tool_calls)
+
+    async def add_result(self, planned: PlannedCall, completed: ToolCallCompleted) -> Message | None:
+        """Add a result, whose content stands in the completed call already; None when a hook removed it.
+
+        A call that was asked for natively has to have an answer in the thread, so that one is not removed but emptied.
+        """
+        role: Role = "user" if planned.source == "text" else "tool"
+        fields: dict[str, Any] = {"name": completed.tool}
+        if role == "tool":
+            fields["tool_call_id"] = completed.call_id
+        message = Message(id=self._next, role=role, content=completed.message_text(role), **fields)
+        passed = await self._offered("message.tool-result", message, key=completed.call_id, **call_details(completed))
+        if passed is None and role == "user":
+            return None
+        passed = passed or message.model_copy(update={"content": REMOVED})
+        if passed is message and completed.call_id not in self._session.rewritten:
+            return self._refer(passed, MessageRef(call=completed.call_id), **fields)
+        return self.add(role, passed.content, **fields)
+
+    async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
+        """Put a word of the kernel into the thread, and say so; the same thread comes back when a hook removed it."""
+        passed = await self._session.offer(f"nudge.{nudge}", text, trigger=nudge, severity=severity)
+        message = None if passed is SUPPRESS else await self.add_user(passed)
+        if message is None:
+            return thread
+        self._session.emit(NudgeIssued(nudge=nudge, text=str(passed), severity=severity))  # type: ignore[arg-type]
+        return thread.add(message)
+
+    def sent(self, thread: Thread, request: Request) -> Thread:
+        """Return the messages that a request sends; those that hooks put there or changed are recorded now."""
+        if request.messages is thread.messages or request.messages == thread.messages:
+            return thread
+        known = {message.id: message for message in thread.messages}
+        return Thread().add(*(self._sent_once(message, known) for message in request.messages))
+
+    def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
+        """Write the agent's tool schemas."""
+        self._tools = {spec.name: number for number, spec in enumerate(specs)}
+        if self._tools:
+            self._session.emit(ToolsDefined(first_id=0, tools=specs))
+
+    def tool_ranges(self, specs: Iterable[ToolSpec]) -> tuple[Range, ...]:
+        """Return the ids of these tools as inclusive ranges; what a hook made of a tool is recorded now."""
+        ranges: list[Range] = []
+        for number in map(self._tool_id, specs):
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1] = (ranges[-1][0], number)
+            else:
+                ranges.append((number, number))
+        return tuple(ranges)
+
+    def _tool_id(self, spec: ToolSpec) -> int:
+        own = self._session.toolset.get(spec.name)
+        if own is not None and spec.name in self._tools and (own.spec is spec or own.spec == spec):
+            return self._tools[spec.name]
+        as_json = spec.model_dump_json()
+        if as_json not in self._other_tools:
+            number = self._other_tools[as_json] = len(self._tools) + len(self._other_tools)
+            self._session.emit(ToolsDefined(first_id=number, tools=(spec,)))
+        return self._other_tools[as_json]
+
+    def _sent_once(self, message: Message, known: dict[int, Message]) -> Message:
+        if known.get(message.id) == message:
+            return known[message.id]
+        fields = message.model_dump(include={"tool_call_id", "name"}, exclude_none=True)
+        replaces = (message.id,) if message.id in known else ()
+        return self.add(
+            message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
+        )
+
+    def _refer(self, message: Message, ref: MessageRef, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
+        message = message if message.id == self._next else message.model_copy(update={"id": self._next})
+        self._session.emit(MessageAdded(id=self._take_id(), role=message.role, ref=ref, **fields))
+        return message
+
+    async def _offered(self, tag: str, message: Message, key: str = "", **details: Any) -> Message | None:  # noqa: ANN401
+        passed = await self._session.offer(tag, message, key=key, **details)
+        return None if passed is SUPPRESS else passed
+
+    def _take_id(self) -> int:
+        number = self._next
+        self._next += 1
+        return number
+
+
+def call_details(completed: ToolCallCompleted) -> dict[str, Any]:
+    """Return what hooks are told about a call that is over."""
+    return {
+        "tool": completed.tool,
+        "call_id": completed.call_id,
+        "healed": False,
+        "duration_ms": completed.duration_ms,
+    }

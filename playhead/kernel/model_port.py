@@ -1,0 +1,216 @@
+"""The door to the model: records what is asked before it asks, and what comes back."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from playhead.errors import (
+    ModelError,
+    ModelRequestError,
+    PlayheadError,
+)
+from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.hooks import SUPPRESS, Suppressed
+from playhead.kernel.state import Thread
+from playhead.trace.events import (
+    ErrorInfo,
+    LlmFailed,
+    LlmRequested,
+    LlmResponded,
+    LlmRetried,
+)
+from playhead.trace.types import Request, ToolCall, ToolSpec
+from playhead.trace.values import JsonValue, from_json, scrub, to_json
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.trace.types import Completion
+
+TEXT_CALL: Final = "text_"
+"""How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
+
+
+MAX_RETRY_DELAY_S: Final = 60.0
+
+
+class ModelPort:
+    """Asks the model. A failure that may pass is tried again here, so that each attempt is an event."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next_request = 0
+        self._call_ids: set[str] = set()
+
+    async def complete(
+        self,
+        thread: Thread,
+        tools: tuple[ToolSpec, ...] = (),
+        *,
+        parameters: dict[str, JsonValue] | None = None,
+        purpose: str = "think",
+    ) -> LlmResponded:
+        """Return the model's answer to the thread, as it is recorded.
+
+        Raises:
+            ModelError: it did not answer, and trying again did not or would not help.
+            RunEndedError: the run has ended.
+        """
+        session, header = self._session, self._session.header
+        merged = {**header.parameters, **to_json(parameters or {})}
+        number, self._next_request = self._next_request, self._next_request + 1
+        request = Request(header.model, thread.messages, tools, merged, number)
+        if session.hooks is not None:
+            session.require_running()
+            request = await self._offered(request)
+            thread = session.messages.sent(thread, request)
+        asked = LlmRequested(
+            request=number,
+            model=header.model,
+            messages=thread.ranges,
+            tools=session.messages.tool_ranges(request.tools),
+            parameters=request.parameters,
+            purpose=purpose,
+        )
+        try:
+            if thread.messages is not request.messages:
+                request = replace(request, messages=thread.messages)
+            response = await self._attempts(request, asked)
+        except ModelError as error:
+            await session.fail("llm-failure", describe(error), attempt=header.max_retries + 1 if error.retryable else 1)
+            raise
+        return response if session.hooks is None else await self._passed(response)
+
+    async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
+        session, retries = self._session, self._session.header.max_retries
+        for attempt in range(retries + 1):
+            session.require_running()
+            session.emit(asked if attempt == 0 else asked.model_copy(update={"attempt": attempt}))
+            try:
+                return await self._attempt(request, asked.request, attempt)
+            except ModelError as error:
+                if not error.retryable or attempt == retries:
+                    raise
+            await self._wait(asked.request, attempt)
+        raise AssertionError("unreachable")  # the last attempt returns or raises
+
+    async def _offered(self, request: Request) -> Request:
+        """Return the request as the hooks want it to be sent."""
+        session, key = self._session, str(request.number)
+        if request.tools:
+            tools = await session.offer("prompt.tools", request.tools, key=key)
+            if tools is not request.tools:
+                request = replace(request, tools=() if tools is SUPPRESS else tools)
+        offered = await session.offer("llm.request", request, key=key)
+        if offered is SUPPRESS:
+            session.terminate("hook_stop", source="hook:llm.request", because="a hook removed the request to the model")
+            session.require_running()
+        checked: Request = offered
+        return checked
+
+    async def _passed(self, response: LlmResponded) -> LlmResponded:
+        """Return the answer as the hooks want it to be used; it is recorded as it came."""
+        passed: LlmResponded | Suppressed = await self._session.offer(
+            "llm.response", response, key=str(response.request)
+        )
+        if passed is response:
+            return response
+        self._session.rewritten.add(response.request)
+        if isinstance(passed, Suppressed):
+            return response.model_copy(update={"text": "", "thinking": None, "tool_calls": ()})
+        own = {call.id for call in response.tool_calls}
+        calls = []
+        for position, call in enumerate(passed.tool_calls):
+            calls.append(call if call.id in own else self._normalised_call(call, response.request, position))
+            own.discard(call.id)  # a call that a hook put there twice is two calls
+        return passed.model_copy(update={"tool_calls": tuple(calls)})
+
+    async def ask(self, prompt: str, /, **parameters: JsonValue) -> LlmResponded:
+        """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
+        message = self._session.messages.add("user", scrub(prompt))
+        return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
+
+    async def _attempt(self, request: Request, number: int, attempt: int) -> LlmResponded:
+        clock = self._session.run.recorder.clock
+        started = clock.now_us()
+        try:
+            # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
+            given = replace(request, parameters=deepcopy(request.parameters), attempt=attempt)
+            completion = await self._session.adapter.complete(given)
+            response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
+        except BaseException as error:
+            failure = _as_model_error(error)
+            self._session.emit(
+                LlmFailed(
+                    request=number,
+                    attempt=attempt,
+                    error=_error_info(failure),
+                    retryable=getattr(failure, "retryable", False),
+                    cancelled=None if isinstance(failure, Exception) else True,
+                    latency_ms=(clock.now_us() - started) / 1000,
+                )
+            )
+            if failure is error:
+                raise
+            raise failure from error
+        self._session.emit(response)
+        self._session.bill(response.usage, response.cost_usd)
+        return response
+
+    async def _wait(self, number: int, attempt: int) -> None:
+        delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt, 16), MAX_RETRY_DELAY_S)
+        self._session.emit(LlmRetried(request=number, attempt=attempt + 1, delay_s=delay_s))
+        await self._session.facts.sleep(delay_s)
+
+    def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
+        """Return the answer as it can be recorded and sent back: what runs is what is written."""
+        calls = enumerate(completion.tool_calls)
+        return LlmResponded(
+            request=number,
+            attempt=attempt,
+            text=scrub(completion.text),
+            thinking=None if completion.thinking is None else scrub(completion.thinking),
+            tool_calls=tuple(self._normalised_call(call, number, position) for position, call in calls),
+            finish_reason=completion.finish_reason,
+            usage=completion.usage,
+            cost_usd=completion.cost_usd,
+            latency_ms=latency_ms,
+            model=completion.model,
+        )
+
+    def _normalised_call(self, call: ToolCall, number: int, position: int) -> ToolCall:
+        # Some servers give no ids, or the same one every time; results are told apart by them.
+        call_id = scrub(call.id)
+        if not call_id or call_id in self._call_ids or call_id.startswith(TEXT_CALL):
+            call_id = f"call_{number}_{position}"
+        while call_id in self._call_ids:
+            call_id += "_"
+        self._call_ids.add(call_id)
+        return ToolCall(
+            id=call_id,
+            name=scrub(call.name),
+            arguments=None if call.arguments is None else _as_json(call.arguments),
+            raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
+        )
+
+
+def _error_info(error: BaseException) -> ErrorInfo:
+    if isinstance(error, Exception):
+        return ErrorInfo(type=type(error).__name__, message=describe(error))
+    return ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
+
+
+def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
+    tagged: dict[str, JsonValue] = to_json(arguments)
+    if tagged == arguments or to_json(from_json(arguments)) == arguments:
+        return arguments
+    return tagged
+
+
+def _as_model_error(error: BaseException) -> BaseException:
+    """Return our own errors and what is no failure as they are, anything else as the adapter's failure."""
+    if isinstance(error, (PlayheadError, SystemExit)) or not is_failure(error):
+        return error
+    return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")

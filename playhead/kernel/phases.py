@@ -1,0 +1,176 @@
+"""Phases as hook points: what a hook before, after or at an error of a phase makes of the run.
+
+A phase with nothing to do costs nothing and writes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from playhead.errors import ReplayError, RunEndedError, TraceWriteError
+from playhead.kernel.hooks import Resume, Skip, Stop, Terminate
+from playhead.kernel.state import KernelState, Status, Thread, transition
+from playhead.trace.events import ErrorInfo, HookFired
+from playhead.trace.values import repair_json
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playhead.kernel.hooks import Hooks, PhaseAnswer, PhaseName, Recovery, Timing
+    from playhead.kernel.session import Session
+
+PHASE_OF: Final[dict[Status, PhaseName]] = {"thinking": "think", "acting": "act", "observing": "observe"}
+RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
+"""The fields of a state that an error hook may set."""
+
+
+async def run_phase(
+    phase: PhaseName,
+    body: Callable[[KernelState, Session], Awaitable[KernelState]],
+    state: KernelState,
+    session: Session,
+) -> KernelState:
+    """Run one phase of the loop with what the hooks say before and after it, and at an error in it.
+
+    Raises:
+        RunEndedError: a hook ended the agent.
+    """
+    session.phase = phase
+    if session.hooks is None or not session.hooks.at_phase(phase):
+        return await body(state, session)
+    turns, session.turns = session.turns, state.iteration if phase == "think" else session.turns
+    answer = await steer(phase, "before", state, session)
+    if isinstance(answer, Skip):
+        session.turns = turns
+        return await _skip(phase, state, session, answer.reason)
+    if phase != "observe":  # what came back joins the thread, whatever ended the agent meanwhile
+        session.require_running()
+    session.turns = turns
+    try:
+        reached = await body(state, session)
+    except Exception as error:
+        recovered = await recover(phase, state, session, error)
+        if recovered is None:
+            raise
+        return await _close_turn(state, recovered, session, f"the turn failed: {type(error).__name__}")
+    answer = await steer(phase, "after", reached, session)
+    if isinstance(answer, Skip) and reached.status in ("acting", "observing"):
+        session.phase = PHASE_OF[reached.status]
+        return await _skip(session.phase, reached, session, answer.reason)
+    return reached
+
+
+async def visit(phase: PhaseName, state: KernelState | None, session: Session) -> None:
+    """Ask the hooks of a phase in which the kernel itself has nothing to do."""
+    if session.hooks is None or not session.hooks.at_phase(phase) or state is None:
+        return
+    session.phase = phase
+    if not isinstance(await steer(phase, "before", state, session), Skip):
+        await steer(phase, "after", state, session)
+
+
+async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> PhaseAnswer | None:
+    """Ask the hooks of a phase and do what they say to the end of the run; the answer, if that is for the caller."""
+    hooks = cast("Hooks", session.hooks)
+    said = await hooks.ask(session, phase, timing, state)
+    if said is None:
+        return None
+    if isinstance(said.answer, (Stop, Terminate)):
+        before = session.termination
+        # Without one it is the newest result; those of this turn may not have been read yet.
+        output = state.output if before is None or before.output is None else before.output
+        if session.end_by_hook(said, output):
+            session.record_steering(said, phase, timing)
+        return None
+    if isinstance(said.answer, Resume) and not session.ending.overrule(None):
+        return None
+    session.record_steering(said, phase, timing)
+    return said.answer
+
+
+async def recover(phase: PhaseName, state: KernelState, session: Session, error: Exception) -> KernelState | None:
+    """Return the state from which an error hook wants to go on, or None.
+
+    The end of the run, an event that cannot be written and a replay that left its recording are nobody's to ignore.
+    """
+    hooks = session.hooks
+    if hooks is None or isinstance(error, (RunEndedError, TraceWriteError, ReplayError)) or not hooks.at_phase(phase):
+        return None
+    recovery = await hooks.ask_after_error(session, phase, state, error)
+    if recovery is None or session.ended:
+        return None
+    changes = state_changes(state, recovery)
+    session.emit(
+        HookFired(
+            hook=recovery.hook,
+            phase=phase,
+            timing="on-error",
+            action="recover",
+            reason=recovery.reason or None,
+            changes=changes,
+        )
+    )
+    return apply_changes(state, changes)
+
+
+def state_changes(state: KernelState, recovery: Recovery) -> dict[str, Any]:
+    """Return, as JSON, what of a state an error hook set; messages by their ids."""
+    given = recovery.state
+    found: dict[str, Any] = {}
+    if given.thread.ranges != state.thread.ranges:
+        known = {message.id for message in state.thread.messages}
+        found["thread"] = [message.id for message in given.thread.messages if message.id in known]
+    for name in RECOVERABLE[1:]:
+        value = repair_json(_plain(getattr(given, name)))
+        if value != repair_json(_plain(getattr(state, name))):
+            found[name] = value
+    return found
+
+
+def apply_changes(state: KernelState, changes: dict[str, Any]) -> KernelState:
+    """Return the state with what `state_changes` found."""
+    fields = dict(changes)
+    if "thread" in fields:
+        known = {message.id: message for message in state.thread.messages}
+        fields["thread"] = Thread().add(*(known[number] for number in fields["thread"] if number in known))
+    if "decision_log" in fields:
+        fields["decision_log"] = tuple(map(str, fields["decision_log"]))
+    return transition(state, **fields)
+
+
+async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: str) -> KernelState:
+    """Leave the rest of the turn out. The thread stays in order: every call in it gets an answer."""
+    why = f"skipped{f': {reason}' if reason else ''}"
+    if phase == "act":
+        return await _close_turn(state, state, session, why)
+    if phase == "observe":
+        error = ErrorInfo(type="Skipped", message=why)
+        told = [each.model_copy(update={"ok": False, "result": None, "error": error}) for each in state.completed]
+        session.rewritten.update(each.call_id for each in told)
+        for planned, completed in sorted(zip(state.pending, told, strict=True), key=lambda pair: pair[0].position):
+            state = transition(state, thread=state.thread.add(await session.messages.add_result(planned, completed)))
+    return transition(
+        state, status="thinking", iteration=max(state.iteration, session.iteration or 0) + 1, pending=(), completed=()
+    )
+
+
+async def _close_turn(before: KernelState, state: KernelState, session: Session, why: str) -> KernelState:
+    """Return the state at the next turn; calls that are open in the thread are answered with `why`."""
+    open_calls = before.pending if before.status in ("acting", "observing") else ()
+    done = {each.call_id: each for each in before.completed}
+    thread = state.thread
+    asked = {call.id for message in thread.messages for call in message.tool_calls}
+    for planned in open_calls:
+        completed = done.get(planned.call.id) or session.tools.ended.get(planned.call.id)
+        if completed is None:
+            completed = await session.tools.refuse(planned, why)
+        if planned.source == "native" and planned.call.id not in asked:
+            continue  # an error hook took the question out of the thread
+        thread = thread.add(await session.messages.add_result(planned, completed))
+    return transition(
+        state, status="thinking", iteration=before.iteration + 1, thread=thread, pending=(), completed=(), error=None
+    )
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of the state
+    return list(value) if isinstance(value, tuple) else value

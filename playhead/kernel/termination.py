@@ -1,0 +1,86 @@
+"""How an agent ends: once, and by whoever is first."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from playhead.trace.types import Rationale
+    from playhead.trace.values import JsonValue
+
+ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
+"""The endings in which the model itself said what the answer is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """How an agent ended."""
+
+    reason: str
+    """The reason code, such as `end_turn` or `max_iterations`."""
+    output: JsonValue = None
+    rationale: Rationale | None = None
+    source: str = "kernel"
+    """Who ended it."""
+    failed: bool = False
+    error: str | None = None
+    answer: dict[str, Any] = field(default_factory=dict)
+    """Format, summary and confidence of the final answer, when the model gave them."""
+    because: str | None = None
+    """Why, in the words of the hook or killswitch that ended it."""
+    withheld: bool = False
+    """Whether nothing may leave as the output: a hook that has to look at it failed."""
+
+
+class Ending:
+    """A compare-and-set from whatever thread: the first termination stands.
+
+    Until the agent has closed there are two exceptions, both for hooks: the model's own answer may be overruled, and
+    anything may be withheld.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._termination: Termination | None = None
+        self._next: Termination | None = None
+        """The first that came after the model's answer: should the answer not stand, this one does."""
+        self._closed = False
+
+    @property
+    def termination(self) -> Termination | None:
+        """What stands, or None while the agent runs."""
+        return self._termination
+
+    def end(self, termination: Termination) -> bool:
+        """End the agent in this way; False when it has ended already."""
+        with self._lock:
+            if self._termination is None:
+                self._termination = termination
+                return True
+            if self._termination.reason in ANSWERED and termination.reason not in ANSWERED:
+                self._next = self._next or termination
+            return False
+
+    def overrule(self, termination: Termination | None) -> bool:
+        """Let the model's answer not stand: end in this way instead, or with None go on. False when that is not so.
+
+        Any other ending stands, and one that came after the answer comes before what is asked for here.
+        """
+        with self._lock:
+            if self._closed or self._termination is None or self._termination.reason not in ANSWERED:
+                return False
+            self._termination = self._next or termination
+            return self._next is None or self._next is termination
+
+    def withhold(self, source: str, error: str) -> None:
+        """End the agent as failed and without an output, however it ended before."""
+        with self._lock:
+            if not self._closed:
+                self._termination = Termination("hook_failed", source=source, failed=True, error=error, withheld=True)
+
+    def close(self) -> None:
+        """From here on what stands is final."""
+        with self._lock:
+            self._closed = True

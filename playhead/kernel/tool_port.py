@@ -1,0 +1,266 @@
+"""The door to the tools: one start and exactly one end for each call, whatever happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from playhead.errors import (
+    PlayheadError,
+    RunEndedError,
+    ToolCallError,
+    UsageError,
+    nearest,
+)
+from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.messages import call_details
+from playhead.kernel.state import PlannedCall
+from playhead.kernel.tool_context import ToolContext
+from playhead.kernel.tools import Outcome
+from playhead.trace.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ErrorInfo,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from playhead.trace.types import ToolCall, ToolSpec
+from playhead.trace.values import JsonValue, from_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.kernel.session import Session
+
+
+class ToolPort:
+    """Runs tool calls: one `tool-call-started` and exactly one `tool-call-completed` each, whatever happens."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._tools = session.toolset
+        self._ids: set[str] = set()
+        self.ended: dict[str, ToolCallCompleted] = {}
+        """Calls of this turn that are over, for a turn that is broken off."""
+        self.changed: dict[str, PlannedCall] = {}
+        """Calls as they ran, where a hook changed them."""
+
+    async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
+        """Run the calls of a turn and return how they ended, in the order they were asked for.
+
+        Read-only tools that stand next to each other run at once, at most `max_parallel`; all others run alone.
+        """
+        completed: list[ToolCallCompleted] = []
+        self.ended.clear()
+        for batch in self._batches(calls):
+            if completed and self._session.ended:
+                break  # what has run still joins the thread
+            completed += [await self.run(batch[0])] if len(batch) == 1 else await self._run_together(batch)
+        return completed
+
+    async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
+        """Call a tool from another tool's body and return its result.
+
+        Raises:
+            ToolCallError: it failed.
+            RunEndedError: the run has ended.
+        """
+        position = self._session.take_position()
+        call = ToolCall(id=f"call_{position}", name=name, arguments=to_json(arguments))
+        completed = await self.run(PlannedCall(call=call, position=position, source="tool"))
+        if not completed.ok:
+            raise ToolCallError(f"{name}: {completed.error.message if completed.error else 'failed'}")
+        return from_json(completed.result)
+
+    async def run(self, planned: PlannedCall) -> ToolCallCompleted:
+        """Check, approve and run one call, and return how it ended, as the hooks let it pass.
+
+        Hooks see the call before its arguments are hashed; nothing changes them after that.
+        """
+        session = self._session
+        session.require_running()
+        if session.hooks is None:
+            return await self._recorded(planned, None)
+        return await self._run_offered(planned, await self._offered(planned))
+
+    async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
+        """Return the call as the hooks want it to run; None when one removed it."""
+        asked = planned.call
+        call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
+        if call is SUPPRESS:
+            return None
+        if call is asked:
+            return planned
+        changed = self.changed[asked.id] = replace(planned, call=call)
+        return changed
+
+    async def _run_offered(self, planned: PlannedCall, offered: PlannedCall | None) -> ToolCallCompleted:
+        if offered is None:
+            refusal = ErrorInfo(type="Suppressed", message=f"a hook removed the call of {planned.call.name}")
+            return await self._passed(await self._recorded(planned, refusal))
+        self._session.require_running()
+        return await self._passed(await self._recorded(offered, None))
+
+    async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
+        """Record a call that does not run, and return what the model is to be told."""
+        return await self._recorded(planned, ErrorInfo(type="Skipped", message=why))
+
+    async def _passed(self, completed: ToolCallCompleted) -> ToolCallCompleted:
+        """Return the result as the hooks want it to be used; it is recorded as it came."""
+        session, call_id = self._session, completed.call_id
+        passed = await session.offer("tool.result", completed, key=call_id, **call_details(completed))
+        if passed is SUPPRESS:
+            error = ErrorInfo(type="Suppressed", message="a hook removed the result")
+            passed = completed.model_copy(update={"ok": False, "result": None, "error": error})
+        if passed is not completed:
+            session.rewritten.add(call_id)
+            self.ended[call_id] = passed
+        if passed.ok:
+            session.failures = 0
+        elif completed.ended != "cancelled":
+            await session.fail("tool-error", passed.observation(), key=call_id)
+        return passed  # type: ignore[no-any-return]
+
+    async def _recorded(self, planned: PlannedCall, refusal: ErrorInfo | None) -> ToolCallCompleted:
+        session, call = self._session, planned.call
+        recorder = session.run.recorder
+        arguments = call.arguments if call.arguments is not None else call.raw_arguments
+        args_hash = recorder.hash_of(arguments)
+        started = ToolCallStarted(
+            call_id=call.id,
+            tool=call.name,
+            position=planned.position,
+            args=arguments,
+            args_hash=args_hash,
+            rationale=planned.rationale,
+            source=planned.source,
+            request=planned.request,
+        )
+        self._take_id(call.id)
+        started_us = recorder.clock.now_us()
+        outcome = Outcome(
+            ok=False,
+            error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
+            ended="cancelled",
+        )
+        try:
+            session.emit(started)
+            started_us = recorder.clock.now_us()
+            if refusal is None:
+                outcome = await self._outcome(planned, args_hash, started_us)
+            else:
+                outcome = Outcome(ok=False, error=refusal, ended="refused")
+        finally:
+            completed = ToolCallCompleted(
+                call_id=call.id,
+                tool=call.name,
+                position=planned.position,
+                ok=outcome.ok,
+                result=outcome.result,
+                error=outcome.error,
+                duration_ms=(recorder.clock.now_us() - started_us) / 1000,
+                cached=outcome.cached,
+                ended=outcome.ended,
+                abandoned=outcome.abandoned or call.id in session.abandoned,
+                rung=outcome.rung,
+            )
+            self.ended[call.id] = completed
+            session.emit(completed)
+        return completed
+
+    async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
+        call, tool = planned.call, self._tools.get(planned.call.name)
+        if tool is None:
+            return Outcome.failure("UnknownTool", f"there is no tool {call.name!r}.{nearest(call.name, self._tools)}")
+        if call.arguments is None:
+            return Outcome.failure("InvalidArguments", f"the arguments of {call.name} are no JSON object")
+        context = ToolContext(
+            session=self._session,
+            call_id=call.id,
+            tool=call.name,
+            iteration=self._session.iteration,
+            position=planned.position,
+            args_hash=args_hash,
+            started_us=started_us,
+            timeout_s=tool.spec.timeout_s,
+        )
+        problem = tool.check(call.arguments, context)
+        if problem is not None:
+            return problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
+        if tool.spec.requires_approval:
+            refusal = await self._refusal(tool.spec, planned, args_hash)
+            if refusal is not None:
+                return refusal
+        self._session.require_running()
+        outcome = await tool.run(call.arguments, context)
+        if not isinstance(outcome, Outcome):
+            return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
+        return outcome
+
+    def _take_id(self, call_id: str) -> None:
+        """Make sure that one id means one call: results are told apart by it."""
+        if call_id in self._ids:
+            raise UsageError(f"the call id {call_id!r} of {self._session.owner} has been used already")
+        self._ids.add(call_id)
+
+    async def _refusal(self, spec: ToolSpec, planned: PlannedCall, args_hash: str) -> Outcome | None:
+        from playhead.kernel.approval import decide  # noqa: PLC0415 - only for tools that need it
+
+        session, call_id = self._session, planned.call.id
+        session.emit(ApprovalRequested(call_id=call_id, tool=spec.name, args_hash=args_hash))
+        answer = await session.facts.ask("approval", lambda: decide(session, spec, planned), key=call_id)
+        decided = ApprovalDecided(call_id=call_id, **answer)
+        session.emit(decided)
+        if decided.approved:
+            return None
+        return Outcome.failure("ApprovalDenied", f"{spec.name} was not approved: {decided.why or 'no reason given'}")
+
+    def _batches(self, calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
+        batches: list[list[PlannedCall]] = []
+        joinable = False
+        for planned in calls:
+            beside = self._runs_beside(planned)
+            if beside and joinable:
+                batches[-1].append(planned)
+            else:
+                batches.append([planned])
+            joinable = beside
+        return batches
+
+    def _runs_beside(self, planned: PlannedCall) -> bool:
+        """Return whether the call may run beside others."""
+        tool = self._tools.get(planned.call.name)
+        return tool is not None and tool.spec.read_only
+
+    async def _run_together(self, batch: list[PlannedCall]) -> list[ToolCallCompleted]:
+        results: list[ToolCallCompleted | None] = [None] * len(batch)
+        errors: list[PlayheadError] = []
+        alone: list[tuple[int, PlannedCall, PlannedCall]] = []  # those that hooks made into calls with side effects
+        limit = anyio.Semaphore(self._session.header.max_parallel)
+
+        async def run_one(place: int, planned: PlannedCall) -> None:
+            async with limit:
+                try:
+                    self._session.require_running()
+                    offered = planned if self._session.hooks is None else await self._offered(planned)
+                    if offered is not None and not self._runs_beside(offered):
+                        alone.append((place, planned, offered))
+                    else:
+                        results[place] = await self._run_offered(planned, offered)
+                except PlayheadError as error:  # one call's error must not cancel the others in mid-flight
+                    errors.append(error)
+
+        async with anyio.create_task_group() as group:
+            for place, planned in enumerate(batch):
+                group.start_soon(run_one, place, planned)
+        for place, planned, offered in sorted(alone, key=lambda each: each[0]):
+            try:
+                results[place] = await self._run_offered(planned, offered)
+            except PlayheadError as error:
+                errors.append(error)
+        fatal = [error for error in errors if not isinstance(error, RunEndedError)]
+        if fatal or (errors and not any(results)):
+            raise (fatal or errors)[0]
+        return [result for result in results if result is not None]

@@ -1,0 +1,216 @@
+"""Mode `replay`: run a recording again with something changed, on a live model and frozen tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playhead.agent import DEFAULT, Agent, RunResult, TraceTo, open_writer, record_run
+from playhead.errors import ReplayError, RunError, UsageError
+from playhead.kernel import checks
+from playhead.kernel.agent_tool import prices_of
+from playhead.kernel.session import RunContext
+from playhead.kernel.threads import run_blocking
+from playhead.replay.cast import Address
+from playhead.replay.loading import load_recording
+from playhead.replay.missing import checked_policy
+from playhead.replay.overrides import Overrides, OverridesLike
+from playhead.replay.plan import Plan, make_plan
+from playhead.replay.redacted import Rebinding
+from playhead.replay.result import ReplayResult, Verdict
+from playhead.replay.serving import GROUNDED, Answers
+from playhead.replay.world import ReplayWorld
+from playhead.settings import load_settings
+from playhead.trace.clock import SystemClock
+from playhead.trace.events import ReplayDiverged
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.recording import Recording
+from playhead.trace.redaction import Redactor
+from playhead.trace.store import new_run_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.diagnose.diff import RunDiff
+    from playhead.kernel.tools import Tool
+    from playhead.replay.missing import OnMissing
+    from playhead.trace.line import Record
+    from playhead.trace.recorder import OnRecord
+
+
+async def replay(  # noqa: PLR0913 - one door, all keywords
+    recording: Recording | str | Path,
+    overrides: OverridesLike = None,
+    *,
+    on_missing: OnMissing = "strict",
+    agent: Agent | None = None,
+    api_base: str | None = None,
+    api_key: str | None = None,
+    rebind: Mapping[str, str] | None = None,
+    trace: TraceTo = DEFAULT,
+    min_grounded: float = 0.8,
+    on_record: OnRecord | None = None,
+) -> ReplayResult:
+    """Run a recording again with something changed: the model is live, tools and approvals answer as recorded.
+
+    Nothing else is real: no tool's body runs, nobody is asked for approval, nothing is sent but the model's requests.
+    What a tool's body spent on a model of its own is not spent again, and costs nothing here. The replay is itself
+    recorded, as a run of its own with `replay_of`.
+
+    Args:
+        recording: the recording, or a reference to it.
+        overrides: what to change, as `Overrides` or a dict of the same names; nothing by default.
+        on_missing: what a call gets that the recording has no answer to: `strict` stops the replay there, `lenient`
+            tells the model so, and a function from `MissedCall` to a result simulates it. An answer that was recorded
+            in another state of the world counts as none for `strict` and for a function; `lenient` serves it as `stale`.
+        agent: the agent from code, for what a recording cannot hold: a strategy, the model object. Its tools' schemas
+            and prompts count instead of the recorded ones; their bodies do not run.
+        api_base: address of the overriding model's provider, or of the recorded one's.
+        api_key: that provider's key.
+        rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
+            out of the replay's trace.
+        trace: folder of the replay's own trace; None for none; by default the settings' folder.
+        min_grounded: share of calls that need a recorded answer of the same state, below which the verdict is
+            `inconclusive`.
+        on_record: called with every record of the replay.
+
+    Returns:
+        What became of it, also when the replay was stopped or the model failed: see `stopped`.
+
+    Raises:
+        UsageError: an override or another argument is not valid; a model or its key cannot be had.
+        NotReplayableError: the recording is damaged, its strategy is not registered, or a prompt is redacted.
+        TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
+    """
+    recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
+    plan = make_plan(
+        recording,
+        Overrides.of(overrides),
+        on_missing=checked_policy(on_missing),
+        agent=agent,
+        address=Address(api_base, api_key),
+        rebinding=Rebinding.of(rebind),
+    )
+    least = _checked_share(min_grounded)
+    folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
+    stage = _Stage(plan, on_record)
+    run, stopped = await stage.run(folder)
+    own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(stage.records), ())
+    diff = _diff(recording, own)
+    grounded = _grounded(stage.world.answers)
+    return ReplayResult(
+        run=run,
+        recording=own,
+        diff=diff,
+        verdict=_verdict(recording, diff, stopped, grounded, least),
+        grounded=grounded,
+        rungs=dict(stage.world.answers.rungs),
+        stopped=stopped,
+        notes=(*plan.notes, *_notes_after(plan, stage.world.answers)),
+    )
+
+
+def replay_sync(recording: Recording | str | Path, overrides: OverridesLike = None, **options: Any) -> ReplayResult:  # noqa: ANN401 - those of `replay`
+    """Replay a recording and wait for the result; see `replay`."""
+    return run_blocking(lambda: replay(recording, overrides, **options))
+
+
+class _Stage:
+    """One replay as it runs."""
+
+    def __init__(self, plan: Plan, on_record: OnRecord | None) -> None:
+        self.plan = plan
+        self.records: list[Record] = []
+        self.world = ReplayWorld(
+            plan.recording,
+            plan.past,
+            plan.cast,
+            on_missing=plan.on_missing,
+            results=plan.overrides.results,
+            rebinding=plan.rebinding,
+            tools_from_code=plan.agent is not None,
+        )
+        self._subscriptions = Subscriptions()
+        self._subscriptions.add(None, self.records.append)
+        self._on_record = on_record
+
+    async def run(self, folder: TraceTo) -> tuple[RunResult, str | None]:
+        """Return the run, and why it was stopped, if it was."""
+        plan, model = self.plan, self.plan.cast.root_model
+        header = plan.header.model_copy(update={"prices": await prices_of(model)})
+        tools: dict[str, Tool] = {} if plan.agent is None else plan.agent.tools
+        context = self._open(folder)
+        try:
+            result = await record_run(
+                context,
+                header,
+                model,
+                tools,
+                plan.task,
+                replay_of=plan.recording.run_id,
+                replay_mode="replay",
+                overrides=plan.overrides.as_json(),
+            )
+        except (ReplayError, RunError) as error:
+            if not isinstance(error.result, RunResult):
+                raise
+            return error.result, f"{error.result.terminated_by}: {error}"
+        return result, None
+
+    def _open(self, folder: TraceTo) -> RunContext:
+        clock, run_id = SystemClock(), new_run_id()
+        settings = None if folder is None else load_settings()
+        writer = None if settings is None else open_writer(folder, run_id, settings, clock)
+        recorder = Recorder(clock, writer, self._redactor(), (self._subscriptions,))
+        self._subscriptions.add("run-started", lambda record: self._record_notes(recorder, record))
+        if self._on_record is not None:
+            self._subscriptions.add(None, self._on_record)
+        return RunContext(
+            run_id, recorder, self.world, on_trace_error=settings.on_trace_error if settings else "continue"
+        )
+
+    def _redactor(self) -> Redactor:
+        agent = self.plan.agent
+        redactor = Redactor([] if agent is None else agent.redaction_rules())
+        for name, value in self.plan.rebinding.values.items():
+            redactor.add_secret(value, name)
+        for name, value in self.plan.cast.secrets():
+            redactor.add_secret(value, name)
+        return redactor
+
+    def _record_notes(self, recorder: Recorder, started: Record) -> None:
+        for note in self.plan.notes:
+            recorder.emit(ReplayDiverged(what=note, where="outside the loop"), started.owner)
+
+
+def _diff(original: Recording, own: Recording) -> RunDiff:
+    from playhead.diagnose.diff import diff_recordings  # noqa: PLC0415 - deepdiff takes long to import
+
+    return diff_recordings(original, own)
+
+
+def _grounded(answers: Answers) -> float | None:
+    calls = sum(answers.rungs.values()) + answers.stops
+    return sum(answers.rungs[rung] for rung in GROUNDED) / calls if calls else None
+
+
+def _verdict(recording: Recording, diff: RunDiff, stopped: str | None, grounded: float | None, least: float) -> Verdict:
+    if stopped is not None or recording.status != "closed" or (grounded is not None and grounded < least):
+        return "inconclusive"
+    return "same" if diff.identical else "changed"
+
+
+def _notes_after(plan: Plan, answers: Answers) -> Iterator[str]:
+    for name, count in answers.foreign.items():
+        yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
+    for number, rule in enumerate(plan.overrides.results):
+        if not answers.fitted[number]:
+            yield f"the override of {rule.tool} fitted no call of the replay"
+        elif rule.nth is not None and rule.nth >= answers.fitted[number]:
+            yield f"the override of call {rule.nth} of {rule.tool} was not reached: {answers.fitted[number]} calls fitted"
+
+
+def _checked_share(share: Any) -> float:  # noqa: ANN401 - checked here
+    if type(share) not in (int, float) or not 0 <= share <= 1:
+        raise UsageError(f"min_grounded must be a share from 0 to 1; it is {share!r}")
+    return float(share)

@@ -1,0 +1,251 @@
+"""What hooks did in a recorded run, done again: a replay needs none of their code.
+
+In `reproduce` every change and every word of a phase hook comes back at its own place. In `replay` the run may be
+another one, so a recorded change is made again only to the same payload, and a stop only in the same turn; what hooks
+would have made of anything else is not known, and said.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import NotReplayableError, RunEndedError
+from playhead.kernel.chokepoints import chokepoint, request_parts
+from playhead.kernel.execution import SEED
+from playhead.kernel.hooks import SUPPRESS, Recovery, Resume, Said, Skip, Stop, Terminate
+from playhead.kernel.phases import apply_changes
+from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
+from playhead.trace.values import json_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from playhead.kernel.hooks import Hooks, PhaseAnswer, PhaseName, Timing
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.trace.recording import OwnerRecording
+
+Emission = EmissionChanged | EmissionSuppressed
+Turn = tuple[str, str, int | None]
+"""Phase, timing and turn of the loop."""
+
+
+def recorded_hooks(owner: OwnerRecording) -> RecordedHooks | None:
+    """Return what an owner's hooks did, to be done at exactly the same places; None when they did nothing."""
+    hooks = RecordedHooks(owner)
+    return None if hooks.idle else hooks
+
+
+def repeated_hooks(owner: OwnerRecording, note: Callable[[str], None]) -> RepeatedHooks | None:
+    """Return what an owner's hooks did, to be done where it applies; `note` hears what cannot be known."""
+    hooks = RepeatedHooks(owner, note)
+    return None if hooks.idle else hooks
+
+
+class RecordedHooks:
+    """Every change and every word at its own place."""
+
+    def __init__(self, owner: OwnerRecording) -> None:
+        self._emissions: dict[tuple[str, str], deque[Emission]] = defaultdict(deque)
+        self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
+        self._failed: dict[tuple[str, str, int | None], HookFailed] = {}
+        self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
+        for record in owner.records:
+            match record.event:
+                case EmissionChanged() | EmissionSuppressed() as event:
+                    self._emissions[event.tag, event.key].append(event)
+                case HookFired() as event:
+                    self._fired[event.phase, event.timing, record.iteration].append(event)
+                case HookFailed(ends=(_, *_)) as event:
+                    self._failed[event.where, event.key, record.iteration] = event
+        self._tags = {tag for tag, _ in self._emissions} | {where for where, _, _ in self._failed}
+        self._phases = {phase for phase, _, _ in self._fired} | {where.split(" ")[-1] for where, _, _ in self._failed}
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do again."""
+        return not (self._tags or self._phases or self._seeds)
+
+    def below(self, own: Hooks | None) -> Hooks | None:
+        """Return nothing: what was done to the agents below stands in the recording under their own names."""
+        return own
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return what was emitted when the agent started."""
+        return self._seeds
+
+    def wants(self, tag: str) -> bool:
+        """Return whether anything happened under this tag."""
+        return tag in self._tags
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],  # noqa: ARG002
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Return what was made of the payload."""
+        for event in self._emissions.pop((tag, key), ()):
+            if isinstance(event, EmissionSuppressed):
+                session.emit(event.model_copy(update={"before": _before(tag, payload)}))
+                return SUPPRESS
+            changed = apply_emission(event, payload)
+            before, after = chokepoint(tag).written(payload, changed)
+            session.emit(event.model_copy(update={"before": before, "after": after}))
+            payload = changed
+        self._fail_again(session, tag, key)
+        return payload
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether anything was said at this phase."""
+        return phase in self._phases
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:  # noqa: ARG002
+        """Return what was said here."""
+        self._fail_again(session, f"{timing} {phase}", "")
+        fired = self._fired.get((phase, timing, session.iteration))
+        return said_again(fired.popleft()) if fired else None
+
+    async def ask_after_error(
+        self,
+        session: Session,
+        phase: PhaseName,
+        state: KernelState,
+        error: Exception,  # noqa: ARG002
+    ) -> Recovery | None:
+        """Return how the run went on here."""
+        self._fail_again(session, f"on-error {phase}", "")
+        fired = self._fired.get((phase, "on-error", session.iteration))
+        if not fired:
+            return None
+        event = fired.popleft()
+        return Recovery(event.hook, apply_changes(state, event.changes or {}), event.reason or "")
+
+    def _fail_again(self, session: Session, where: str, key: str) -> None:
+        failed = self._failed.pop((where, key, session.iteration), None)
+        if failed is not None:
+            session.emit_last(failed)
+            error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
+            above: Session | None = session
+            while above is not None:
+                if above.owner in failed.ends:
+                    above.withhold(f"hook:{failed.hook}", error)
+                above = above.parent
+            raise RunEndedError(error)
+
+
+class RepeatedHooks(RecordedHooks):
+    """Every change made again to the same payload, every stop in the same turn."""
+
+    def __init__(self, owner: OwnerRecording, note: Callable[[str], None]) -> None:
+        super().__init__(owner)
+        self._note = note
+        self._noted: set[str] = set()
+        self._made: dict[tuple[str, str], tuple[Emission, ...]] = {}
+        for (tag, _), events in self._emissions.items():
+            self._made.setdefault((tag, json_hash(events[0].before)), tuple(events))
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],  # noqa: ARG002
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Return what was made of the same payload, if it was met."""
+        made = next(
+            (found for each in _befores(tag, payload) if (found := self._made.get((tag, json_hash(each))))), None
+        )
+        if made is None:
+            self._say_unknown(tag)
+            return payload
+        for event in made:
+            if isinstance(event, EmissionSuppressed):
+                session.emit(event.model_copy(update={"key": key}))
+                return SUPPRESS
+            payload = apply_emission(event, payload)
+            session.emit(event.model_copy(update={"key": key}))
+        return payload
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+        """Return what was said in the same turn, if it ends or skips something."""
+        said = await super().ask(session, phase, timing, state)
+        if said is None:
+            return None
+        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
+        if isinstance(said.answer, Resume):
+            self._say(f"{what} when this was recorded, and was not asked about the answer of the replay")
+            return None
+        self._say(f"{what} when this was recorded; the replay did the same, without asking it")
+        return said
+
+    async def ask_after_error(
+        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
+    ) -> Recovery | None:
+        """Return None: the error is another one, and what the hook would do with it is not known."""
+
+    def _fail_again(self, session: Session, where: str, key: str) -> None:
+        """Do nothing: what failed then does not run now."""
+
+    def _say_unknown(self, tag: str) -> None:
+        if tag not in TOLD:
+            made = (event for (each, _), events in self._made.items() if each == tag for event in events)
+            hooks = ", ".join(sorted({event.hook for event in made}))
+            self._say(
+                f"{hooks} changed {tag} when this was recorded, and was not asked about what is new in the replay"
+            )
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._note(sentence)
+
+
+TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
+"""Tags whose payload nothing but hooks uses."""
+
+_ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {
+    "stop": lambda event: Stop(event.reason or "", event.switch, event.terminated_by or "hook_stop"),
+    "terminate": lambda event: Terminate(event.reason or "", event.switch, event.terminated_by or "hook_terminate"),
+    "skip": lambda event: Skip(event.reason or ""),
+    "resume": lambda event: Resume(event.reason or ""),
+}
+
+
+def said_again(event: HookFired) -> Said | None:
+    """Return what a phase hook said, or None for what this version does not know."""
+    answer = _ANSWERS.get(event.action)
+    return None if answer is None else Said(event.hook, answer(event))
+
+
+def apply_emission(event: EmissionChanged, payload: Any) -> Any:  # noqa: ANN401 - by tag
+    """Return the payload as it was changed.
+
+    Raises:
+        NotReplayableError: the recorded change is none that this payload can have.
+    """
+    try:
+        return chokepoint(event.tag).read(payload, event.after)
+    except Exception as error:
+        raise NotReplayableError(
+            f"what {event.hook} made of {event.tag} cannot be made again: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _befores(tag: str, payload: Any) -> Iterator[Any]:  # noqa: ANN401 - by tag
+    """Yield how a recorded change may name this payload; of a request it names only the parts that it changed."""
+    if tag != "llm.request":
+        yield _before(tag, payload)
+        return
+    parts = request_parts(payload)
+    yield from ({name: parts[name] for name in names} for names in (["parameters"], ["tools"], list(parts)))
+
+
+def _before(tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
+    """Return a payload as the recording of a change to it has it."""
+    before, _ = chokepoint(tag).written(payload, payload)
+    return before

@@ -1,0 +1,72 @@
+"""What a careful reader of a replay has to know besides its result: where recording and replay cannot be the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from playhead.kernel.prompts import system_prompt
+from playhead.replay.redacted import markers_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.agent import Agent
+    from playhead.replay.cast import Cast
+    from playhead.replay.history import Past
+    from playhead.trace.recording import Recording
+    from playhead.trace.types import AgentHeader
+
+HOOKS = ("hook-fired", "emission-changed", "emission-suppressed", "killswitch-fired")
+"""Kinds that say that somebody's code changed or ended the recorded run."""
+
+
+def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | None) -> Iterator[str]:
+    """Yield what is known before the replay starts."""
+    if recording.status != "closed":
+        yield f"the recording is {recording.status}: how its run would have ended is not known"
+    if recording.header.replay_of is not None:
+        yield f"the recording is itself a replay, of {recording.header.replay_of}"
+    counts = recording.counts()
+    fired = [kind for kind in HOOKS if counts.get(kind)]
+    if fired or recording.header.agent.hooks:
+        names = ", ".join(recording.header.agent.hooks or fired)
+        yield f"hooks were in effect in the recorded run, and are not in the replay: {names}"
+    if recording.header.redacted:
+        yield "redaction rules of its user's were applied to the recording: prompts and results may hold what they put there"
+    yield from _of_results(past)
+    yield from _of_bodies(recording, past)
+    yield from cast.notes()
+    if agent is not None:
+        yield from _of_code(recording.header.agent, agent.header)
+    elif recording.header.agent.system_prompt is None:
+        yield from _of_default_prompt(recording)
+
+
+def _of_results(past: Past) -> Iterator[str]:
+    names = sorted(
+        {call.started.tool for call in past.calls if call.completed and any(markers_in(call.completed.result))}
+    )
+    if names:
+        yield f"recorded results are redacted, and are served so unless rebind= gives the values: {', '.join(names)}"
+
+
+def _of_bodies(recording: Recording, past: Past) -> Iterator[str]:
+    asked = sum(len(recording.owners[name].responses) for name in past.inside)
+    if asked:
+        yield f"tools asked a model {asked} times inside their bodies, which do not run: that costs nothing now"
+
+
+def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
+    differing = [name for name in recorded.__class__.model_fields if getattr(recorded, name) != getattr(given, name)]
+    differing = [name for name in differing if name not in ("prices", "model")]
+    if differing:
+        yield f"agent= is not the agent that was recorded: {', '.join(differing)}"
+
+
+def _of_default_prompt(recording: Recording) -> Iterator[str]:
+    """Yield that this version's own prompt is another one; a note, for the recorded text may be a hook's work."""
+    root = recording.root
+    sent = next((each.content for each in root.messages.values() if each.role == "system"), None)
+    now = system_prompt(recording.header.agent, has_tools=any(each.kind != "meta" for each in root.tools.values()))
+    if root.messages and sent != now:
+        yield "the system prompt that Playhead makes now is not the one that was recorded"

@@ -1,0 +1,118 @@
+"""Everything about a replay that is settled before anything happens: what runs, on what, and what a reader has to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.kernel import checks
+from playhead.replay.cast import Address, Cast, live_texts
+from playhead.replay.history import Past, read_past
+from playhead.replay.notes import notes_before
+from playhead.replay.places import says_tools
+from playhead.replay.redacted import Rebinding, markers_in, require_whole
+from playhead.replay.refusals import require_sound, require_strategy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.agent import Agent
+    from playhead.replay.missing import OnMissing
+    from playhead.replay.overrides import Overrides
+    from playhead.trace.recording import Recording
+    from playhead.trace.types import AgentHeader, Content, ToolSpec
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a replay is about to do."""
+
+    recording: Recording
+    past: Past
+    """Its calls."""
+    overrides: Overrides
+    on_missing: OnMissing
+    agent: Agent | None
+    """The agent from code, when one was given."""
+    cast: Cast
+    """Who answers for which agent."""
+    rebinding: Rebinding
+    header: AgentHeader
+    """The root agent as it is to run; its prices are not known yet."""
+    task: Content
+    notes: tuple[str, ...]
+    """What a careful reader has to know, as far as it is known before the replay."""
+
+
+def make_plan(  # noqa: PLR0913 - what `replay` is given
+    recording: Recording,
+    overrides: Overrides,
+    *,
+    on_missing: OnMissing,
+    agent: Agent | None,
+    address: Address,
+    rebinding: Rebinding,
+) -> Plan:
+    """Return the plan of a replay.
+
+    Raises:
+        UsageError, NotReplayableError: it cannot be; as `replay` says.
+    """
+    require_sound(recording)
+    if agent is None and not says_tools(recording.root):
+        raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
+    past = read_past(recording)
+    cast = Cast(recording, past.inside, overrides, agent, address)
+    for each in (cast.root_header, *cast.below.values()):
+        require_strategy(each.strategy)
+    _require_known_tools(overrides, past, agent)
+    rebinding.require_known(set(_all_markers(recording, past, cast)))
+    specs = _specs(recording, agent)
+    header = rebinding.restored_model(cast.root(has_tools=any(spec.kind != "meta" for spec in specs.values())))
+    task = overrides.task
+    if task is None:
+        task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
+    require_whole(rebinding.restored(_live_texts(cast, header, specs, task)))
+    notes = tuple(notes_before(recording, past, cast, agent))
+    return Plan(recording, past, overrides, on_missing, agent, cast, rebinding, header, task, notes)
+
+
+def _live_texts(cast: Cast, header: AgentHeader, specs: dict[str, ToolSpec], task: Content) -> dict[str, Any]:
+    """Return what live models are going to be sent that stands in the recording, by the name of its field."""
+    texts = {"task": _as_json(task), **live_texts("", header, specs)}
+    for name, below in cast.below.items():
+        changed, _ = cast.agent(below, has_tools=True)
+        texts |= live_texts(f"{name}: ", changed, {})
+    return texts
+
+
+def _require_known_tools(changes: Overrides, past: Past, agent: Agent | None) -> None:
+    known = {spec.name for specs in past.specs.values() for spec in specs.values() if spec.kind != "meta"}
+    known |= set() if agent is None else {name for name, each in agent.tools.items() if each.spec.kind != "meta"}
+    for result in changes.results:
+        if result.tool not in known:
+            raise UsageError(f"tool_results: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}")
+
+
+def _specs(recording: Recording, agent: Agent | None) -> dict[str, ToolSpec]:
+    if agent is not None:
+        return {name: each.spec for name, each in agent.tools.items()}
+    return {spec.name: spec for spec in recording.root.tools.values()}
+
+
+def _all_markers(recording: Recording, past: Past, cast: Cast) -> Iterator[str]:
+    yield from markers_in(_as_json(recording.header.task))
+    for header in (recording.header.agent, *cast.below.values()):
+        yield from markers_in(header.model_dump(mode="json"))
+    for specs in past.specs.values():
+        for spec in specs.values():
+            yield from markers_in(spec.model_dump(mode="json"))
+    for call in past.calls:
+        yield from markers_in(call.started.args)
+        if call.completed is not None:
+            yield from markers_in([call.completed.result, call.completed.error and call.completed.error.message])
+
+
+def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
+    return task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]

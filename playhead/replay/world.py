@@ -1,0 +1,166 @@
+"""A recording in place of the tools and of everybody who was asked; only the models are live."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any
+
+from anyio.lowlevel import checkpoint
+
+from playhead.errors import UnrecordedCallError
+from playhead.kernel.agent_tool import AgentTool, check_agent_call
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.replay.live import LiveModel, pause
+from playhead.replay.matching import Matcher
+from playhead.replay.places import Places
+from playhead.replay.serving import Answers, Call, Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.hooks import Hooks
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.tools import Outcome, Tool
+    from playhead.replay.cast import Cast
+    from playhead.replay.history import Past
+    from playhead.replay.missing import OnMissing
+    from playhead.replay.overrides import ToolResult
+    from playhead.replay.redacted import Rebinding
+    from playhead.trace.events import ErrorInfo
+    from playhead.trace.recording import Recording
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+class ReplayWorld:
+    """Serves a recording to a run that may leave its path. One replay, one world."""
+
+    def __init__(  # noqa: PLR0913 - what a replay is made of
+        self,
+        recording: Recording,
+        past: Past,
+        cast: Cast,
+        *,
+        on_missing: OnMissing,
+        results: tuple[ToolResult, ...],
+        rebinding: Rebinding,
+        tools_from_code: bool,
+    ) -> None:
+        matcher = Matcher(past)
+        self.cast = cast
+        self.rebinding = rebinding
+        self.places = Places(recording, past, matcher)
+        self.answers = Answers(past, matcher, on_missing, results, rebinding)
+        self._tools_from_code = tools_from_code
+        self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
+        for owner in recording.owners.values():
+            for fact in owner.facts:
+                self._facts[owner.owner, fact.name, fact.key].append(fact.value)
+
+    def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
+        """Return the live model."""
+        return LiveModel(model)
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
+        specs = self.specs(owner, tools)
+        return {spec.name: self._tool(self.rebinding.restored_model(spec), tools.get(spec.name)) for spec in specs}
+
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
+        """Return that nobody is asked at the chokepoints: hooks are code, and no recording holds it."""
+        return None
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
+        """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
+
+        Raises:
+            UnrecordedCallError: it was never asked then.
+        """
+        serving = self.answers.open.get((owner, key)) if name == "approval" else None
+        if serving is not None and serving.missed is not None:
+            return {"approved": True, "why": "simulated: nobody was asked and nothing runs", "by": "replay"}
+        place = self.places.of(owner)
+        source = place.sources[0] if place.is_owner else ""
+        if serving is not None and serving.call is not None:
+            source, key = serving.call.owner, serving.call.started.call_id
+        answers = self._facts[source, name, key]
+        if not answers:
+            raise UnrecordedCallError(
+                f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
+                "whatever on_missing says"
+            )
+        return answers.popleft()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait before a live model is asked again; any other time has passed already."""
+        await pause(seconds)
+
+    def specs(self, owner: str, tools: dict[str, Tool]) -> list[ToolSpec]:
+        """Return what an agent's tools are: as code says, when it was given, else as they were recorded."""
+        return [each.spec for each in tools.values()] if self._tools_from_code else self.places.tools(owner)
+
+    def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
+        if spec.kind == "meta":
+            return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
+        return ReplayAgent(self, spec, given) if spec.kind == "agent" else ReplayTool(self, spec)
+
+
+class ReplayTool:
+    """A function of the recorded run: it has no body any more, only answers."""
+
+    def __init__(self, world: ReplayWorld, spec: ToolSpec) -> None:
+        self.spec = spec
+        self._world = world
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
+        """Decide what the call gets; return it when nobody has to approve it first."""
+        call = Call(self.spec, arguments, context)
+        asked = self._world.places.asked(self.spec, arguments, context)
+        return self._world.answers.overridden(call, asked) or self._world.answers.begin(call, asked)
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Return what was decided."""
+        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
+        return await self._world.answers.finish(Call(self.spec, arguments, context))
+
+
+class ReplayAgent:
+    """An agent of the recorded run: it is entered, and its model is live; its tools are not."""
+
+    def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
+        self.spec = spec
+        self._world = world
+        self._given = given if isinstance(given, AgentTool) else None
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Check the call as it was checked then, and find what was recorded of the agent."""
+        problem = check_agent_call(self.spec.name, arguments, context)
+        if problem is not None:
+            return problem
+        answers, places = self._world.answers, self._world.places
+        call, asked = Call(self.spec, arguments, context), places.asked(self.spec, arguments, context)
+        outcome = answers.overridden(call, asked)
+        if outcome is not None:
+            return outcome
+        calls = places.enter(context.child_owner, asked)
+        place = places.of(context.child_owner)
+        if not place.sources and self._given is None:
+            return answers.miss(call, UnrecordedCallError(f"{call}; the recording holds no run of this agent there"))
+        if not place.is_owner:
+            answers.note_foreign(call)
+        answers.open[call.key] = Serving(calls[0] if calls else None)
+        return None
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the agent's loop on its live model and on what was recorded of its tools."""
+        world, call = self._world, Call(self.spec, arguments, context)
+        if world.answers.open[call.key].missed is not None:
+            return await world.answers.finish(call)
+        del world.answers.open[call.key]
+        recorded = world.places.header(context.child_owner) if self._given is None else self._given.header
+        assert recorded is not None  # noqa: S101 - `check` has seen to it
+        tools = {} if self._given is None else self._given.tools
+        has_tools = any(spec.kind != "meta" for spec in world.specs(context.child_owner, tools))
+        header, model = world.cast.agent(world.rebinding.restored_model(recorded), has_tools=has_tools)
+        return await AgentTool(header, model, tools).run(arguments, context)

@@ -1,0 +1,146 @@
+"""Shell completion: the scripts, and what is suggested where."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete
+
+from playhead.cli.main import commands
+from playhead.cli.suggestions import NEWEST
+from playhead.diagnose.terminal import escape
+from tests.cli.command_line import objects, playhead
+from tests.cli.recorded import record_hostile_run, record_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def suggested(*words: str) -> list[CompletionItem[str]]:
+    """Return what is suggested for the last word."""
+    *before, incomplete = words
+    return BashComplete(commands, {}, "playhead", "_PLAYHEAD_COMPLETE").get_completions(before, incomplete)
+
+
+def values(*words: str) -> list[str]:
+    """Return the values that are suggested."""
+    return [item.value for item in suggested(*words)]
+
+
+def in_shell(shell: type[BashComplete | ZshComplete | FishComplete], monkeypatch: pytest.MonkeyPatch, line: str) -> str:
+    """Return what a shell's function is told for a line that ends in the word to complete."""
+    words = line.split(" ")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", words[-1] if shell is FishComplete else str(len(words) - 1))
+    return shell(commands, {}, "playhead", "_PLAYHEAD_COMPLETE").complete()
+
+
+def test_commands_and_options() -> None:
+    """By their beginnings, with what they do."""
+    assert values("re") == ["reproduce", "replay"]
+    assert values("replay", "--mo") == ["--model"]
+    assert suggested("replay", "--on-")[0].help
+
+
+@pytest.mark.parametrize("command", ["show", "check", "debrief", "reproduce", "replay", "stats", "diff", "diff good"])
+def test_runs(store: Path, command: str) -> None:
+    """`latest`, and every run with its end and its task, newest first; the case of the letters does not matter."""
+    record_run(store, "Go-on")
+    os.utime(store / "good.jsonl", (1, 1))
+    found = [(item.value, item.help) for item in suggested(*command.split(), "")]
+    task = "done: How high is Mount Zed?"
+    assert found == [("latest", "the newest run"), ("Go-on", task), ("good", task)]
+    assert values(*command.split(), "go") == ["Go-on", "good"]
+    assert values(*command.split(), "la") == ["latest"]
+
+
+def test_runs_of_another_folder_and_paths(store: Path, tmp_path: Path) -> None:
+    """`--trace-dir` and the variable count; what looks like a path is left to the shell."""
+    record_run(tmp_path / "other", "elsewhere")
+    assert values("show", "--trace-dir", str(tmp_path / "other"), "e") == ["elsewhere"]
+    assert values("show", "e") == []
+    assert [(item.type, item.value) for item in suggested("show", "./a")] == [("file", "./a")]
+    assert [item.type for item in suggested("run", "task", "--system-prompt", "pro")] == ["file"]
+
+
+def test_values_of_options(store: Path) -> None:
+    """Models of recent runs and providers, strategies, parameters, kinds of events."""
+    assert values("run", "task", "--model", "s") == ["scripted/model"]
+    assert values("replay", "good", "--model", "ol") == ["ollama/"]
+    assert values("run", "task", "--strategy", "") == ["reactive"]
+    assert values("run", "task", "--set", "t") == ["temperature=", "top_p="]
+    assert values("show", "good", "--kind", "tool-call-s") == ["tool-call-started"]
+    assert values("replay", "good", "--on-missing", "") == ["strict", "lenient"]
+    assert values("completion", "") == ["bash", "zsh", "fish"]
+
+
+def test_no_more_than_the_newest(home: Path) -> None:
+    """Fifty runs of a thousand, and it does not take long."""
+    store = home / ".playhead/traces"
+    content = record_run(store, "x0000").read_bytes()
+    for number in range(1, 1000):
+        (store / f"x{number:04}.jsonl").write_bytes(content)
+    started = time.perf_counter()
+    assert len(values("show", "x")) == NEWEST
+    assert time.perf_counter() - started < 1
+
+
+def test_what_cannot_be_read_suggests_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder, a file in its place, a bad setting, a damaged file: never a traceback in somebody's command line."""
+    assert values("show", "") == ["latest"]
+    (home / "file").write_text("")
+    assert values("show", "--trace-dir", "file", "") == ["latest"]
+    monkeypatch.setenv("PLAYHEAD_DURABILITY", "forever")
+    assert values("show", "") == ["latest"]
+
+
+@pytest.mark.parametrize("shell", [BashComplete, ZshComplete, FishComplete])
+def test_a_hostile_trace_does_not_reach_the_shell(
+    home: Path, monkeypatch: pytest.MonkeyPatch, shell: type[BashComplete | ZshComplete | FishComplete]
+) -> None:
+    """Its id is not suggested unless it is a plain word, and its task is one safe line."""
+    store = home / ".playhead/traces"
+    record_hostile_run(store)
+    (store / "$(touch pwned).jsonl").write_bytes((store / "hostile.jsonl").read_bytes())
+    (store / "a\nb.jsonl").write_bytes((store / "hostile.jsonl").read_bytes())
+    told = in_shell(shell, monkeypatch, "playhead show ")
+    assert "hostile" in told
+    assert "pwned" not in told
+    assert "a\nb" not in told
+    assert escape(told, keep="\n\t") == told
+    per_item = {BashComplete: 1, ZshComplete: 3, FishComplete: 1}[shell]
+    assert len(told.split("\n")) == 2 * per_item
+    assert "evil" not in in_shell(shell, monkeypatch, "playhead run task --model ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script(shell: str) -> None:
+    """Click's own, on stdout alone; as JSON too."""
+    result = playhead("completion", shell)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"_PLAYHEAD_COMPLETE={shell}_complete" in result.stdout
+    assert objects(playhead("completion", shell, "--json")) == [{"shell": shell, "script": result.stdout}]
+    assert f"playhead completion {shell}" in playhead("completion", "--help").stdout
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_a_real_bash(store: Path, tmp_path: Path) -> None:
+    """Bash runs the script, and the function fills in the run."""
+    command = tmp_path / "playhead"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m playhead "$@"\n')
+    command.chmod(0o755)
+    program = (
+        'eval "$(playhead completion bash)"; COMP_WORDS=(playhead show go); COMP_CWORD=2; '
+        '_playhead_completion playhead; echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program],  # noqa: S607 - the one in the path
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("good\n", "")

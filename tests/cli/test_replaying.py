@@ -1,0 +1,296 @@
+"""`replay`: one thing changed, the model asked for real, no tool's body run, and what that did told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.cli.changes import read_rebinding, read_tool_result
+from playhead.errors import UsageError
+from playhead.replay import load_recording
+from playhead.trace.integrity import check_trace
+from tests.cli.command_line import objects, playhead
+from tests.cli.conftest import ChatServer, saying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click.testing import Result
+
+TOOLS = """
+from pathlib import Path
+from playhead import tool
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    "Look up."
+    with Path("canary").open("a") as file:
+        file.write("x")
+    return f"{key} is 4,180 feet high"
+
+def calculator(expression: str) -> float:
+    "Calculate."
+    return eval(expression, {}, {})
+"""
+TASK = "How high is Mount Zed?"
+
+
+@pytest.fixture
+def recorded(chat: ChatServer, home: Path) -> Path:
+    """A run, `orig`, of the model of the tests; its tool ran once, and the server is used up."""
+    (home / "my_tools.py").write_text(TOOLS)
+    result = playhead(
+        "run", TASK, "--model", "ollama/m", "--api-base", chat.address, "--tools", "my_tools:lookup,calculator",
+        "--run-id", "orig", "--no-rationale",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert (home / "canary").read_text() == "x"
+    return home / ".playhead/traces/orig.jsonl"
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """A model that has nothing to say yet."""
+    server = ChatServer([])
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+SAME = (
+    saying("I look it up.", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"}),
+    saying("", calculator={"expression": "4180 * 0.3048"}),
+    saying("It is 4,180 feet,\n\x1b[31mor 1,274 metres."),
+)
+
+
+def replay(server: ChatServer, *arguments: str | Path, answers: tuple[dict[str, Any], ...] = SAME) -> Result:
+    """Replay the run on a model that gives these answers."""
+    server.answers[:] = answers
+    return playhead("replay", "orig", "--api-base", server.address, *arguments)
+
+
+def newest(home: Path) -> str:
+    """Return the id of the replay that was recorded last."""
+    return max(path.stem for path in (home / ".playhead/traces").glob("0*.jsonl"))
+
+
+def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None:
+    """An A/A run says that it is one; all results are exact; no tool ran; and what to type next can be typed."""
+    result = replay(server)
+    again = newest(home)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[0] == "replay of orig"
+    assert lines[1].startswith("changed   nothing: it shows how much the model varies by itself")
+    assert lines[2].startswith("ended     answered: end_turn, 3 turns in ")
+    assert lines[3:6] == [
+        "results   3 tool results, 100% of the calls grounded in the recording",
+        "             3  exact: recorded for this very call",
+        "verdict   same: the same answer, the same calls, as many turns",
+    ]
+    for line in lines[-3:]:
+        command = line.partition("playhead ")[2].split()
+        assert playhead(*command).exit_code == 0
+    assert lines[-3].endswith(f"playhead diff {again}")
+    assert (home / "canary").read_text() == "x"
+    assert check_trace(recorded.parent / f"{again}.jsonl").ok
+    assert "\x1b" not in result.output
+    told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()]
+    assert told == ["model", "call", "call", "error", "model", "call", "model", "end"]
+
+
+def test_every_change_reaches_the_replay(recorded: Path, server: ChatServer, home: Path) -> None:
+    """Prompt from a file, task, model, parameters, turns, tool results: in the request, in the recording, in the text."""
+    (home / "new.md").write_text("Be short.")
+    result = replay(
+        server, "--system-prompt", "new.md", "--task", "How high?", "--model", "ollama/other", "--set", "temperature=0",
+        "--max-iterations", "2", "--tool-result", 'lookup:{"key": "Mount Zed"}="9,000 feet"', "--min-grounded", "0",
+        answers=(saying("", lookup={"key": "Mount Zed"}), saying("9,000 feet.")),
+    )  # fmt: skip
+    assert result.exit_code == 0
+    header = load_recording(newest(home)).header
+    assert header.replay_of == "orig"
+    assert header.overrides == {
+        "system_prompt": "Be short.",
+        "task": "How high?",
+        "model": "ollama/other",
+        "parameters": {"temperature": 0},
+        "max_iterations": 2,
+        "tool_results": [{"tool": "lookup", "arguments": {"key": "Mount Zed"}, "result": "9,000 feet"}],
+    }
+    first, second = server.requests
+    assert [message["content"] for message in first["messages"]] == ["Be short.", "How high?"]
+    assert (first["model"], first["options"]["temperature"]) == ("other", 0)
+    assert second["messages"][-1]["content"] == "9,000 feet"
+    for line in (
+        "changed   system_prompt: Be short.", "changed   task: How high?", "changed   model: ollama/other",
+        "changed   temperature = 0", "changed   max_iterations: 2",
+        'changed   lookup({"key": "Mount Zed"}) → 9,000 feet', "             1  override: given with --tool-result",
+    ):  # fmt: skip
+        assert f"{line}\n" in result.stdout
+
+
+def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: Path) -> None:
+    """Strict stops and names the nearest call; lenient tells the model; both are inconclusive, exit 4; no tool runs."""
+    answers = (saying("", lookup={"key": "Mount Kenya"}), saying("No idea."))
+    strict = replay(server, answers=answers)
+    assert strict.exit_code == 4
+    text = " ".join(strict.stdout.split())
+    assert "the nearest recorded call is lookup" in text
+    assert "verdict inconclusive: the replay did not run to its end" in text
+    lenient = replay(server, "--on-missing", "lenient", answers=answers)
+    assert lenient.exit_code == 4
+    assert "1  synthetic-error: not recorded: the model was told so" in lenient.stdout
+    assert "too few results are recorded ones; --min-grounded asks for 80%" in " ".join(lenient.stdout.split())
+    assert replay(server, "--on-missing", "lenient", "--min-grounded", "0", answers=answers).exit_code == 0
+    assert (home / "canary").read_text() == "x"
+
+
+def test_a_result_of_ones_own_is_no_recorded_one(recorded: Path, server: ChatServer) -> None:
+    """It counts against the grounded part, and the verdict says so, and what to do about it."""
+    answers = (saying("", lookup={"key": "Mount Zed"}), saying("9 feet."))
+    result = replay(server, "--tool-result", "lookup=9 feet", answers=answers)
+    assert result.exit_code == 4
+    said = " ".join(result.stdout.split())
+    assert "--min-grounded asks for 80%, and one from --tool-result is none" in said
+
+
+def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:
+    """One object: what was changed, the verdict, where the results came from, the run and the whole diff."""
+    result = replay(server, "--json", "--set", "seed=1")
+    (outcome,) = objects(result)
+    assert result.stdout.isascii()
+    assert {name: outcome[name] for name in ("original_run_id", "overrides", "verdict", "grounded", "rungs", "stopped")} == {
+        "original_run_id": "orig", "overrides": {"parameters": {"seed": 1}}, "verdict": "same", "grounded": 1.0,
+        "rungs": {"exact": 3}, "stopped": None,
+    }  # fmt: skip
+    assert (outcome["run"]["run_id"], outcome["run"]["success"]) == (newest(home), True)
+    assert outcome["diff"]["identical"] is True
+    assert (outcome["diff"]["original_run_id"], outcome["diff"]["replay_run_id"]) == ("orig", newest(home))
+
+
+def test_a_model_that_does_not_answer(recorded: Path, home: Path) -> None:
+    """Exit 1, what came of it, and where its trace is."""
+    result = playhead("replay", "orig", "--api-base", "http://127.0.0.1:9")
+    assert result.exit_code == 1
+    assert "ended     failed: llm_error" in result.stdout
+    assert "no server answers at http://127.0.0.1:9" in " ".join(result.stdout.split())
+    assert check_trace(recorded.parent / f"{newest(home)}.jsonl").ok
+
+
+def test_a_damaged_recording_is_refused(recorded: Path, server: ChatServer) -> None:
+    """Exit 3, one sentence, and nothing was asked or recorded."""
+    recorded.write_bytes(recorded.read_bytes().replace(b"4,180", b"4,810", 1))
+    result = replay(server)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.count("\n") == 1
+    assert server.requests == []
+    assert len(list(recorded.parent.glob("*.jsonl"))) == 1
+
+
+def test_the_replay_goes_where_the_folder_is(recorded: Path, server: ChatServer, tmp_path: Path) -> None:
+    """`--trace-dir` names both: where the run is, and where its replay goes; the commands to try next say it."""
+    other = tmp_path / "my runs"
+    other.mkdir()
+    recorded.rename(other / "orig.jsonl")
+    result = replay(server, "--trace-dir", other)
+    assert result.exit_code == 0
+    assert len(list(other.glob("*.jsonl"))) == 2
+    assert result.stdout.splitlines()[-1].endswith(f"--trace-dir '{other}'")
+
+
+def test_a_recording_from_elsewhere(recorded: Path, server: ChatServer, tmp_path: Path) -> None:
+    """A run that is named by its path: the replay goes into the folder of traces, and the diff is told both."""
+    path = recorded.rename(tmp_path / "my run.jsonl")
+    server.answers[:] = SAME
+    result = playhead("replay", path, "--api-base", server.address)
+    assert result.exit_code == 0
+    command = shlex.split(result.stdout.splitlines()[-3].partition("playhead ")[2])
+    assert command[:2] == ["diff", str(path)]
+    assert playhead(*command).exit_code == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path, number: signal.Signals, code: int) -> None:
+    """As it ends a run: the trace is closed, and it is said where it is."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = subprocess.Popen(
+            [sys.executable, "-m", "playhead", "replay", "orig", "--api-base", address],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        silent.settimeout(30)
+        with silent.accept()[0]:  # the request is under way
+            command.send_signal(number)
+            said, told = (each.decode() for each in command.communicate(timeout=30))
+    path = recorded.parent / f"{newest(home)}.jsonl"
+    assert (command.returncode, said) == (code, "")
+    assert f"the trace is {path}\n" in told
+    assert check_trace(path).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("lookup=1", {"tool": "lookup", "result": 1}),
+        ("lookup=4,180 feet", {"tool": "lookup", "result": "4,180 feet"}),
+        ("lookup=", {"tool": "lookup", "result": ""}),
+        ("lookup=a=b:c", {"tool": "lookup", "result": "a=b:c"}),
+        ('lookup:{"key": "a=}"}={"b": [1]}', {"tool": "lookup", "arguments": {"key": "a=}"}, "result": {"b": [1]}}),
+        ('lookup : {"key": 1} = null', {"tool": "lookup", "arguments": {"key": 1}, "result": None}),
+        ("final-answer={}", {"tool": "final-answer", "result": {}}),
+        ("lookup=NaN", {"tool": "lookup", "result": "NaN"}),
+        ("lookup=" + "[" * 100_000, {"tool": "lookup", "result": "[" * 100_000}),
+    ],
+)
+def test_tool_results_in_words(text: str, read: dict[str, Any]) -> None:
+    """A name, arguments or none, and JSON or else text."""
+    assert read_tool_result(text) == read
+
+
+@pytest.mark.parametrize("text", ["", "=1", "lookup", ":{}=1", "two words=1", "lookup:=1", "lookup:" + "[" * 100_000])
+def test_tool_results_that_cannot_be_read(text: str) -> None:
+    """They say how to write one."""
+    with pytest.raises(UsageError, match=r"--tool-result .*write it as"):
+        read_tool_result(text)
+
+
+def test_values_for_redacted_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given in words or taken from the environment; a mistake does not repeat what may be a secret."""
+    monkeypatch.setenv("MY_KEY", "s3cret")
+    assert read_rebinding(("A=1=2", "B=env:MY_KEY")) == {"A": "1=2", "B": "s3cret"}
+    with pytest.raises(UsageError) as raised:
+        read_rebinding(("s3cret",))
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> None:
+    """A live model is not given a prompt with a hole in it; with the value it is, and the replay's trace has none."""
+    (home / "secret.py").write_text(
+        "import os\nfrom playhead import Agent\n"
+        "agent = Agent('ollama/m', name='a', redact=[lambda text: text.replace('hunter22', '[redacted:PASSWORD]')],\n"
+        "    api_base=os.environ['BASE'], rationale=False)\n"
+        "agent.run_sync('Use hunter22.', run_id='hidden')\n"
+    )
+    server.answers[:] = [saying("Done.")]
+    subprocess.run([sys.executable, "secret.py"], env={**os.environ, "BASE": server.address}, check=True, cwd=home)
+    refused = playhead("replay", "hidden", "--api-base", server.address)
+    assert (refused.exit_code, refused.stdout) == (3, "")
+    assert "PASSWORD" in refused.stderr
+    server.answers[:] = [saying("Done.")]
+    result = playhead("replay", "hidden", "--api-base", server.address, "--rebind", "PASSWORD=hunter22")
+    assert result.exit_code == 0
+    assert server.requests[-1]["messages"][-1]["content"] == "Use hunter22."
+    assert "hunter22" not in result.output
+    assert b"hunter22" not in (recorded.parent / f"{newest(home)}.jsonl").read_bytes()
+    json.loads((recorded.parent / f"{newest(home)}.jsonl").read_bytes().splitlines()[0])

@@ -1,0 +1,47 @@
+"""docs/guides/audit-a-decision.md says what is so."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.debrief_rules import RULES
+from playhead.diagnose.debrief_view import DebriefView
+from tests.diagnose.recordings import sample
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/guides/audit-a-decision.md").read_text(encoding="utf-8")
+
+
+def block(language: str) -> str:
+    """Return the guide's block of code in this language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_the_screen_is_real():
+    """The page in the guide is what is printed today."""
+    out = io.StringIO()
+    Console(file=out, width=80, color_system=None).print(
+        DebriefView(build_debrief(sample("limit-reached"))), crop=False
+    )
+    assert block("console").partition("\n")[2] == out.getvalue()
+
+
+def test_the_code_runs(monkeypatch: pytest.MonkeyPatch):
+    """The example in the guide holds what it asserts."""
+    monkeypatch.chdir(ROOT)
+    exec(compile(block("python"), "audit-a-decision.md", "exec"), {})  # noqa: S102 - our own guide
+
+
+def test_every_rule_is_described():
+    """The table of the guide has every rule, and no other."""
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", GUIDE, re.MULTILINE)) == set(RULES)

@@ -1,0 +1,115 @@
+"""A debrief as Markdown: its sections, and text that stays text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from playhead import load_recording
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.debrief_markdown import debrief_markdown
+from playhead.trace import events as e
+from playhead.trace.types import Alternative, Rationale
+from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALWAYS = ["Summary", "Tools Used", "Metrics", "Decision Rationale", "Ending"]
+
+
+def titles(markdown: str) -> list[str]:
+    """Return the titles of the sections."""
+    return re.findall(r"^## (.*)$", markdown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_sample(path: Path):
+    """The sections that a debrief always has, in order."""
+    found = titles(debrief_markdown(build_debrief(load_recording(path))))
+    assert [title for title in found if title in ALWAYS] == ALWAYS
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_every_kind_of_ending(tmp_path: Path, name: str):
+    """The same, for every kind of ending."""
+    found = titles(debrief_markdown(build_debrief(await ended_by(name, tmp_path))))
+    assert [title for title in found if title in ALWAYS] == ALWAYS
+
+
+def test_the_sections_of_a_run():
+    """A run with reasons, findings and flags has a section for each."""
+    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
+    assert titles(markdown) == [
+        "Summary", "Key Findings", "Path", "Tools Used", "Metrics", "Decision Rationale", "Flags", "Ending",
+    ]  # fmt: skip
+    assert (
+        "- (event 8) tool-selection lookup, by the model: I need the height in feet and meters (confidence 0.90)\n"
+        in markdown
+    )
+    assert "| lookup | 1 | 1 | 1.5 |\n" in markdown
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "![x](http://evil.example/x.png)",
+    "[click](javascript:alert(1))",
+    "http://evil.example and https://evil.example",
+    "www.evil.example",
+    "ann@evil.example",
+    "a | b | c",
+    "`code` ``` fence",
+    "# heading\n## another\n- item\n1. item\n> quote",
+    "***bold*** __under__ ~~gone~~",
+    "&lt;b&gt; &#60;b&#62;",
+    "\x1b[2J\u202e",
+    "$$x$$ @everyone #1 !42",
+    "<!-- comment --> <a href=x>",
+    "line\n---\nsetext\n===",
+    "[ref]: http://evil.example\n[^1]: note",
+    "\\*escaped\\*",
+    ": +1 : :smile:",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_stays_text(text: str):
+    """Whatever a field holds, the document has our lines and no markup but ours."""
+    calm = "word"
+    pages = [debrief_markdown(build_debrief(_full_of(each))) for each in (calm, text)]
+    assert [len(page.splitlines()) for page in pages] == [len(pages[0].splitlines())] * 2
+    assert titles(pages[1]) == titles(pages[0])
+    body = pages[1].replace("**", "").replace("|---|--:|--:|--:|", "").replace("|---|--:|", "")
+    for line in body.splitlines():
+        text_of_line = re.sub(r"^(#{1,2} |- )", "", line)
+        assert not re.search(r"[<>`\[\]*\\~!$]|&(?!#\d+;)|://|www\.|\w@\w|\b[#@]\w", text_of_line.replace("$0.", ""))
+    assert all(line.count("|") in {0, 3, 5} for line in pages[1].splitlines())
+
+
+def _full_of(text: str):
+    reason = Rationale(why=text, refs=(text,), alternatives=(Alternative(option=text, rejected_because=text),))
+    call: dict[str, Any] = {"call_id": "1", "tool": text, "position": 0}
+    return made(
+        e.ToolCallStarted(**call, args={text: text}, args_hash="", rationale=reason),
+        e.ToolCallCompleted(**call, ok=True, result=text),
+        e.AssumptionRecorded(request=0, assumption=text, rationale=Rationale(why=text)),
+        e.HookFired(hook=text, phase=text, timing="after", action=text, reason=text),
+        header={"run_id": text, "task": text},
+        end=e.RunCompleted(status="failed", terminated_by=text, terminated_source=text, error=text, output=text),
+    )
+
+
+OURS = {"heading", "paragraph", "inline", "text", "bullet_list", "list_item", "strong"}
+OURS |= {"table", "thead", "tbody", "tr", "th", "td"}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_parser_sees_no_markup_but_ours(text: str):
+    """Read by a Markdown parser, the document holds no link, image, HTML, code or quote."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    blocks = parser.parse(debrief_markdown(build_debrief(_full_of(text))))
+    tokens = [token for block in blocks for token in (block, *(block.children or ()))]
+    assert {token.type.removesuffix("_open").removesuffix("_close") for token in tokens} <= OURS

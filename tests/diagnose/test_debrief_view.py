@@ -1,0 +1,186 @@
+"""A debrief on paper: 80 columns, no colour, nothing raw, and every section a stranger needs."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from playhead import load_recording
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.debrief_view import MOST, DebriefView, wrap
+from playhead.diagnose.terminal import escape
+from playhead.trace import events as e
+from playhead.trace.events.model import ErrorInfo
+from playhead.trace.types import Alternative, Rationale, Usage
+from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.recording import Recording
+
+ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ", "Verdict: ")
+
+
+def plain(recording: Recording, width: int = 80) -> str:
+    """Return the debrief as it is printed."""
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(DebriefView(build_debrief(recording)), crop=False)
+    return out.getvalue()
+
+
+def check(shown: str, width: int = 80) -> None:
+    """All sections are there, in order; no line is too wide; nothing is raw."""
+    places = [
+        next(number for number, line in enumerate(shown.splitlines()) if line.startswith(each)) for each in ALWAYS
+    ]
+    assert places == sorted(places)
+    assert max(map(cell_len, shown.splitlines())) <= width
+    assert escape(shown, keep="\n") == shown
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_sample_is_readable(path: Path):
+    """At 80 columns, without colour."""
+    check(plain(load_recording(path)))
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_every_kind_of_ending_is_readable(tmp_path: Path, name: str):
+    """At 80 columns, without colour, with the reason code and what it means or why it came."""
+    shown = plain(await ended_by(name, tmp_path))
+    check(shown)
+    (line,) = [line for line in shown.splitlines() if line.startswith("Termination: ")]
+    assert line.startswith(f"Termination: {name} ")
+
+
+@pytest.mark.parametrize("cut", [1, 8, 14, 20])
+def test_an_open_run_is_readable(cut: int):
+    """A run without an end says so at the two places where its end would stand."""
+    recording = sample("several-tools")
+    shown = plain(replace(recording, records=recording.records[:cut]))
+    check(shown)
+    assert "Termination: none: the trace has no end\n" in shown
+    assert "Verdict: unknown (the trace has no end)" in shown
+    assert "Caveats\n  - this run has no end in the file" in shown
+
+
+def test_the_whole_page():
+    """Every section, in the order of the story, exactly."""
+    sure = Rationale(why="the table has heights", refs=("task", "obs:0"), confidence=0.6)
+    recording = made(
+        e.ToolCallStarted(call_id="1", tool="lookup", position=0, args={"key": "Mt Zed"}, args_hash="a", rationale=sure),
+        e.ToolCallCompleted(call_id="1", tool="lookup", position=0, ok=False, error=ErrorInfo(type="KeyError", message="no Mt Zed")),
+        e.AssumptionRecorded(request=0, assumption="feet are meant", rationale=Rationale(why="it is a US table", confidence=0.6)),
+        e.AlternativesConsidered(decision="lookup", alternatives=(Alternative(option="guess", rejected_because="unsafe"),)),
+        e.CuratorDecision(action="dropped", ref="obs:0", rationale="stale"),
+        e.ApprovalDecided(call_id="1", approved=True, by="ann"),
+        e.EmissionChanged(tag="tool.result", hook="redact", before="a@b.c", after="***"),
+        ("root/helper@0.1", e.ToolCallStarted(call_id="9", tool="look", position=0, args={}, args_hash="b", rationale=Rationale(why="asked"))),
+        e.KillswitchFired(switch="budget_limit", reason="50,000 tokens are used up"),
+        end=e.RunCompleted(
+            status="done", terminated_by="budget", terminated_source="killswitch:budget_limit", output="so far",
+            terminated_because="50,000 tokens are used up", cost_usd=0.5, duration_ms=2500,
+            usage=Usage(input_tokens=1000, output_tokens=500),
+        ),
+    )  # fmt: skip
+    assert plain(recording).splitlines() == [
+        "Debrief: run made",
+        "agent on scripted/m",
+        "Goal",
+        "  Do it.",
+        "Path",
+        '  lookup(key="Mt Zed") ✗ KeyError',
+        "    helper@0.1: look (no result)",
+        "Why this path",
+        '  iter 0 chose tool:lookup: "the table has heights" (refs: task, obs:0)',
+        "    (conf: 0.60)",
+        '    helper@0.1 iter 0 chose tool:look: "asked"',
+        "Assumptions",
+        '  iter 0 "feet are meant" (conf: 0.60) — it is a US table',
+        "Alternatives considered",
+        '  iter 0 lookup, not guess: "unsafe"',
+        "Curator",
+        '  iter 0 dropped obs:0 — "stale"',
+        "Approvals",
+        "  iter 0 lookup: approved by ann",
+        "Hooks and limits that steered",
+        "  iter 0 redact changed tool.result: a@b.c → ***",
+        '  iter 0 budget_limit stopped the run — "50,000 tokens are used up"',
+        "Errors on the way",
+        "  iter 0 lookup: KeyError: no Mt Zed",
+        "Flags: what does not hold against the trace",
+        "  none: no rule found anything, which proves nothing by itself",
+        "Best result so far (the agent gave no answer of its own)",
+        "  so far",
+        "Caveats",
+        "  - 1 call of a tool has no result in the file",
+        "Support in the trace: medium — the outcome is partial",
+        'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
+        "Verdict: partial | 1500 tok | 2500ms | $0.5000",
+    ]
+
+
+EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nVerdict: success\x9b" + "W" * 200
+
+
+def test_nothing_raw_in_any_field():
+    """Owner, tool, reason, error, override, run id: all of it is made safe, and none of it makes a line of its own."""
+    reason = Rationale(
+        why=EVIL, refs=(EVIL,), confidence=0.5, alternatives=(Alternative(option=EVIL, rejected_because=EVIL),)
+    )
+    started = e.ToolCallStarted(
+        call_id=EVIL, tool=EVIL, position=0, args={EVIL: EVIL}, args_hash=EVIL, rationale=reason
+    )
+    failed = e.ToolCallCompleted(
+        call_id=EVIL, tool=EVIL, position=0, ok=False, error=ErrorInfo(type=EVIL, message=EVIL)
+    )
+    recording = made(
+        started, failed, (f"root/{EVIL}", started),
+        e.HookFired(hook=EVIL, phase=EVIL, timing="before", action=EVIL, reason=EVIL),
+        e.CuratorDecision(action="kept", ref=EVIL, rationale=EVIL),
+        e.ApprovalDecided(call_id="?", approved=False, why=EVIL, by=EVIL),
+        e.AssumptionRecorded(request=0, assumption=EVIL),
+        e.UnknownEvent(kind=EVIL),
+        header={"run_id": EVIL, "task": EVIL, "replay_of": EVIL, "overrides": {EVIL: EVIL}},
+        end=e.RunCompleted(status="failed", terminated_by=EVIL, terminated_source=EVIL, error=EVIL, output=EVIL),
+    )  # fmt: skip
+    for width in (80, 30, 5):
+        shown = plain(recording, width)
+        assert escape(shown, keep="\n") == shown
+        assert sum(line.startswith("Verdict: ") for line in shown.splitlines()) == (width > 5)  # there it is cut
+    wide = plain(recording).splitlines()[10:]  # the id above is never cut
+    assert max(map(cell_len, wide)) <= 80
+
+
+def test_long_runs_are_cut_and_say_so():
+    """A run of hundreds of calls fits on a page or two."""
+    events: list[Any] = []
+    for number in range(300):
+        call: dict[str, Any] = {"call_id": str(number), "tool": f"t{number % 7}", "position": 0}
+        events.append(e.ToolCallStarted(**call, args_hash=str(number), rationale=Rationale(why=f"reason {number}")))
+        events.append(e.ToolCallCompleted(**call, ok=True, result=1))
+    shown = plain(made(*events))
+    assert f"… and {300 - MOST} more (--json has all)" in shown
+    assert "… 260 more …" in shown
+    assert len(shown.splitlines()) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("", 10, [""]),
+        ("one two  three\nfour", 9, ["one two", "three", "four"]),
+        ("abcdefghijkl", 5, ["abcde", "fghij", "kl"]),
+        ("日本語日本語", 5, ["日本", "語日", "本語"]),
+        ("a\x1b b", 20, ["a\\x1b b"]),
+    ],
+)
+def test_wrap(text: str, width: int, lines: list[str]):
+    """Lines break between words, or inside a word that is longer than a line; nothing is lost."""
+    assert wrap(text, width) == lines

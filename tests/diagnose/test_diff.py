@@ -1,0 +1,391 @@
+"""What a diff says of two runs: causes, the first event and decision that differ, results, and what it cannot know."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, RunError, ToolContext, load_recording, tool
+from playhead.diagnose.diff import apply_edits, diff_recordings, structured_difference, tool_sequence
+from playhead.diagnose.diff_values import differences, line_diff, same
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
+from playhead.trace.types import Usage
+from tests.diagnose.planted import altered, recording_of, renamed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.diagnose.diff import RunDiff
+    from playhead.trace.recording import Recording
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look a fact up."""
+    return f"{key} is known"
+
+
+@tool
+def note(line: str) -> str:
+    """Write a line down."""
+    return "noted"
+
+
+class Runs:
+    """Records runs of one agent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+
+    def __call__(self, *turns: Any, task: str = "go", tools: Any = (lookup, note), **options: Any) -> Recording:
+        """Run on this script, and return the recording."""
+        self.count += 1
+        run_id = f"run-{self.count}"
+        defaults: dict[str, Any] = {"rationale": False, "meta_tools": (), "retry_delay_s": 0}
+        model = ScriptedModel(list(turns), name=options.pop("model", "scripted/m"))
+        agent = Agent(model, tools=tools, trace=self.folder, clock=TickingClock, **{**defaults, **options})
+        with suppress(RunError):  # a failed run is a recording, too
+            agent.run_sync(task, run_id=run_id)
+        return load_recording(self.folder / f"{run_id}.jsonl")
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """Records runs."""
+    return Runs(tmp_path)
+
+
+def index_of(recording: Recording, kind: type, number: int = 0) -> int:
+    """Return the place of an event of this kind."""
+    return [place for place, record in enumerate(recording.records) if isinstance(record.event, kind)][number]
+
+
+def given(diff: RunDiff) -> list[tuple[str, str, Any, Any]]:
+    """Return the inputs that differ, in short."""
+    return [(each.agent, each.name, each.original, each.replay) for each in diff.inputs]
+
+
+def test_two_runs_of_one_script_are_identical(runs: Runs) -> None:
+    """Other run ids and other times are no difference; there is nothing to tell."""
+    script = calls(call("lookup", key="a"), call("note", line="b")), text("done")
+    diff = diff_recordings(runs(*script), runs(*script))
+    assert (diff.identical, diff.also_differs, diff.first_divergence, diff.first_decision) == (True, (), None, None)
+    assert (diff.iterations_delta, diff.tokens_delta, diff.remarks, diff.is_replay) == (0, 0, (), False)
+    assert diff.output.model_dump() == {"original": "done", "replay": "done", "equal": True, "lines": ()}
+
+
+def test_time_tokens_and_cost_do_not_count_for_identical(runs: Runs) -> None:
+    """They are told on their own."""
+    one, other = runs(text("a", usage=Usage(input_tokens=5))), runs(text("a", usage=Usage(input_tokens=9)))
+    diff = diff_recordings(one, renamed(other))
+    assert (diff.identical, diff.tokens_delta, diff.first_divergence) == (True, 4, None)
+    assert diff.also_differs == ("tokens",)
+    assert diff.duration_delta_ms == pytest.approx(17.25)
+
+
+def test_a_cost_that_is_not_known_has_no_delta(runs: Runs) -> None:
+    """None, never a number that looks like one, and never not-a-number."""
+    one = runs(text("a"))
+    last = len(one.records) - 1
+    unknown = recording_of(altered(one, last, cost_usd=None))
+    odd = recording_of(altered(one, last, cost_usd=float("nan"), duration_ms=float("inf")))
+    assert diff_recordings(one, one).cost_delta == 0
+    assert diff_recordings(one, unknown).cost_delta is None
+    assert (diff_recordings(odd, one).cost_delta, diff_recordings(odd, one).duration_delta_ms) == (None, None)
+
+
+def test_an_edited_result_is_a_difference(runs: Runs) -> None:
+    """The same call that something else came back from is named, with both results: see S-062."""
+    one = runs(call("lookup", key="a"), text("done"))
+    place = index_of(one, ToolCallCompleted)
+    diff = diff_recordings(one, recording_of(altered(one, place, result="a is unknown")))
+    (found,) = diff.results
+    assert (found.tool, found.args, found.original, found.replay) == (
+        "lookup",
+        {"key": "a"},
+        "a is known",
+        "a is unknown",
+    )
+    assert (found.original_seq, found.replay_seq) == (place, place)
+    assert (diff.identical, diff.also_differs) == (True, ("events", "results"))
+    assert diff.first_divergence is not None
+    assert diff.first_divergence.what == "result of tool-call-completed (lookup) differs"
+
+
+def test_everything_that_agents_were_given_is_told_one_by_one(runs: Runs) -> None:
+    """Prompt, task, model, each parameter, each tool and its parts, limits and settings."""
+
+    @tool(read_only=True, name="lookup")
+    def other_lookup(key: str, deep: bool = False) -> str:
+        """Look a fact up, or not."""
+        return key
+
+    one = runs(text("a"), system_prompt="Be brief.", parameters={"temperature": 0, "top_p": 1})
+    other = runs(
+        text("a"),
+        task="stay",
+        tools=(other_lookup,),
+        model="scripted/n",
+        system_prompt="Be brief.\nBe kind.",
+        parameters={"temperature": 1, "seed": 3},
+        max_iterations=3,
+        rationale=True,
+    )
+    diff = diff_recordings(one, other)
+    names = [(each.name, each.change) for each in diff.inputs]
+    assert names == [
+        ("task", "changed"),
+        ("system_prompt", "changed"),
+        ("model", "changed"),
+        ("parameters.temperature", "changed"),
+        ("parameters.top_p", "removed"),
+        ("parameters.seed", "added"),
+        ("tools.lookup.description", "changed"),
+        ("tools.lookup.parameters", "changed"),
+        ("tools.note", "removed"),
+        ("rationale", "changed"),
+        ("max_iterations", "changed"),
+    ]
+    assert diff.inputs[1].lines == ("@@", " Be brief.", "+Be kind.")
+    assert given(diff)[2] == ("root", "model", "scripted/m", "scripted/n")
+    assert not any(each.overridden for each in diff.inputs)
+
+
+def test_a_replay_says_what_it_was_told_to_change(runs: Runs) -> None:
+    """Overrides of the header are marked; what follows from nothing that was told is not."""
+    one = runs(text("a"), system_prompt="A")
+    other = runs(text("a"), system_prompt="B", max_iterations=3)
+    replay = recording_of(altered(other, 0, replay_of=one.run_id, overrides={"system_prompt": "B"}))
+    diff = diff_recordings(one, replay)
+    assert diff.is_replay
+    assert diff.overrides == {"system_prompt": "B"}
+    assert [(each.name, each.overridden) for each in diff.inputs] == [
+        ("system_prompt", True),
+        ("max_iterations", False),
+    ]
+    assert diff_recordings(other, replay).remarks == ("the second run is a replay of run-1, not of this original",)
+
+
+def agent_below(turns: list[Any], **options: Any) -> Agent:
+    """Return a sub-agent."""
+    return Agent(
+        ScriptedModel(turns), name="helper", tools=[lookup], rationale=False, meta_tools=(), trace=None, **options
+    )
+
+
+def test_sub_agents_belong_together_though_a_turn_came_before(runs: Runs) -> None:
+    """An extra turn shifts the owner of a sub-agent; it is compared with the same one all the same."""
+    inner = [call("lookup", key="x"), text("found")]
+    one = runs(call("helper", task="find"), text("done"), tools=[lookup, agent_below(inner)])
+    other = runs(
+        call("lookup", key="first"),
+        call("helper", task="find"),
+        text("done"),
+        tools=[lookup, agent_below(inner, max_iterations=4)],
+    )
+    diff = diff_recordings(one, other)
+    assert [(each.kind, each.tool, each.replay_place) for each in diff.tool_sequence] == [("added", "lookup", 0)]
+    assert given(diff) == [("root/helper", "max_iterations", 10, 4)]
+    assert diff.results == ()
+    assert apply_edits(diff.tool_sequence, tool_sequence(one)) == tool_sequence(other)
+    assert [use.owner for use in tool_sequence(one)] == ["root", "root/helper"]
+
+
+def test_the_order_in_which_sub_agents_work_does_not_count(runs: Runs) -> None:
+    """What agents do beside each other stands in the file in any order."""
+    inner = [call("lookup", key="x"), text("found")]
+    both = calls(call("helper", task="a"), call("other", task="b"))
+    other_agent = Agent(ScriptedModel(inner), name="other", tools=[lookup], rationale=False, meta_tools=(), trace=None)
+    one = runs(both, text("done"), tools=[agent_below(inner), other_agent])
+    first = [record for record in one.records if record.owner.startswith("root/helper")]
+    rest = [record for record in one.records if not record.owner.startswith("root/helper")]
+    place = next(number for number, record in enumerate(rest) if record.owner.startswith("root/other"))
+    last = max(number for number, record in enumerate(rest) if record.owner.startswith("root/other")) + 1
+    for records in ([*rest[:place], *first, *rest[place:]], [*rest[:last], *first, *rest[last:]]):
+        diff = diff_recordings(one, recording_of(records))
+        assert (diff.identical, diff.first_divergence, diff.tool_sequence) == (True, None, ())
+
+
+CALL_A, CALL_B = call("lookup", key="a"), call("lookup", key="b")
+
+
+@pytest.mark.parametrize(
+    ("original", "replay", "change", "what"),
+    [
+        (text("x"), text("y"), "answer", "another answer"),
+        (CALL_A, CALL_B, "arguments", "lookup: called with other arguments"),
+        (CALL_A, text("y"), "calls", "the original called lookup, the replay answered"),
+        (text("y"), CALL_A, "calls", "the original answered, the replay called lookup"),
+        (CALL_A, call("note", line="a"), "calls", "the original called lookup, the replay note"),
+        (calls(CALL_A, CALL_B), calls(CALL_B, CALL_A), "order", "the same calls in another order"),
+        (calls(CALL_A, text="one"), calls(CALL_A, text="two"), "words", "the same calls, other words beside them"),
+        (text("x"), error("gone"), "failure", "the request failed in the replay"),
+    ],
+)
+def test_the_first_decision(runs: Runs, original: Any, replay: Any, change: str, what: str) -> None:
+    """Which decision differs, how, with both sides."""
+    one, other = runs(original, text("end")), runs(replay, text("end"))
+    found = diff_recordings(one, other).first_decision
+    assert found is not None
+    assert (found.change, found.what, found.agent) == (change, what, "root")
+    places = [index_of(recording, LlmResponded) if found.change != "failure" else 5 for recording in (one, other)]
+    assert found.original is not None
+    assert found.replay is not None
+    assert [found.original.seq, found.replay.seq] == places
+
+
+def test_words_beside_the_same_calls_are_no_first_decision_when_another_follows(runs: Runs) -> None:
+    """A thought that is put otherwise decides nothing."""
+    one = runs(calls(CALL_A, text="one"), text("x"))
+    other = runs(calls(CALL_A, text="two"), text("y"))
+    diff = diff_recordings(one, other)
+    assert diff.first_decision is not None
+    assert diff.first_decision.change == "answer"
+    assert diff.first_divergence is not None
+    assert diff.first_divergence.original_seq == index_of(one, LlmResponded)
+    assert [(each.path, each.original, each.replay) for each in diff.first_divergence.differences] == [
+        ("text", "one", "two")
+    ]
+
+
+def test_another_stated_reason_is_told(runs: Runs) -> None:
+    """The same call, made for another reason or for none, and no edit of the calls."""
+
+    def turn(why: str) -> Any:
+        return calls(CALL_A, text=f'<rationale call="1">{{"why": "{why}"}}</rationale>' if why else "")
+
+    one = runs(turn("I need it"), turn("again"), text("x"), rationale=True)
+    other = runs(turn("I like it"), turn(""), text("x"), rationale=True)
+    diff = diff_recordings(one, other)
+    assert [(each.tool, each.original, each.replay) for each in diff.rationale_changes] == [
+        ("lookup", "I need it", "I like it"),
+        ("lookup", "again", None),
+    ]
+    assert (diff.identical, diff.tool_sequence) == (True, ())
+    assert "reasons" in diff.also_differs
+
+
+def test_a_recording_that_ends_early_is_compared_as_far_as_it_goes(runs: Runs) -> None:
+    """What comes after its end is no divergence; that it is not known is said."""
+    whole = runs(CALL_A, text("done"))
+    for count in range(1, len(whole.records)):
+        cut = recording_of(whole.records[:count])
+        for diff in (diff_recordings(whole, cut), diff_recordings(cut, whole)):
+            assert diff.first_divergence is None, count
+            assert (diff.identical, diff.first_decision, diff.results) == (False, None, ())
+            assert any("it ends at event" in remark for remark in diff.remarks)
+        assert diff_recordings(cut, cut).identical
+
+
+def test_a_truncated_and_a_damaged_file_say_so(runs: Runs, tmp_path: Path) -> None:
+    """The diff works, and its remarks say what is wrong."""
+    whole = runs(CALL_A, text("done"))
+    lines = whole.path.read_bytes().splitlines(keepends=True)
+    (tmp_path / "torn.jsonl").write_bytes(b"".join([*lines[:-1], lines[-1][:30]]))
+    (tmp_path / "gap.jsonl").write_bytes(b"".join([*lines[:6], *lines[7:]]))
+    torn = diff_recordings(whole, load_recording(tmp_path / "torn.jsonl"))
+    gap = diff_recordings(whole, load_recording(tmp_path / "gap.jsonl"))
+    assert torn.remarks == (
+        f"the replay is truncated: it ends at event {len(lines) - 2}, and what came after is not known",
+    )
+    assert torn.first_divergence is None
+    assert gap.remarks[0].startswith("the replay is damaged (")
+    assert gap.first_divergence is not None
+    assert (gap.first_divergence.change, gap.first_divergence.original_seq) == ("missing", 6)
+
+
+def test_kinds_that_this_version_does_not_know_are_left_out_and_named(runs: Runs) -> None:
+    """Nobody knows which of their fields are times."""
+    one = runs(text("a"))
+    unknown = one.records[3]._replace(event=UnknownEvent(kind="a-kind", when=1))  # type: ignore[call-arg]
+    diff = diff_recordings(one, recording_of([*one.records[:3], unknown, *one.records[3:]]))
+    assert (diff.identical, diff.first_divergence) == (True, None)
+    assert diff.remarks == ("events of kinds that this version does not know were not compared: a-kind (1)",)
+
+
+def test_a_tool_whose_body_did_not_run_in_the_replay_is_no_difference(runs: Runs) -> None:
+    """What a body did by itself cannot come again when its result is served; that it was not compared is said."""
+
+    @tool(read_only=True)
+    async def inner(key: str, context: ToolContext) -> str:
+        """Use the ports from inside."""
+        return str(await context.tools.call("lookup", key=key))
+
+    one = runs(call("inner", key="a"), text("done"), tools=(inner, lookup))
+    assert [use.tool for use in tool_sequence(one)] == ["inner", "lookup"]
+    outside = recording_of([record for record in one.records if record.owner == "root"])
+    served = recording_of(altered(outside, index_of(outside, ToolCallCompleted), rung="exact"))
+    diff = diff_recordings(one, served)
+    assert (diff.identical, diff.first_divergence, diff.not_entered) == (True, None, ("root/inner@0.0",))
+    assert tool_sequence(one, not_entered=diff.not_entered) == tool_sequence(served)
+    assert diff.remarks == (
+        "what happened inside 1 tool call (root/inner@0.0) was not compared: the replay took the result from a recording",
+    )
+    assert diff_recordings(served, one).replay_not_entered == ("root/inner@0.0",)
+    assert diff_recordings(served, one).identical
+    assert not diff_recordings(one, outside).identical
+
+
+def nested(levels: int) -> Any:
+    """Return a list in a list in a list, and so on."""
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [nested(99), nested(5_000), "x" * 3_000_000, {"\x1b": [1] * 100_000}, "\ud800"])
+def test_absurd_values_are_compared_and_told(runs: Runs, value: Any) -> None:
+    """Deep, huge and unprintable values do no harm, and the JSON stays JSON."""
+    one = runs(CALL_A, text("done"))
+    other = recording_of(altered(one, index_of(one, ToolCallStarted), args=value, args_hash="x"))
+    other = recording_of(altered(other, index_of(one, ToolCallCompleted), result=value))
+    for diff in (diff_recordings(one, other), diff_recordings(other, one)):
+        assert diff.first_divergence is not None
+        assert diff.first_divergence.original_seq == index_of(one, ToolCallStarted)
+        assert json.dumps(diff.as_json(), allow_nan=False)
+    assert diff_recordings(other, other).identical
+
+
+def test_the_json_has_documented_fields(runs: Runs) -> None:
+    """Every field of the schema has a description, and the JSON is read back by it."""
+    diff = diff_recordings(runs(CALL_A, text("a")), runs(CALL_B, text("b")))
+    schema = type(diff).model_json_schema()
+    parts = [schema, *schema["$defs"].values()]
+    bare = [f"{part['title']}.{name}" for part in parts for name, field in part.get("properties", {}).items()
+            if "description" not in field]  # fmt: skip
+    assert bare == []
+    again = type(diff).model_validate(json.loads(json.dumps(diff.as_json(), allow_nan=False)))
+    assert again == diff.model_copy(update={"same_calls": ()})
+
+
+def test_values_differ_as_json_does() -> None:
+    """One is one point nought, but not true; not-a-number is itself; order of keys is nothing."""
+    assert same({"a": 1, "b": [1.0]}, {"b": [1], "a": 1.0})
+    assert same(float("nan"), float("nan"))
+    assert not same(1, True)
+    assert not same({"a": None}, {})
+    assert differences({"a": [1, 2]}, {"a": [1], "b": 0})[0].path == "a[1]"
+    assert differences(1, 1) == ()
+
+
+def test_an_item_put_into_a_list_is_one_difference() -> None:
+    """Lists are aligned, not compared place by place; values too large for that are compared all the same."""
+    found = structured_difference({"a": ["x", "y", "z"]}, {"a": ["new", "x", "y", "z"]})
+    assert [(each.path, each.change, each.replay) for each in found] == [("a[0]", "added", "new")]
+    assert structured_difference([1, {"b": 1.0}], [1, {"b": 1}]) == ()
+    large = [str(number) for number in range(3_000)]
+    assert len(structured_difference(large, large[1:])) == 100
+
+
+def test_lines_that_differ() -> None:
+    """As a unified diff with one line around it, whatever the texts are."""
+    assert line_diff("a\nb\nc\nd", "a\nb\nx\nd") == ("@@", " b", "-c", "+x", " d")
+    assert line_diff("", "a") == ("@@", "-", "+a")
+    assert line_diff("-- a", "++ b") == ("@@", "--- a", "+++ b")
+    assert len(line_diff("a\n" * 50_000, "b\n" * 50_000)) < 3_000

@@ -1,0 +1,158 @@
+"""The edit script makes the one sequence of the other, whatever they are, and in time."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
+from playhead.diagnose.diff_calls import agent_path
+from playhead.diagnose.diff_sequence import common_pairs, equal_pairs, longest_increasing
+from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
+from playhead.trace.line import Record
+from playhead.trace.recording import Recording
+from playhead.trace.types import AgentHeader
+from playhead.trace.values import json_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from playhead.diagnose.diff import ToolEdit
+
+Calls = list[tuple[str, str]]
+"""Tools and keys."""
+
+
+def recording_of(made: Iterable[tuple[str, str]]) -> Recording:
+    """Return a recording of these calls, one a turn; a tool's name may say which agent below makes the call."""
+    header = AgentHeader(name="a", model="m/x")
+    records = [Record(0, 0, "root", None, RunStarted(format="1.0", run_id="r", agent=header, task="go"))]
+    for turn, (tool, key) in enumerate(made):
+        owner, _, name = tool.rpartition(":")
+        where = f"root/{owner}" if owner else "root"
+        args = {"key": key}
+        begin = ToolCallStarted(call_id=f"c{turn}", tool=name, position=0, args=args, args_hash=json_hash(args))
+        end = ToolCallCompleted(call_id=f"c{turn}", tool=name, position=0, ok=True, result=key)
+        records += [Record(len(records) + n, 0, where, turn, event) for n, event in enumerate((begin, end))]
+    return Recording(Path("r.jsonl"), tuple(records), ())
+
+
+def kinds(edits: Sequence[ToolEdit]) -> list[tuple[str, str, int | None, int | None]]:
+    """Return the edits in short."""
+    return [(each.kind, each.tool, each.original_place, each.replay_place) for each in edits]
+
+
+def edits_of(original: Calls, replay: Calls) -> list[tuple[str, str, int | None, int | None]]:
+    """Return the edits between two runs, which have to make the one of the other."""
+    one, other = recording_of(original), recording_of(replay)
+    edits = diff_recordings(one, other).tool_sequence
+    assert apply_edits(edits, tool_sequence(one)) == tool_sequence(other)
+    return kinds(edits)
+
+
+few = st.lists(st.tuples(st.sampled_from(["a", "b", "x@0.0:a"]), st.sampled_from(["1", "2"])), max_size=30)
+many = st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("123456")), max_size=60)
+
+
+@settings(max_examples=100, deadline=None)
+@given(few | many, few | many)
+def test_the_edits_make_the_replay_of_the_original(original: Calls, replay: Calls) -> None:
+    """For any two sequences, with repetitions, empty or long; and no call that both have is added and removed."""
+    one, other = recording_of(original), recording_of(replay)
+    diff = diff_recordings(one, other)
+    left, right = tool_sequence(one), tool_sequence(other)
+    assert apply_edits(diff.tool_sequence, left) == right
+    assert (diff.tool_sequence == ()) == (left == right)
+    added = {(e.owner, e.tool, e.args_hash) for e in diff.tool_sequence if e.kind == "added"}
+    removed = {(e.owner, e.tool, e.args_hash) for e in diff.tool_sequence if e.kind == "removed"}
+    assert not added & removed
+
+
+@given(st.lists(st.sampled_from("ab"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_the_common_subsequence_is_the_longest(left: list[str], right: list[str]) -> None:
+    """As long as the one that the quadratic method finds, in order on both sides, of equal items."""
+    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            lengths[i + 1][j + 1] = lengths[i][j] + 1 if a == b else max(lengths[i][j + 1], lengths[i + 1][j])
+    pairs = common_pairs(left, right)
+    assert len(pairs) == lengths[-1][-1]
+    assert all(left[one] == right[other] for one, other in pairs)
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
+
+
+def test_each_kind_of_edit() -> None:
+    """A call that was put in, left out, moved, or called otherwise is one edit, and marks no other call."""
+    abc = [("a", "1"), ("b", "1"), ("c", "1")]
+    assert edits_of(abc, abc) == []
+    assert edits_of(abc, [("x", "1"), *abc]) == [("added", "x", None, 0)]
+    assert edits_of(abc, abc[1:]) == [("removed", "a", 0, None)]
+    assert edits_of(abc, [*abc[1:], abc[0]]) == [("reordered", "a", 0, 2)]
+    assert edits_of(abc, [abc[0], ("b", "2"), abc[2]]) == [("arguments", "b", 1, 1)]
+    assert edits_of([], abc[:1]) == [("added", "a", None, 0)]
+    assert edits_of(abc[:1], []) == [("removed", "a", 0, None)]
+    assert edits_of([("a", "1")] * 3, [("a", "1")] * 2) == [("removed", "a", 2, None)]
+    assert edits_of([], []) == []
+
+
+def test_a_call_that_became_another_tool_is_removed_and_added() -> None:
+    """Only the same tool can have been called with other arguments."""
+    assert edits_of([("a", "1"), ("b", "1")], [("a", "1"), ("c", "1")]) == [
+        ("added", "c", None, 1),
+        ("removed", "b", 1, None),
+    ] or edits_of([("a", "1"), ("b", "1")], [("a", "1"), ("c", "1")]) == [
+        ("removed", "b", 1, None),
+        ("added", "c", None, 1),
+    ]
+
+
+def test_the_difference_of_arguments_is_told() -> None:
+    """Which argument it is, and both values."""
+    (edit,) = diff_recordings(recording_of([("a", "1")]), recording_of([("a", "2")])).tool_sequence
+    assert [(each.path, each.original, each.replay) for each in edit.differences] == [("key", "1", "2")]
+    assert (edit.original_args, edit.replay_args) == ({"key": "1"}, {"key": "2"})
+
+
+def test_thousands_of_calls_take_no_quadratic_time() -> None:
+    """Five thousand calls, alike, all different, shuffled, or all equal, are compared in two seconds each."""
+    chance = random.Random(1)
+    base = [(chance.choice("abcd"), str(chance.randint(0, 50))) for _ in range(5_000)]
+    shuffled = chance.sample(base, len(base))
+    unlike = [("a", str(number)) for number in range(5_000)]
+    for one, other in [
+        (base, [*base[:100], ("x", "1"), *base[100:4_000], *base[4_010:]]),
+        (base, shuffled),
+        (base, unlike),
+        ([("a", "1")] * 5_000, [("a", "1"), ("b", "1")] * 2_500),
+        (unlike, unlike[::-1]),
+    ]:
+        left, right = [hash(item) for item in one], [hash(item) for item in other]
+        began = time.process_time()
+        pairs = common_pairs(left, right)
+        rest = equal_pairs(left, right)
+        assert time.process_time() - began < 2
+        assert len(pairs) <= len(rest)
+        assert longest_increasing(pairs) == pairs
+
+
+def test_a_long_diff_takes_seconds_at_most() -> None:
+    """The whole diff of two runs of two thousand shuffled calls."""
+    chance = random.Random(1)
+    base = [(chance.choice("abcd"), str(chance.randint(0, 50))) for _ in range(2_000)]
+    one, other = recording_of(base), recording_of(chance.sample(base, len(base)))
+    began = time.process_time()
+    diff = diff_recordings(one, other)
+    assert time.process_time() - began < 3
+    assert apply_edits(diff.tool_sequence, tool_sequence(one)) == tool_sequence(other)
+
+
+def test_an_agents_path_has_no_turns_and_places() -> None:
+    """So that a sub-agent that is called one turn later is the same agent."""
+    assert agent_path("root/researcher@3.0/lookup@-.1") == "root/researcher/lookup"
+    assert agent_path("root") == "root"

@@ -1,0 +1,86 @@
+"""Numbers in texts: read in every way they can be meant, and known when one that was seen rounds to them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.diagnose.numbers import SeenNumbers
+
+
+def unknown(seen: str, said: str, *, rounded: bool = True) -> tuple[str, ...]:
+    """Return the numbers of `said` that `seen` does not hold."""
+    numbers = SeenNumbers()
+    numbers.add(seen)
+    return numbers.unknown_in(said, rounded=rounded)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ("4180", "4,180"),
+        ("4,180", "4180 feet"),
+        ("4.180,5", "4180.5"),
+        ("4 180".replace(" ", "\u202f"), "4180"),
+        ("1274.064", "about 1,274 m"),
+        ("1274.064", "1274.06 and 1,274.1"),
+        ("1234", "roughly 1,200"),
+        ("0.25", "25%"),
+        ("0.254", "25 percent"),
+        ("1180000", "1.2 million"),
+        ("2024-05-17", "17.05.2024"),
+        ("3.11.7", "3.11.7"),
+        ("nothing", "0 to 12, or 7"),
+        ("nothing", "1. one\n23) two"),
+        ("nothing", "sha256 and qwen_25 and 9999999999999999999999999999999999999999999"),
+        ("-40 degrees", "40 below"),
+        ("1274.6 is cut, not rounded", "1274"),
+        ("Zed,4180,1274.064,2001,15,16,17,18,19,20,21,22,23", "1,274.06 in 2001"),
+    ],
+)
+def test_known(seen: str, said: str):
+    """Everything that is said was seen."""
+    assert unknown(seen, said) == ()
+
+
+@pytest.mark.parametrize(
+    ("seen", "said", "expected"),
+    [
+        ("4180", "4,181", ("4,181",)),
+        ("1274.064", "1274.07", ("1274.07",)),
+        ("1274.6", "1274.5", ("1274.5",)),
+        ("4180", "4000", ("4000",)),
+        ("1234", "1300", ("1300",)),
+        ("", "365 and 365 and 1,500", ("365", "1,500")),
+        ("2024-05-17", "17.06.2023", ("2023",)),
+        ("0.25", "26%", ("26%",)),
+    ],
+)
+def test_unknown(seen: str, said: str, expected: tuple[str, ...]):
+    """What was not seen is returned as it was written, each once."""
+    assert unknown(seen, said) == expected
+
+
+def test_exactly():
+    """Without rounding only what was seen is known."""
+    assert unknown("1274.064", "1274.1", rounded=False) == ("1274.1",)
+    assert unknown("1274.064", "1,274.064", rounded=False) == ()
+
+
+@given(st.text(alphabet="0123456789.,' _-%k\n", max_size=60))
+def test_a_text_knows_itself(text: str):
+    """Whatever is written, what was seen is known."""
+    assert unknown(text, text) == ()
+
+
+@given(st.decimals(min_value=13, max_value=10**9, places=4), st.integers(0, 3))
+def test_rounding_is_known(number: object, places: int):
+    """A number, rounded to any number of places, is known."""
+    assert unknown(f"{number:f}", f"{number:.{places}f}") == ()
+
+
+@given(st.text(max_size=200))
+def test_any_text(text: str):
+    """No text breaks it."""
+    unknown(text, text)

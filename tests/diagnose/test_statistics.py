@@ -1,0 +1,216 @@
+"""Figures of runs, and what they say that they do not know."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from playhead import load_recording
+from playhead.diagnose.statistics import run_statistics
+from playhead.diagnose.statistics_figures import spread
+from playhead.diagnose.statistics_model import Spread
+from playhead.diagnose.statistics_view import StatisticsView
+from playhead.diagnose.terminal import escape
+from playhead.testing import call, calls, error, text
+from playhead.trace import events as e
+from playhead.trace.events.model import ErrorInfo
+from playhead.trace.types import Rationale, ToolSpec, Usage
+from tests.diagnose.recordings import SAMPLES, lookup, made, sample
+from tests.kernel.runs import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def plain(figures: Any, width: int = 80) -> str:
+    """Return the statistics as they are printed."""
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None).print(StatisticsView(figures), crop=False)
+    return out.getvalue()
+
+
+def test_all_samples_together():
+    """Sums over runs are the sums of the runs' own endings."""
+    recordings = [load_recording(path) for path in SAMPLES]
+    figures = run_statistics(iter(recordings))
+    endings = [recording.ending for recording in recordings]
+    assert figures.runs == len(recordings)
+    assert figures.tokens_in == sum(ending.usage.input_tokens for ending in endings if ending)
+    assert figures.tokens_out == sum(ending.usage.output_tokens for ending in endings if ending)
+    assert figures.endings == {"max_iterations": 3, "end_turn": 2, "final_answer_tool": 2, "output_truncated": 1}
+    assert (figures.cost_usd, figures.cost_unknown) == (None, 22)
+    assert (figures.reasons.expected, figures.reasons.stated, figures.reasons.coverage) == (5, 3, 0.6)
+    tools = {tool.tool: (tool.calls, tool.ok, tool.failed, tool.refused, tool.repeated) for tool in figures.tools}
+    assert tools == {
+        "send_money": (5, 0, 0, 5, 4), "book_room": (5, 0, 5, 0, 4), "calculator": (4, 4, 0, 0, 0),
+        "lookup": (3, 3, 0, 0, 0), "final-answer": (2, 2, 0, 0, 0), "researcher": (1, 1, 0, 0, 0),
+    }  # fmt: skip
+    assert [(agent.owner, agent.runs, agent.model_calls) for agent in figures.agents] == [
+        ("root", 8, 21),
+        ("root/researcher", 1, 1),
+    ]
+    total = sum((records[-1].ts - records[0].ts) / 1000 for records in (each.records for each in recordings))
+    time = figures.time
+    assert time.total_ms == pytest.approx(total)
+    assert time.model_ms + time.tools_ms + time.other_ms == pytest.approx(total)
+    json.loads(figures.model_dump_json())
+
+
+async def test_retries_failures_and_the_price_of_a_run(tmp_path: Path):
+    """An attempt that failed, its retry, and calls that failed by the type of their error."""
+    turns = [error("busy", retryable=True), calls(call("lookup", key="Mt Zed"), call("lookup", key="a")), call("nothing"), text("ok")]  # fmt: skip
+    ran = await record(tmp_path, turns, lookup)
+    figures = run_statistics([ran.recording])
+    (model,) = figures.models
+    assert (model.requests, model.answers, model.failed, model.retries, model.cancelled) == (3, 3, 1, 1, 0)
+    assert (model.cost_usd, model.cost_unknown, model.latency.count) == (0.0, 0, 3)
+    found = {tool.tool: (tool.ok, tool.failed, tool.refused, tool.errors) for tool in figures.tools}
+    assert found["lookup"] == (1, 1, 0, {"LookupError": 1})
+    assert found["nothing"][:3] == (0, 0, 1)
+    assert figures.agents[0].iterations == ran.result.iterations
+
+
+def test_what_is_not_known_is_said():
+    """No price, no usage, no end, no reasons asked for: each is named, and none of it is shown as 0."""
+    asked = e.LlmRequested(request=0, model="m", messages=())
+    recording = made(
+        asked,
+        e.LlmResponded(request=0, text="hello"),
+        e.LlmRequested(request=1, model="m", messages=()),
+        e.ToolCallStarted(call_id="1", tool="t", position=0, args_hash=""),
+        e.UnknownEvent(kind="new-kind"),
+        header={"agent": {"name": "a", "model": "m", "rationale": False}},
+        end=None,
+    )
+    figures = run_statistics([recording])
+    assert [(each.metric, each.reason) for each in figures.coverage] == [
+        ("cost", "no price known for m: 1 of 1 answer"),
+        ("tokens", "m reported no usage: 1 of 1 answer"),
+        ("latency", "m: 1 of 2 requests without an end in the file"),
+        ("tools", "1 of 1 call without an end in the file"),
+        ("endings", "1 of 1 run without an end: still going on, or killed"),
+        ("reasons", "the model was not asked to state reasons"),
+        ("events", "kinds that this version does not know: new-kind"),
+    ]
+    assert (figures.cost_usd, figures.reasons.coverage, figures.endings) == (None, None, {"(no end)": 1})
+    assert "Cost: ?" in plain(figures)
+
+
+def test_a_known_and_an_unknown_price():
+    """What is known is summed, and the rest is counted apart."""
+    answers = [(e.LlmRequested(request=n, model="m", messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=cost)) for n, cost in enumerate((0.25, None, float("nan"), 0.0))]  # fmt: skip
+    figures = run_statistics([made(*(event for pair in answers for event in pair))])
+    assert (figures.cost_usd, figures.cost_unknown) == (0.25, 2)
+    assert "Cost: $0.2500 and an unknown part" in plain(figures)
+
+
+def test_time_is_counted_once():
+    """A tool beside a model call, or an agent above one, is the model's time; a tool alone is the tool's."""
+    helper = e.ToolsDefined(first_id=0, tools=(ToolSpec(name="helper", kind="agent"),))
+    recording = made(  # one millisecond between events
+        helper,
+        e.ToolCallStarted(call_id="1", tool="helper", position=0, args_hash=""),
+        ("root/helper@0.0", e.LlmRequested(request=0, model="m", messages=())),
+        e.ToolCallStarted(call_id="2", tool="t", position=1, args_hash=""),
+        ("root/helper@0.0", e.LlmResponded(request=0)),
+        e.ToolCallCompleted(call_id="2", tool="t", position=1, ok=True),
+        e.ToolCallCompleted(call_id="1", tool="helper", position=0, ok=True),
+    )
+    time = run_statistics([recording]).time
+    assert (time.total_ms, time.model_ms, time.tools_ms, time.other_ms) == (8.0, 2.0, 1.0, 5.0)
+
+
+def test_replays_and_reasons():
+    """Rungs are counted, and the grounded part of them is a fraction."""
+    rows: list[Any] = []
+    rungs: tuple[e.Rung, ...] = ("exact", "exact", "stale", "synthetic-error")
+    for number, rung in enumerate(rungs):
+        fields: dict[str, Any] = {"call_id": str(number), "tool": "t", "position": number}
+        why = Rationale(why="x") if number else None
+        rows.append(e.ToolCallStarted(**fields, args_hash="", rationale=why))
+        rows.append(e.ToolCallCompleted(**fields, ok=True, rung=rung))
+    recording = made(*rows, e.ReplayDiverged(what="x", where="y"), header={"replay_of": "other"})
+    figures = run_statistics([recording])
+    assert figures.replays is not None
+    assert figures.replays.model_dump() == {
+        "runs": 1, "rungs": {"exact": 2, "stale": 1, "synthetic-error": 1}, "grounded": 0.5, "divergences": 1,
+    }  # fmt: skip
+    assert (figures.reasons.expected, figures.reasons.stated) == (4, 3)
+    assert "Replays: 1; results: exact 2, stale 1, synthetic-error 1; 50% grounded" in plain(figures)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], Spread(count=0, total=0.0, median=None, p95=None, max=None)),
+        ([7.0], Spread(count=1, total=7.0, median=7.0, p95=7.0, max=7.0)),
+        ([float(n) for n in range(1, 102)], Spread(count=101, total=5151.0, median=51.0, p95=96.0, max=101.0)),
+    ],
+)
+def test_spread(values: list[float], expected: Spread):
+    """Nothing, one value, and many."""
+    assert spread(values) == expected
+
+
+def test_no_runs_at_all():
+    """Nothing to count is no error."""
+    figures = run_statistics([])
+    assert (figures.runs, figures.endings, figures.cost_usd, figures.replays) == (0, {}, None, None)
+    assert "0 runs" in plain(figures)
+
+
+def test_damaged_files_are_named():
+    """A file that is not whole counts as far as it goes, and the coverage says so."""
+    recording = sample("several-tools")
+    figures = run_statistics([replace(recording, records=recording.records[:5]), recording])
+    assert (figures.recordings, figures.endings) == ({"open": 1, "closed": 1}, {"(no end)": 1, "end_turn": 1})
+
+
+def test_the_page():
+    """The statistics of a run on paper, exactly, but for times."""
+    shown = plain(run_statistics([sample("stated-reasons")])).splitlines()
+    assert [line[:62].rstrip() for line in shown] == [
+        "Statistics of run stated-reasons",
+        "Endings: final_answer_tool 1",
+        "Tokens: 1,976 in, 263 out. Cost: ?",
+        "Time: 2.66min (model 100.0%, tools 0.0%, other 0.0%)",
+        "Stated reasons: 2 of 3 calls",
+        "Models",
+        "  model                     asked failed      in    out     co",
+        "  openai/qwen2.5-coder-1.5b     3      0    1976    263",
+        "Tools",
+        "  tool                  calls     ok  fail refused timeout aga",
+        "  calculator                2      2     0       0       0",
+        "  lookup                    1      1     0       0       0",
+        "  final-answer              1      1     0       0       0",
+        "Agents",
+        "  agent                 runs turns calls      in    out  endin",
+        "  agent                    1     3     4    1976    263  final",
+        "Not known, which is not the same as 0",
+        "  cost: no price known for openai/qwen2.5-coder-1.5b: 3 of 3 a",
+    ]
+
+
+def test_hostile_names_and_absurd_figures():
+    """Names of models, tools and errors are made safe; figures of any size keep to their columns."""
+    evil = "\x1b[2J\u202e\n" + "W" * 90
+    rows: list[Any] = []
+    for number in range(40):
+        fields: dict[str, Any] = {"call_id": str(number), "tool": f"{evil}{number}", "position": 0}
+        rows.append(e.ToolCallStarted(**fields, args_hash=""))
+        rows.append(
+            e.ToolCallCompleted(**fields, ok=False, error=ErrorInfo(type=evil, message=evil), duration_ms=1e300)
+        )
+    usage = Usage(input_tokens=2**63 - 1, output_tokens=2**63 - 1)
+    rows += [e.LlmRequested(request=0, model=evil, messages=()), e.LlmResponded(request=0, usage=usage, latency_ms=-1e308, cost_usd=1e300)]  # fmt: skip
+    end = e.RunCompleted(status="failed", terminated_by=evil, terminated_source=evil)
+    shown = plain(run_statistics([made(*rows, header={"run_id": evil}, end=end)]))
+    assert escape(shown, keep="\n") == shown
+    assert max(map(cell_len, shown.splitlines())) <= 80
+    assert "… and 10 more (--json has all)" in shown

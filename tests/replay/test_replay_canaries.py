@@ -1,0 +1,128 @@
+"""In no mode and under no policy does a tool's body run, is anybody asked, or anything sent but to the overriding model."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from playhead import PlayheadError, load_recording
+from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.replay import replay, reproduce
+from playhead.trace.types import Completion, Request, ToolCall
+from tests.replay.random_agents import KEYS, Canary, random_agent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from playhead.trace.recording import Recording
+
+SEEDS = range(30)
+POLICIES: Final[dict[str, Any]] = {
+    "strict": "strict",
+    "lenient": "lenient",
+    "simulate": lambda call: f"{call.tool}, simulated",
+}
+
+
+class Wild:
+    """Does what was recorded or what it likes with what it is offered, fails now and then, and answers in the end."""
+
+    name = "scripted/wild"
+    secrets: Mapping[str, str] = {}
+
+    def __init__(self, seed: int, recording: Recording) -> None:
+        self._chance = random.Random(seed)
+        self._recorded = recording.root.responses
+
+    async def prices(self) -> None:
+        """Not know."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Do anything."""
+        chance = self._chance
+        if chance.random() < 0.05:
+            raise chance.choice([ModelRequestError("no"), ModelUnavailableError("busy")])
+        if request.number in self._recorded and chance.random() < 0.5:
+            return Completion(tool_calls=self._recorded[request.number].tool_calls)
+        if request.number > 4 or not request.tools or chance.random() < 0.1:
+            return Completion(text="done")
+        made = tuple(self._call(chance.choice(request.tools).name) for _ in range(chance.randint(1, 4)))
+        return Completion(tool_calls=made)
+
+    def _call(self, name: str) -> ToolCall:
+        arguments: dict[str, Any] = {"key": self._chance.choice(KEYS)}
+        if name.startswith("agent"):
+            arguments = {"task": self._chance.choice([*KEYS, "new"])}
+        elif name == "final-answer":
+            arguments = {"output": "42"}
+        return ToolCall(id="", name=name, arguments=arguments)
+
+
+@pytest.fixture
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a connection was opened")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+
+def models_of(recording: Recording) -> set[str]:
+    """Return the names of all models in a recording."""
+    started = [owner.started for owner in recording.owners.values() if owner.started is not None]
+    return {each.agent.model for each in started}
+
+
+@pytest.mark.usefixtures("_no_network")
+@pytest.mark.parametrize("with_code", [False, True])
+async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
+    """Every body and every approver is a canary, every socket is shut; a replay is whole, and reproduces in its turn."""
+    rungs: dict[str, Counter[str]] = {policy: Counter() for policy in POLICIES}
+    for seed in SEEDS:
+        canary = Canary()
+        agent = random_agent(seed, canary, trace=tmp_path)
+        with suppress(PlayheadError):
+            await agent.run("Do it.", run_id=f"run-{seed}")
+        canary.armed = True
+        recording = load_recording(tmp_path / f"run-{seed}.jsonl")
+        code = agent if with_code else None
+        assert (await reproduce(recording, agent=code)).identical, seed
+        known = models_of(recording) | (models_of_code(agent) if with_code else set())
+        for name, policy in POLICIES.items():
+            overrides = {"model": dict.fromkeys(known, Wild(seed, recording))}
+            result = await replay(recording, overrides, agent=code, on_missing=policy, trace=None)
+            rungs[name] += Counter(result.rungs)
+            assert result.recording.ending is not None
+            again = await reproduce(result.recording)
+            assert again.divergences == (), (seed, again.divergences[0])
+        assert canary.sang == [], seed
+    assert min(rungs["lenient"][each] for each in ("exact", "reordered", "stale", "synthetic-error")) > 0, rungs
+    assert rungs["simulate"]["simulated"] > 0
+    assert not {"stale", "simulated", "synthetic-error"} & set(rungs["strict"])
+
+
+def models_of_code(agent: Any) -> set[str]:
+    """Return the names of all models of an agent."""
+    below = [each for each in agent.tools.values() if each.spec.kind == "agent"]
+    return {agent.model.name, *(name for each in below for name in models_of_code(each))}
+
+
+@pytest.mark.usefixtures("_no_network")
+async def test_the_canaries_and_the_shut_network_can_be_noticed(tmp_path: Path) -> None:
+    """The tests above say something: a body that runs sings, and a connection fails loudly."""
+    canary = Canary(armed=True)
+    for seed in SEEDS:
+        with suppress(PlayheadError):
+            await random_agent(seed, canary, trace=tmp_path).run("Do it.")
+    assert len(canary.sang) > 50
+    assert "approver" in canary.sang
+    with pytest.raises(AssertionError, match="a connection was opened"):
+        socket.create_connection(("localhost", 9))

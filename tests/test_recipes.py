@@ -1,0 +1,391 @@
+"""The recipes for hooks do what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.recipes.ab_variant import STYLES, ab_variant, variant_in, variant_of
+from examples.recipes.bare_llm import bare_llm
+from examples.recipes.cost_aware import PricedModel, cost_ceiling
+from examples.recipes.custom_termination import names_a_source, until
+from examples.recipes.healing_transparency import healing_transparency, stand_in
+from examples.recipes.localisation import localise
+from examples.recipes.pii_redaction import audit, contact, redact_addresses, without_addresses
+from examples.recipes.telemetry import CollectedSpan, Collector, telemetry
+from examples.recipes.tenant_header import TENANT, tenant_header
+from examples.tools import lookup
+from playhead import Agent, load_recording, register_strategy, reproduce
+from playhead.testing import ScriptedModel, call, calls, text
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "guides" / "hooks.md").read_text(encoding="utf-8")
+RECIPES = sorted(path.stem for path in (ROOT / "examples" / "recipes").glob("[!_]*.py"))
+NO_TENANT = "LookupError: this run has no tenant; set TENANT in the task that runs the agent"
+EXPECTED = {
+    "ab_variant": [
+        "run-0: short",
+        "run-1: stepwise",
+        "run-2: stepwise",
+        "run-3: short",
+        "[('short', 467), ('stepwise', 533)]",
+    ],
+    "bare_llm": ["with nudges: '42' after 2 turns", "bare: '' after 1 turns"],
+    "cost_aware": [
+        "reactive: score 0.4, continue; cost 0.0000 US dollars",
+        "cost_ceiling by killswitch:cost-ceiling: 0.0150 US dollars, over 0.0120",
+        "after 3 answers, with: Mount Zed is 4,180 feet high.",
+    ],
+    "custom_termination": [
+        "end_turn, success True: '4,180 feet.\\nSource: the table'",
+        "  the model was told: Name your source in a line that begins with `Source:`.",
+        "check_failed, success False: '4,180 feet.'",
+        "  the model was told: Name your source in a line that begins with `Source:`.",
+    ],
+    "healing_transparency": [
+        "warn: healing failed in turn 0: `lokup` is no tool, and none has a name like it",
+        "call_0_0: [healed] 4,180 feet",
+        "call_0_1: 4,180 feet",
+    ],
+    "localisation": [
+        "system: Du arbeitest im Büro.",
+        "user: Sortiere die Post.",
+        "assistant: ",
+        "user: Deine letzte Antwort war leer. Rufe ein Werkzeug auf, oder antworte.",
+    ],
+    "pii_redaction": [
+        "the model was told: Ada is reached at [address]",
+        "the steps hold: Ada is reached at [address]",
+        "the file has the address: False",
+        "the audit log, from the call on:",
+        "tool.call run-1 root",
+        "tool.result run-1 root",
+        "message.tool-result run-1 root",
+        "observation.tool-result run-1 root",
+        "prompt.tools run-1 root",
+        "llm.request run-1 root",
+        "llm.response run-1 root",
+        "message.assistant run-1 root",
+        "answer.final run-1 root",
+        "lifecycle.completed run-1 root",
+    ],
+    "telemetry": [
+        "agent.run (before the loop, reactive): 1 events",
+        "agent.bootstrap (before the loop, reactive): 3 events",
+        "agent.think (turn 0, reactive): 4 events",
+        "agent.act (turn 0, reactive): 2 events",
+        "agent.observe (turn 0, reactive): 2 events",
+        "agent.think (turn 1, reactive): 4 events",
+        "agent.complete (turn 1, reactive): 2 events",
+        "all ended: True",
+    ],
+    "tenant_header": [
+        "Acme: Tenant: Acme",
+        "Umbrella: Tenant: Umbrella",
+        f"no tenant: failed, the required hook tenant-header failed at prompt.system: {NO_TENANT}",
+    ],
+}
+LOGGED = {
+    "tenant_header": [f"hook tenant-header failed at prompt.system of run nobody: {NO_TENANT} (said once)"],
+}
+
+
+class TestTheRecipes:
+    def test_every_recipe_is_here_and_linked(self) -> None:
+        """No recipe is left out, here or in the guide."""
+        linked = re.findall(r"\]\(\.\./\.\./examples/recipes/(\w+)\.py\)", GUIDE)
+        assert (sorted(EXPECTED), sorted(linked)) == (RECIPES, RECIPES)
+
+    @pytest.mark.parametrize("name", RECIPES)
+    def test_it_runs(
+        self,
+        name: str,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """A recipe works as it stands, as a script, and prints what it is there to show."""
+        module = f"examples.recipes.{name}"
+        monkeypatch.delitem(sys.modules, module, raising=False)  # `-m` begins with a module that nobody has imported
+        runpy.run_module(module, run_name="__main__")
+        assert (capsys.readouterr().out.splitlines(), caplog.messages) == (EXPECTED[name], LOGGED.get(name, []))
+
+    def test_the_command_of_the_guide_works(self, tmp_path: Path) -> None:
+        """What the guide says to type works in a new process with an empty home."""
+        command = re.search(r"`python (-m examples\.recipes\.(\w+))`", GUIDE)
+        assert command is not None
+        done = subprocess.run(
+            [sys.executable, "-W", "error", *command[1].split()],
+            cwd=ROOT,
+            env={**os.environ, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, EXPECTED[command[2]], "")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestReproducing:
+    async def test_what_the_recipes_did_is_repeated_without_them(self, tmp_path: Path) -> None:
+        """The file alone gives the same run again: variant, redaction, suppressed nudge and the answer sent back."""
+        script = [text(""), call("contact", name="Ada"), text("Ada."), text("Ada. Source: the directory")]
+        blocks = [ab_variant(STYLES), redact_addresses, until(names_a_source), cost_ceiling(1)]
+        for name, turns, more in (("nudged", script, []), ("bare", script[1:], [bare_llm])):
+            agent = Agent(ScriptedModel(turns), tools=[contact], compose=[*blocks, *more], trace=tmp_path)
+            result = await agent.run("How do I reach Ada?", run_id=name)
+            assert result.trace_path is not None
+            outcome = await reproduce(load_recording(result.trace_path))
+            assert (result.terminated_by, outcome.divergences, outcome.identical) == ("end_turn", (), True)
+
+
+class TestRedaction:
+    async def test_nobody_has_the_address(self, tmp_path: Path) -> None:
+        """Neither a request, nor a step, nor the output without an answer, nor the file holds it; without the block all do."""
+        for blocks, redact, held in (([redact_addresses], [without_addresses], False), ([], [], True)):
+            model = ScriptedModel([call("contact", name="Ada"), call("contact", name="Ada")])
+            agent = Agent(
+                model, tools=[contact], compose=blocks, redact=redact, max_iterations=2, trace=tmp_path / str(held)
+            )
+            result = await agent.run("How do I reach Ada?")
+            assert result.trace_path is not None
+            told = [model.requests, result.steps, result.output, result.trace_path.read_text(encoding="utf-8")]
+            assert ["ada@example.org" in str(each) for each in told] == [held] * 4
+
+    async def test_the_trace_holds_it_unless_it_is_redacted_too(self, tmp_path: Path) -> None:
+        """The limit that the docstring of `redact_results` states is so."""
+        model = ScriptedModel([call("contact", name="Ada"), text("Done.")])
+        result = await Agent(model, tools=[contact], compose=[redact_addresses], trace=tmp_path).run("Reach Ada.")
+        assert result.trace_path is not None
+        assert "ada@example.org" in result.trace_path.read_text(encoding="utf-8")
+
+    async def test_the_audit_names_the_agent_below(self) -> None:
+        """Every line says which agent of the run it was."""
+        lines: list[str] = []
+        below = Agent(ScriptedModel([text("Ada.")]), name="clerk", description="Knows people.")
+        model = ScriptedModel([call("clerk", task="Who?"), text("Ada.")])
+        await Agent(model, tools=[below], compose=[audit(lines.append)], trace=None).run("Who?", run_id="run-1")
+        assert [line for line in lines if line.startswith("answer.final")] == [
+            "answer.final run-1 root/clerk@0.0",
+            "answer.final run-1 root",
+        ]
+
+
+class TestLocalisation:
+    async def test_a_slow_translator_is_passed_over(self, caplog: pytest.LogCaptureFixture) -> None:
+        """The model reads the original, and the failure is recorded."""
+        import anyio
+
+        async def slow(_: str) -> str:
+            await anyio.sleep(30)
+            return "late"
+
+        model = ScriptedModel([text("Done.")])
+        agent = Agent(model, system_prompt="Be brief.", compose=[localise(slow, timeout_s=0.02)], trace=None)
+        failed: list[Any] = []
+        agent.subscribe("hook-failed", lambda record: failed.append(record.event))
+        await agent.run("Sort the mail.")
+        assert [message.content for message in model.requests[0].messages] == ["Be brief.", "Sort the mail."]
+        assert [(event.hook, event.where, event.error) for event in failed] == [
+            ("localise", "prompt.system", "it did not finish within 0.02 s")
+        ]
+        assert "localise" in caplog.text
+
+
+class TestTenantHeader:
+    async def test_agents_below_get_it(self) -> None:
+        """The tenant is that of the run, for every agent in it."""
+        below = ScriptedModel([text("Ada.")])
+        clerk = Agent(below, name="clerk", description="Knows people.", system_prompt="You are a clerk.")
+        agent = Agent(
+            ScriptedModel([call("clerk", task="Who?"), text("Ada.")]),
+            tools=[clerk],
+            compose=[tenant_header],
+            trace=None,
+        )
+        token = TENANT.set("Acme")
+        try:
+            await agent.run("Who?")
+        finally:
+            TENANT.reset(token)
+        assert below.requests[0].messages[0].content == "Tenant: Acme\n\nYou are a clerk."
+
+    async def test_without_a_tenant_nothing_is_asked(self, caplog: pytest.LogCaptureFixture) -> None:
+        """The hook is required: the run has no output, and the model was never called."""
+        model = ScriptedModel([text("Acme")])
+        result = await Agent(model, compose=[tenant_header], trace=None).run("Who am I?")
+        assert (result.status, result.terminated_by, result.output, model.requests) == (
+            "failed",
+            "hook_failed",
+            None,
+            [],
+        )
+        assert "tenant-header" in caplog.text
+
+
+class TestVariants:
+    async def test_the_recording_says_which_it_was(self, tmp_path: Path) -> None:
+        """What the recording tells is what the model was told, which is what the id says."""
+        names = sorted(STYLES)
+        for number in range(6):
+            model = ScriptedModel([text("Yes.")])
+            result = await Agent(model, compose=[ab_variant(STYLES)], trace=tmp_path).run("Is it?", run_id=f"r{number}")
+            assert result.trace_path is not None
+            variant = variant_of(f"r{number}", names)
+            assert variant_in(load_recording(result.trace_path)) == variant
+            assert str(model.requests[0].messages[0].content).endswith(f"\n{STYLES[variant]}")
+
+    async def test_a_run_outside_the_experiment_has_none(self, tmp_path: Path) -> None:
+        """Nothing is made up for a recording without variants."""
+        result = await Agent(ScriptedModel([text("Yes.")]), trace=tmp_path).run("Is it?")
+        assert result.trace_path is not None
+        assert variant_in(load_recording(result.trace_path)) is None
+
+    def test_ids_are_spread_evenly(self) -> None:
+        """Each of three variants has a third of the ids, within 2 %."""
+        found = [variant_of(f"run-{number}", ["a", "b", "c"]) for number in range(10_000)]
+        assert all(abs(found.count(name) / len(found) - 1 / 3) < 0.02 for name in "abc")
+
+
+class TestBareLlm:
+    async def test_all_but_the_nudges_is_untouched(self) -> None:
+        """Prompts, calls, results and lifecycle pass exactly as without the block."""
+
+        async def seen(*blocks: Any) -> list[tuple[str, Any]]:
+            passed: list[tuple[str, Any]] = []
+            model = ScriptedModel([call("lookup", key="foot"), text("")])
+            steady = {"latency_ms": 0.0, "duration_ms": 0.0}
+            agent = Agent(
+                model,
+                tools=[lookup],
+                max_iterations=2,
+                trace=None,
+                compose=[*blocks, lambda harness: harness.tap("**", lambda given, at: passed.append((at.tag, given)))],
+            )
+            await agent.run("How long is a foot?", run_id="run")
+            return [
+                (tag, given.model_copy(update=steady) if hasattr(given, "model_copy") else given)
+                for tag, given in passed
+            ]
+
+        whole, bare = await seen(), await seen(bare_llm)
+        ended = {"answer.final", "lifecycle.completed"}  # the bare one ends here; the other one has no turn left
+        nudge = next(place for place, (tag, _) in enumerate(whole) if tag == "nudge.empty-reply")
+        assert whole[:nudge] == bare[: len(whole[:nudge])]
+        assert [tag for tag, _ in whole[nudge:] if tag not in ended] == ["nudge.empty-reply", "message.user"]
+        assert [tag for tag, _ in bare[nudge:] if tag not in ended] == []
+
+
+class TestCustomTermination:
+    @pytest.mark.parametrize("tries", [1, 2, 4])
+    async def test_it_is_bounded(self, tries: int) -> None:
+        """An answer that never passes is asked for as often as said, in every run anew."""
+        agent = Agent(ScriptedModel([text("4,180")] * 9), compose=[until(names_a_source, tries=tries)], trace=None)
+        for _ in range(2):
+            result = await agent.run("How high?")
+            assert (result.terminated_by, result.output, result.iterations) == ("check_failed", "4,180", tries)
+
+    async def test_what_ended_otherwise_stays_ended(self) -> None:
+        """Turns that are used up are used up, whatever the check says."""
+        model = ScriptedModel([call("lookup", key="foot")] * 2)
+        agent = Agent(model, tools=[lookup], max_iterations=2, compose=[until(names_a_source)], trace=None)
+        assert (await agent.run("How long?")).terminated_by == "max_iterations"
+
+
+class TestHealing:
+    async def test_healed_results_are_marked_and_failures_told(self) -> None:
+        """Only the healed one has the mark; the failure is told of once."""
+        register_strategy("healing-stand-in", stand_in)
+        told: list[str] = []
+        agent = Agent(
+            ScriptedModel([]), strategy="healing-stand-in", compose=[healing_transparency(told.append)], trace=None
+        )
+        result = await agent.run("How high?")
+        assert [step.content for step in result.steps] == ["[healed] 4,180 feet", "4,180 feet"]
+        assert told == ["warn: healing failed in turn 0: `lokup` is no tool, and none has a name like it"]
+
+    async def test_without_healing_nothing_is_marked(self) -> None:
+        """A run as it is today passes unchanged."""
+        model = ScriptedModel([call("lookup", key="foot"), text("Done.")])
+        changed: list[Any] = []
+        agent = Agent(model, tools=[lookup], compose=[healing_transparency(changed.append)], trace=None)
+        agent.subscribe("emission-changed", changed.append)
+        await agent.run("How long?")
+        assert changed == []
+
+
+class TestCost:
+    async def test_a_cheap_run_is_left_alone(self) -> None:
+        """Under the ceiling the model ends the run."""
+        model = PricedModel([call("lookup", key="foot"), text("0.3048 metres")])
+        result = await Agent(model, tools=[lookup], compose=[cost_ceiling(0.02)], trace=None).run("How long?")
+        assert (result.terminated_by, result.cost_usd) == ("end_turn", 0.01)
+
+    async def test_the_switch_is_recorded_once(self) -> None:
+        """Whoever reads the trace finds who ended the run, and why."""
+        agent = Agent(
+            PricedModel([call("lookup", key="foot")] * 5), tools=[lookup], compose=[cost_ceiling(0)], trace=None
+        )
+        fired: list[Any] = []
+        agent.subscribe("killswitch-fired", lambda record: fired.append(record.event))
+        result = await agent.run("How long?")
+        assert [(event.switch, event.on_trigger, event.reason) for event in fired] == [
+            ("cost-ceiling", "stop", "0.0050 US dollars, over 0.0000")
+        ]
+        assert result.terminated_source == "killswitch:cost-ceiling"
+
+    async def test_an_unknown_price_ends_the_run(self) -> None:
+        """Where nobody knows the cost, nobody can say that it is under the ceiling."""
+        from dataclasses import replace
+
+        class Unpriced(ScriptedModel):
+            async def complete(self, request):
+                return replace(await super().complete(request), cost_usd=None)
+
+        model = Unpriced([call("lookup", key="foot")] * 5)
+        result = await Agent(model, tools=[lookup], compose=[cost_ceiling(9)], trace=None).run("How long?")
+        assert (len(model.requests), result.terminated_because) == (1, "what a call costs is not known")
+
+
+class TestTelemetry:
+    async def test_spans_have_place_strategy_and_what_passed(self) -> None:
+        """A span is that of its phase and turn, with an event for each tag."""
+        collector = Collector()
+        agent = Agent(ScriptedModel([text("Done.")]), compose=[telemetry(collector)], trace=None)
+        await agent.run("Go.", run_id="run-1")
+        run: dict[str, str | int] = {"agent.run_id": "run-1", "agent.owner": "root", "agent.strategy": "reactive"}
+        turn: dict[str, str | int] = {**run, "agent.iteration": 0}
+        started = ["prompt.system", "prompt.task", "message.user"]
+        think = ["llm.request", "llm.response", "message.assistant"]
+        assert collector.spans == [
+            CollectedSpan("agent.run", run, ["lifecycle.started"], ended=True),
+            CollectedSpan("agent.bootstrap", run, started, ended=True),
+            CollectedSpan("agent.think", turn, think, ended=True),
+            CollectedSpan("agent.complete", turn, ["answer.final", "lifecycle.completed"], ended=True),
+        ]
+
+    async def test_agents_that_run_beside_each_other_have_spans_of_their_own(self) -> None:
+        """Every span of every agent ends, and none is another one's."""
+        collector = Collector()
+        clerk = Agent(ScriptedModel([text("Ada."), text("Bob.")]), name="clerk", description="Knows people.")
+        model = ScriptedModel([calls(call("clerk", task="Who?"), call("clerk", task="Who else?")), text("Two.")])
+        await Agent(model, tools=[clerk], compose=[telemetry(collector)], trace=None).run("Who?")
+        thinking = sorted(str(span.attributes["agent.owner"]) for span in collector.spans if span.name == "agent.think")
+        assert thinking == ["root", "root", "root/clerk@0.0", "root/clerk@0.1"]
+        assert all(span.ended for span in collector.spans)
+
+    async def test_open_telemetry_takes_it(self) -> None:
+        """The tracer of OpenTelemetry is of the shape that is asked for."""
+        pytest.importorskip("opentelemetry")
+        agent = Agent(ScriptedModel([text("Done.")]), compose=[telemetry()], trace=None)
+        failed: list[Any] = []
+        agent.subscribe("hook-failed", failed.append)
+        await agent.run("Go.")
+        assert failed == []
