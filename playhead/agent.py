@@ -226,11 +226,11 @@ class Agent:
             UsageError: the block is none, or registers what cannot be.
         """
         undo = self._harness.use(block)
-        self.header = self.header.model_copy(update={"hooks": self._harness.shown()})
+        self.header = self.header.model_copy(update={"hooks": self._harness.info()})
 
         def undo_both() -> None:
             undo()
-            self.header = self.header.model_copy(update={"hooks": self._harness.shown()})
+            self.header = self.header.model_copy(update={"hooks": self._harness.info()})
 
         return undo_both
 
@@ -292,7 +292,7 @@ class Agent:
         """
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        update = {"prices": await prices_of(self.model), "hooks": self._harness.shown()}
+        update = {"prices": await prices_of(self.model), "hooks": self._harness.info()}
         header = self.header.model_copy(update=update)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = self._open(run_id, None if self._trace is None else _settings())

@@ -42,6 +42,17 @@ def read_overrides(  # noqa: PLR0913 - the options
     return {name: value for name, value in given.items() if value is not None}
 
 
+def in_options(text: str) -> str:
+    """Return a message that speaks of arguments in Python, speaking of options instead."""
+    text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _rebind_options(found[1]), text)
+    text = re.sub(r"^(rebind|tool_result)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)
+    return re.sub(r"(?<![\w'\"])(model|rebind)=(,?)", lambda found: f"--{found[1]}{found[2] or ' '}", text)
+
+
+def _rebind_options(names: str) -> str:
+    return " ".join(f"--rebind {name}=env:VARIABLE" for name in re.findall(r"'([^']+)'", names))
+
+
 def read_tool_result(text: str) -> dict[str, JsonValue]:
     """Return the tool, the arguments and the result of `name=result` or `name:{"argument": …}=result`.
 

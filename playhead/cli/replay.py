@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from playhead.cli import options, suggestions
-from playhead.cli.changes import read_overrides, read_rebinding
+from playhead.cli.changes import in_options, read_overrides, read_rebinding
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
 from playhead.cli.reading import read_run
 from playhead.cli.replayed import exit_code, print_replay, replay_as_json
 from playhead.cli.running import run_told
+from playhead.errors import NotReplayableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.replay.result import ReplayResult
+    from playhead.trace.recorder import OnRecord
 
 
 @options.command(
@@ -98,8 +102,8 @@ def command(  # noqa: PLR0913 - options
 
     from playhead.replay.engine import replay_sync  # noqa: PLC0415 - bad options are told without the kernel
 
-    outcome = run_told(
-        lambda told: replay_sync(
+    def start(told: OnRecord) -> ReplayResult:
+        return replay_sync(
             recording,
             overrides,
             on_missing=on_missing,
@@ -108,10 +112,12 @@ def command(  # noqa: PLR0913 - options
             trace=store.folder,
             min_grounded=min_grounded,
             on_record=told,
-        ),
-        trace_dir,
-        as_json=as_json,
-    )
+        )
+
+    try:
+        outcome = run_told(start, trace_dir, as_json=as_json)
+    except (UsageError, NotReplayableError) as error:
+        raise type(error)(in_options(str(error))) from None
     if as_json:
         write_json([replay_as_json(outcome)])
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
+from playhead.cli.changes import in_options
 from playhead.cli.result import ending_row, result_as_json
 from playhead.diagnose.diff_view import DiffView
 from playhead.diagnose.summaries import preview
@@ -104,7 +105,7 @@ def summary(original: Recording, outcome: ReplayResult, min_grounded: float) -> 
         yield Row("stopped", outcome.stopped, "red")
     yield from _results(outcome)
     for note in outcome.notes:
-        yield Row("note", note)
+        yield Row("note", in_options(note))
     yield Row("verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict])
     yield Row("trace", "none" if outcome.run.trace_path is None else str(outcome.run.trace_path))
 

@@ -45,6 +45,11 @@ class Context:
         return self._session.header.strategy
 
     @property
+    def notes(self) -> dict[str, Any]:
+        """A place to keep things from one call of a hook to the next: of this run and this agent, and in no trace."""
+        return self._session.agent.notes
+
+    @property
     def max_iterations(self) -> int:
         """Turns of the loop at most."""
         return self._session.header.max_iterations

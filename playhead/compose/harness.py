@@ -12,7 +12,7 @@ from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
 from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
-from playhead.trace.types import Message
+from playhead.trace.types import HookInfo, Message
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -122,9 +122,10 @@ class Harness(Registrar):
             self._hooks = ComposedHooks(self._registrations, self._seeds)
         return self._hooks
 
-    def shown(self) -> tuple[str, ...]:
-        """Return what is registered, one line each, as the header of a trace says it."""
-        return (*(each.shown() for each in self._registrations), *(f"emit {tag}" for tag, _ in self._seeds))
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return what is registered, as the header of a trace says it."""
+        seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
+        return (*(each.info() for each in self._registrations), *seeds)
 
     def _at_phase(self, role: str, phase: str, function: object, options: Options) -> Undo:
         if phase != "*" and phase not in PHASES:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UsageError
+from playhead.trace.types import HookInfo
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ class Registration:
     origin: Registration | None = None
     """The hook itself, for one that stands in for it where its predicate fails."""
 
-    def shown(self) -> str:
+    def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
-        place = self.matcher.shown if self.matcher else self.phase or "*"
-        return f"{self.role} {place}: {self.name}{' (required)' if self.required else ''}"
+        at = self.matcher.shown if self.matcher else self.phase or "*"
+        return HookInfo(role=self.role, at=at, name=self.name, required=self.required)
 
 
 def checked_function(function: object, name: str | None) -> tuple[Callable[..., Any], str]:

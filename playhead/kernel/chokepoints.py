@@ -7,7 +7,7 @@ the run's.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -66,7 +66,8 @@ def _accept_text(_: str, given: object) -> str:
 def _accept_content(_: Content, given: object) -> Content:
     if isinstance(given, str):
         return scrub(str(given))
-    content: Content = _validated(_CONTENT.validate_python, given, "text, or a tuple of text and image parts")
+    parts = _dumped(tuple(given)) if isinstance(given, (tuple, list)) else None
+    content: Content = _validated(_CONTENT.validate_python, parts, "content: text, or a tuple of text and image parts")
     return content
 
 
@@ -80,7 +81,7 @@ def _validated(validate: Callable[[Any], Any], given: object, expected: str) -> 
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"it returned {type(given).__name__}, not {expected} ({where}: {first['msg']})") from None
+        raise ValueError(f"what it returned is no {expected} ({where}: {first['msg']})") from None
 
 
 TEXT: Final = Chokepoint(_accept_text, lambda before, after: (before, after), lambda _, after: after)
@@ -146,7 +147,7 @@ def _own_fields(payload: BaseModel) -> dict[str, Any]:
 
 def _dumped(value: Any) -> Any:  # noqa: ANN401 - a field of any model
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", warnings=False)
     return [_dumped(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -168,9 +169,14 @@ def _accept_step(payload: Step, given: object) -> Step:
     return replace(payload, content=scrub(given.content))
 
 
+def _step_json(step: Step) -> JsonValue:
+    """Return what a step says, without its place: the same result is the same step in another turn."""
+    return {"type": step.type, "tool": step.tool, "content": step.content, "ok": step.ok}
+
+
 STEP: Final = Chokepoint(
     _accept_step,
-    lambda before, after: (asdict(before), asdict(after)),
+    lambda before, after: (_step_json(before), _step_json(after)),
     lambda payload, after: replace(payload, content=str(after.get("content", payload.content))),
     lambda payload, _: replace(payload),
 )
@@ -179,7 +185,7 @@ STEP: Final = Chokepoint(
 def _accept_specs(_: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, ToolSpec) for each in given):
         raise ValueError(f"it returned {type(given).__name__}, not a list of ToolSpec")
-    specs = [_validated(ToolSpec.model_validate, repair_json(each.model_dump()), "ToolSpec") for each in given]
+    specs = [_validated(ToolSpec.model_validate, repair_json(each.model_dump(warnings=False)), "ToolSpec") for each in given]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise ValueError("it returned two tools of one name; a model tells them apart by name")
@@ -217,7 +223,7 @@ def _accept_request(payload: Request, given: object) -> Request:
     messages = tuple(
         known[each.id]
         if each == known.get(each.id)
-        else _validated(Message.model_validate, each.model_dump(), "Message")
+        else _validated(Message.model_validate, each.model_dump(warnings=False), "Message")
         for each in given.messages
     )
     if not messages:

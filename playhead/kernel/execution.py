@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -180,11 +181,13 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
         if error is None and hooks is not None and hooks.at_phase("complete"):
             await steer("complete", "after", state, session)
             state = transition(close_state(state, session), output=state.output)  # as hooks let it pass, be it nothing
-        ended = {"status": state.status, "terminated_by": _termination_of(session, state).reason}
-        await session.offer("lifecycle.completed", {**ended, "output": state.output, "error": state.error})
     except RunEndedError:  # a required hook failed
         state = close_state(state, session)
-    return state
+    ended = {"status": state.status, "terminated_by": _termination_of(session, state).reason}
+    with suppress(RunEndedError):
+        await session.offer("lifecycle.completed", {**ended, "output": state.output, "error": state.error})
+        return state
+    return close_state(state, session)
 
 
 def _checked_state(strategy: str, returned: object) -> KernelState:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from playhead.errors import ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.hooks import Resume, Skip, Stop, Terminate
 from playhead.kernel.state import KernelState, Status, Thread, transition
-from playhead.trace.events import ErrorInfo, HookFired
+from playhead.trace.events import ErrorInfo, HookFailed, HookFired
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
             session.record_steering(said, phase, timing)
         return None
     if isinstance(said.answer, Resume) and not session.ending.overrule(None):
+        ended = session.termination
+        late = (
+            f"it returned Resume, but the run has ended by {ended.reason if ended else 'something else'}, which stands"
+        )
+        session.emit_last(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=late))
         return None
     session.record_steering(said, phase, timing)
     return said.answer

@@ -59,6 +59,7 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:
     """Record what the model thought, assumed, and left unsaid; return the reply as the hooks let it pass."""
     request = response.request
+    stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
     if session.hooks is not None and session.hooks.wants("decision.rationale"):
         reply = replace(reply, calls=tuple([await _with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
@@ -71,7 +72,7 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
         session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
-        if session.header.rationale and planned.rationale is None and not is_meta(session, planned.call.name):
+        if session.header.rationale and planned.call.id not in stated and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"
             session.emit(RationaleMissing(path=path, call_id=planned.call.id, tool=planned.call.name))
     return reply

@@ -99,6 +99,8 @@ class Session:
         """What hooks are given that may return it."""
         self.shown = Copies(shared=True)
         """What hooks are given that only look."""
+        self.notes: dict[str, Any] = {}
+        """What hooks keep from one call to the next, in this run of this agent."""
         self.hook_failures: dict[tuple[str, str], int] = {}
         """How often which hook failed, and where."""
         self.failures = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead.agent import DEFAULT, Agent, RunResult, TraceTo, open_writer, record_run
-from playhead.errors import ReplayError, RunError, UsageError
+from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.session import RunContext
@@ -151,6 +151,10 @@ class _Stage:
                 replay_mode="replay",
                 overrides=plan.overrides.as_json(),
             )
+        except UnknownModelError as error:
+            if plan.overrides.model is not None:
+                raise
+            raise UnknownModelError(f"{error} Pass model=, if the recorded one was an object of a program") from None
         except (ReplayError, RunError) as error:
             if not isinstance(error.result, RunResult):
                 raise

@@ -1,8 +1,6 @@
 """What hooks did in a recorded run, done again: a replay needs none of their code.
 
-In `reproduce` every change and every word of a phase hook comes back at its own place. In `replay` the run may be
-another one, so a recorded change is made again only to the same payload, and a stop only in the same turn; what hooks
-would have made of anything else is not known, and said.
+In `reproduce` every change and every word of a phase hook comes back at its own place.
 """
 
 from __future__ import annotations
@@ -11,15 +9,14 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import NotReplayableError, RunEndedError
-from playhead.kernel.chokepoints import chokepoint, request_parts
+from playhead.kernel.chokepoints import chokepoint
 from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import SUPPRESS, Recovery, Resume, Said, Skip, Stop, Terminate
 from playhead.kernel.phases import apply_changes
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
-from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from playhead.kernel.hooks import Hooks, PhaseAnswer, PhaseName, Timing
     from playhead.kernel.session import Session
@@ -34,12 +31,6 @@ Turn = tuple[str, str, int | None]
 def recorded_hooks(owner: OwnerRecording) -> RecordedHooks | None:
     """Return what an owner's hooks did, to be done at exactly the same places; None when they did nothing."""
     hooks = RecordedHooks(owner)
-    return None if hooks.idle else hooks
-
-
-def repeated_hooks(owner: OwnerRecording, note: Callable[[str], None]) -> RepeatedHooks | None:
-    """Return what an owner's hooks did, to be done where it applies; `note` hears what cannot be known."""
-    hooks = RepeatedHooks(owner, note)
     return None if hooks.idle else hooks
 
 
@@ -90,7 +81,7 @@ class RecordedHooks:
         """Return what was made of the payload."""
         for event in self._emissions.pop((tag, key), ()):
             if isinstance(event, EmissionSuppressed):
-                session.emit(event.model_copy(update={"before": _before(tag, payload)}))
+                session.emit(event.model_copy(update={"before": before_of(tag, payload)}))
                 return SUPPRESS
             changed = apply_emission(event, payload)
             before, after = chokepoint(tag).written(payload, changed)
@@ -137,77 +128,6 @@ class RecordedHooks:
             raise RunEndedError(error)
 
 
-class RepeatedHooks(RecordedHooks):
-    """Every change made again to the same payload, every stop in the same turn."""
-
-    def __init__(self, owner: OwnerRecording, note: Callable[[str], None]) -> None:
-        super().__init__(owner)
-        self._note = note
-        self._noted: set[str] = set()
-        self._made: dict[tuple[str, str], tuple[Emission, ...]] = {}
-        for (tag, _), events in self._emissions.items():
-            self._made.setdefault((tag, json_hash(events[0].before)), tuple(events))
-
-    async def offer(
-        self,
-        session: Session,
-        tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
-        key: str,
-        details: Mapping[str, Any],  # noqa: ARG002
-    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
-        """Return what was made of the same payload, if it was met."""
-        made = next(
-            (found for each in _befores(tag, payload) if (found := self._made.get((tag, json_hash(each))))), None
-        )
-        if made is None:
-            self._say_unknown(tag)
-            return payload
-        for event in made:
-            if isinstance(event, EmissionSuppressed):
-                session.emit(event.model_copy(update={"key": key}))
-                return SUPPRESS
-            payload = apply_emission(event, payload)
-            session.emit(event.model_copy(update={"key": key}))
-        return payload
-
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
-        """Return what was said in the same turn, if it ends or skips something."""
-        said = await super().ask(session, phase, timing, state)
-        if said is None:
-            return None
-        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
-        if isinstance(said.answer, Resume):
-            self._say(f"{what} when this was recorded, and was not asked about the answer of the replay")
-            return None
-        self._say(f"{what} when this was recorded; the replay did the same, without asking it")
-        return said
-
-    async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
-    ) -> Recovery | None:
-        """Return None: the error is another one, and what the hook would do with it is not known."""
-
-    def _fail_again(self, session: Session, where: str, key: str) -> None:
-        """Do nothing: what failed then does not run now."""
-
-    def _say_unknown(self, tag: str) -> None:
-        if tag not in TOLD:
-            made = (event for (each, _), events in self._made.items() if each == tag for event in events)
-            hooks = ", ".join(sorted({event.hook for event in made}))
-            self._say(
-                f"{hooks} changed {tag} when this was recorded, and was not asked about what is new in the replay"
-            )
-
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._noted:
-            self._noted.add(sentence)
-            self._note(sentence)
-
-
-TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
-"""Tags whose payload nothing but hooks uses."""
-
 _ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {
     "stop": lambda event: Stop(event.reason or "", event.switch, event.terminated_by or "hook_stop"),
     "terminate": lambda event: Terminate(event.reason or "", event.switch, event.terminated_by or "hook_terminate"),
@@ -236,16 +156,7 @@ def apply_emission(event: EmissionChanged, payload: Any) -> Any:  # noqa: ANN401
         ) from error
 
 
-def _befores(tag: str, payload: Any) -> Iterator[Any]:  # noqa: ANN401 - by tag
-    """Yield how a recorded change may name this payload; of a request it names only the parts that it changed."""
-    if tag != "llm.request":
-        yield _before(tag, payload)
-        return
-    parts = request_parts(payload)
-    yield from ({name: parts[name] for name in names} for names in (["parameters"], ["tools"], list(parts)))
-
-
-def _before(tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
+def before_of(tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
     """Return a payload as the recording of a change to it has it."""
     before, _ = chokepoint(tag).written(payload, payload)
     return before

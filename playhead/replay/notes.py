@@ -29,7 +29,9 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
     counts = recording.counts()
     fired = [kind for kind in HOOKS if counts.get(kind)]
     if fired or recording.header.agent.hooks:
-        names = ", ".join(recording.header.agent.hooks or fired)
+        names = ", ".join(f"{hook.role} {hook.at} {hook.name}" for hook in recording.header.agent.hooks) or ", ".join(
+            fired
+        )
         yield f"hooks were in effect in the recorded run, and are not in the replay: {names}"
     if recording.header.redacted:
         yield "redaction rules of its user's were applied to the recording: prompts and results may hold what they put there"

@@ -215,6 +215,19 @@ class Completion:
     """The model that answered, in the provider's word."""
 
 
+class HookInfo(Value):
+    """A function of the user's that may change, see or stop a run: all of it that is data."""
+
+    role: str
+    """`on`, `tap`, `before`, `after`, `on-error`, or `emit` for what is emitted at the start."""
+    at: str
+    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag."""
+    name: str
+    """What events call it."""
+    required: bool = False
+    """Whether the run ends when it fails: nothing may pass that it has not looked at."""
+
+
 class AgentHeader(Value):
     """Everything about an agent that is not code: what a replay needs to build it again."""
 
@@ -246,8 +259,8 @@ class AgentHeader(Value):
     """Read-only calls of one turn that run at once."""
     required_tools: tuple[str, ...] = ()
     """Tools that have to be called before the run may end by itself."""
-    hooks: tuple[str, ...] = ()
-    """What was registered to change, see or stop the run, one line each; what it did are events."""
+    hooks: tuple[HookInfo, ...] = ()
+    """What was registered to change, see or stop the run; what it did are events."""
     prices: Prices | None = None
     """What a token cost at the start, when the adapter knows."""
 

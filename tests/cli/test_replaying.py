@@ -286,7 +286,7 @@ def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> No
     subprocess.run([sys.executable, "secret.py"], env={**os.environ, "BASE": server.address}, check=True, cwd=home)
     refused = playhead("replay", "hidden", "--api-base", server.address)
     assert (refused.exit_code, refused.stdout) == (3, "")
-    assert "PASSWORD" in refused.stderr
+    assert "Give the values with --rebind PASSWORD=env:VARIABLE, or" in refused.stderr
     server.answers[:] = [saying("Done.")]
     result = playhead("replay", "hidden", "--api-base", server.address, "--rebind", "PASSWORD=hunter22")
     assert result.exit_code == 0

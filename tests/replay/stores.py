@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Mapping
 
+    from playhead.replay import ReplayResult
+
 KEYS = ("a", "b", "c")
 READS = ("get", "find")
 WRITES = ("put", "increment")
@@ -232,3 +234,9 @@ def judge(records: tuple[Any, ...]) -> Judged:
             if event.rung in ("exact", "reordered", "normalised") and event.result != truth:
                 judged.wrong.append(f"{record.owner} {event.tool} {event.call_id}: {event.result} instead of {truth}")
     return judged
+
+
+def root_rungs(result: ReplayResult) -> list[tuple[str, str | None, Any]]:
+    """Return tool, rung and result or error of every call of the root, in the order of the file."""
+    done = (each.completed for each in result.recording.root.calls.values())
+    return [(each.tool, each.rung, each.result if each.ok else each.error and each.error.type) for each in done if each]

@@ -108,7 +108,10 @@ async def test_calls_with_side_effects_have_an_order(tmp_path: Path, monkeypatch
         return done[::-1]
 
     async def together(self: ToolPort, planned: Any) -> Any:
-        return await self._run_together(list(planned))
+        async with anyio.create_task_group() as group:
+            for each in planned:
+                group.start_soon(self.run, each)
+        return [self.ended[each.call.id] for each in planned]
 
     for wrong in (backwards, together):
         monkeypatch.setattr(ToolPort, "call_all", wrong)

@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.compose import PHASES, TAGS, Harness, Stop, declare_tag
+from playhead.compose.patterns import read_pattern
+from playhead.errors import UsageError
+from playhead.testing import text
+from tests.compose.hooked import failures, run_with
+from tests.kernel.runs import ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AREAS = tuple(dict.fromkeys(tag.split(".")[0] for tag in TAGS))
+PATTERNS = ("**", *(f"{area}.*" for area in AREAS), *(f"{area}.**" for area in AREAS), *TAGS)
+
+
+def keep(*_: Any) -> None:
+    """Keep what is there."""
+
+
+def shown(harness: Harness) -> list[str]:
+    """Return what is registered, one line each."""
+    return [f"{each.role} {each.at}: {each.name}" for each in harness.info()]
+
+
+def means(pattern: str, tag: str) -> bool:
+    """Say plainly whether a pattern means a tag."""
+    area, _, last = pattern.rpartition(".")
+    if pattern == "**":
+        return True
+    if last == "**":
+        return tag.startswith(f"{area}.")
+    return tag.rpartition(".")[0] == area if last == "*" else tag == pattern
+
+
+def breadth(pattern: str) -> int:
+    """Say how broad a pattern is, the broadest first."""
+    return 0 if pattern == "**" else 1 if pattern.endswith(".**") else 2 if pattern.endswith(".*") else 4
+
+
+@given(st.sampled_from(PATTERNS), st.sampled_from([*TAGS, "mine.a.b", "nudge.a.b", "nudge.mine", "promptly.x"]))
+def test_a_pattern_means_what_it_says(pattern: str, tag: str):
+    """`*` is one segment, `**` is any depth, a tag is itself."""
+    (matcher,) = read_pattern(pattern)
+    assert matcher.matches(tag) == means(pattern, tag)
+    assert matcher.shown == pattern
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["on", "tap"]), st.sampled_from(PATTERNS)), max_size=12), st.sampled_from(TAGS)
+)
+def test_the_order_of_hooks(registered: list[tuple[str, str]], tag: str):
+    """Transforms come broadest first and most specific last, ties and taps as they were registered."""
+    harness = Harness()
+    for number, (role, pattern) in enumerate(registered):
+        getattr(harness, role)(pattern, keep, name=f"{number}")
+    hooks = harness.hooks()
+    found = ((), ()) if hooks is None else hooks._listeners(tag)
+    wanted = [
+        (breadth(pattern), f"{number}", role)
+        for number, (role, pattern) in enumerate(registered)
+        if means(pattern, tag)
+    ]
+    transforms = [name for _, name, role in sorted(wanted, key=lambda each: each[0]) if role == "on"]
+    assert [hook.name for hook in found[0]] == transforms
+    assert [hook.name for hook in found[1]] == [name for _, name, role in wanted if role == "tap"]
+    assert (hooks is not None and hooks.wants(tag)) == bool(wanted)
+
+
+async def test_the_most_specific_has_the_last_word(tmp_path: Path):
+    """Broadest first: `**`, `prompt.**`, `prompt.*`, a predicate, the tag; a list counts each of its patterns."""
+
+    def block(harness: Harness) -> None:
+        def append(letter: str) -> Any:
+            return lambda prompt, context: f"{prompt}{letter}" if context.tag == "prompt.system" else None
+
+        harness.on("prompt.system", append("6"))
+        harness.on("prompt.system", append("7"))
+        harness.on(lambda tag: tag.endswith("system"), append("5"))
+        harness.on("prompt.*", append("4"))
+        harness.on(["prompt.**", "**"], append("2"))
+        harness.on("prompt.**", append("3"))
+        harness.on("**", append("1"))
+
+    run = await run_with(tmp_path, [text("done")], block, system_prompt="")
+    assert run.model.requests[0].messages[0].content == "2123" + "4567"
+
+
+async def test_taps_see_what_all_transforms_made(tmp_path: Path):
+    """A tap runs after every transform, wherever it was registered, and sees the final value."""
+    seen: list[Any] = []
+
+    def block(harness: Harness) -> None:
+        harness.tap("prompt.task", lambda task, _: seen.append(("first", task)))
+        harness.on("prompt.task", lambda task, _: f"{task} a")
+        harness.tap("**", lambda task, context: seen.append(("second", task)) if context.tag == "prompt.task" else None)
+        harness.on("**", lambda task, context: f"{task} b" if context.tag == "prompt.task" else None)
+
+    await run_with(tmp_path, [text("done")], block, task="Do")
+    assert seen == [("first", "Do b a"), ("second", "Do b a")]
+
+
+async def test_a_predicate_is_asked_by_tag(tmp_path: Path):
+    """A predicate gets the tag, and any truthy answer is a yes."""
+    seen: list[str] = []
+
+    def block(harness: Harness) -> None:
+        harness.tap(lambda tag: tag.split(".")[0] == "lifecycle" and "yes", lambda _, context: seen.append(context.tag))
+
+    await run_with(tmp_path, [text("done")], block)
+    assert seen == ["lifecycle.started", "lifecycle.completed"]
+
+
+def odd(tag: str) -> bool:
+    """Fail on one tag."""
+    if tag == "prompt.system":
+        raise KeyError(tag)
+    return tag == "prompt.task"
+
+
+async def test_a_predicate_that_raises_is_its_hooks_failure(tmp_path: Path):
+    """Where its predicate raises the hook fails and the run goes on; elsewhere it works."""
+
+    def block(harness: Harness) -> None:
+        harness.on(odd, lambda task, _: f"{task}!", name="odd")
+
+    run = await run_with(tmp_path, [text("done")], block, task="Go")
+    assert failures(run) == [("odd", "prompt.system")]
+    assert run.model.requests[0].messages[1].content == "Go!"
+    assert run.result.output == "done"
+
+
+async def test_a_guard_whose_predicate_raises_fails_closed(tmp_path: Path):
+    """A required hook that cannot say whether it is meant stops the run: it never is silently left out."""
+
+    def block(harness: Harness) -> None:
+        harness.on(odd, keep, name="odd", required=True)
+
+    run = await run_with(tmp_path, [text("done")], block)
+    assert (ending(run)["terminated_by"], run.model.requests) == ("hook_failed", [])
+
+
+async def test_a_predicate_that_raises_can_be_undone(tmp_path: Path):
+    """What was undone fails nowhere."""
+
+    def block(harness: Harness) -> None:
+        undo = harness.on(odd, keep, name="odd", required=True)
+        harness.before("bootstrap", lambda _: undo())
+
+    run = await run_with(tmp_path, [text("done")], block)
+    assert (run.result.output, failures(run)) == ("done", [])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("prompt.sistem", "'prompt.system'"),
+        ("nudge.empty-repl", "'nudge.empty-reply'"),
+        ("message.tool_result", "'message.tool-result'"),
+        ("answr.final", "'answer.final'"),
+        ("nudge.mine", "declare_tag"),
+        ("promt.*", "prompt"),
+        ("promt.**", "prompt"),
+        ("prompt.system.*", "prompt"),
+        ("prompt.system.**", "prompt"),
+        ("*", "`**`"),
+        ("", "pattern"),
+        ("prompt*", "last segment"),
+        ("*.system", "last segment"),
+        ("**.system", "last segment"),
+        ("prompt.***", "last segment"),
+        ("prompt..system", "last segment"),
+        ("prompt.", "last segment"),
+        ([], "`nudge.*`"),
+        (["prompt.system", "promt.task"], "'prompt.task'"),
+        ([["prompt.system"]], "pattern"),
+        (None, "pattern"),
+        (5, "pattern"),
+        (b"prompt.system", "pattern"),
+    ],
+    ids=repr,
+)
+def test_a_pattern_that_means_nothing_is_refused(pattern: Any, said: str):
+    """What would never be called cannot be registered, and the message names what may have been meant."""
+    harness = Harness()
+    for register in (harness.on, harness.tap):
+        with pytest.raises(UsageError, match=".*") as caught:
+            register(pattern, keep)
+        assert said in str(caught.value)
+    assert (harness.hooks(), shown(harness)) == (None, [])
+
+
+def test_a_wildcard_counts_segments(declare: Any):
+    """`mine.*` means no tag of two more segments, so it is refused while there is no other."""
+    declare("mine.bill.sent")
+    harness = Harness()
+    with pytest.raises(UsageError, match="no tag is like 'mine.\\*'"):
+        harness.on("mine.*", keep)
+    harness.on("mine.**", keep)
+    harness.on("mine.bill.*", keep)
+    declare("mine.paid")
+    harness.on("mine.*", keep)
+    hooks = harness.hooks()
+    assert hooks is not None
+    counts = {tag: len(hooks._listeners(tag)[0]) for tag in ("mine.paid", "mine.bill.sent", "mine.bill")}
+    assert counts == {"mine.paid": 2, "mine.bill.sent": 2, "mine.bill": 2}
+
+
+def test_a_declared_tag_is_known(declare: Any):
+    """Tags of one's own are declared, and then are tags like any other."""
+    assert declare("nudge.hurry") == "nudge.hurry"
+    harness = Harness()
+    harness.on("nudge.hurry", keep)
+    harness.emit("nudge.hurry", "Hurry.")
+    assert shown(harness)[1:] == ["emit nudge.hurry: emit"]
+    for tag in ("", "billing", "billing.", ".sent", "billing.*", "a..b"):
+        with pytest.raises(UsageError, match="is no tag"):
+            declare_tag(tag)
+
+
+@pytest.mark.parametrize("register", ["before", "after", "on_error"])
+@pytest.mark.parametrize(
+    ("phase", "said"), [("thinck", "'think'"), ("Act", "'act'"), ("", "observe"), (None, "act"), (["think"], "act")]
+)
+def test_a_phase_that_is_none_is_refused(register: str, phase: Any, said: str):
+    """There is no hook at a phase that does not exist."""
+    with pytest.raises(UsageError, match="there is no phase") as caught:
+        getattr(Harness(), register)(phase, keep)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase not in ("think", "act", "observe")])
+def test_an_error_hook_that_would_never_be_asked_is_refused(phase: Any):
+    """Errors are survived in the loop alone."""
+    with pytest.raises(UsageError, match="think, act, observe"):
+        Harness().on_error(phase, keep)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"requird": True}, "'required'"),
+        ({"timeout": 5}, "'timeout_s'"),
+        ({"required": 1}, "required= is True or False"),
+        ({"required": "yes"}, "required= is True or False"),
+        ({"inherit": None}, "inherit= is True or False"),
+        ({"timeout_s": 0}, "above 0"),
+        ({"timeout_s": -1}, "above 0"),
+        ({"timeout_s": "5"}, "above 0"),
+        ({"timeout_s": float("nan")}, "above 0"),
+        ({"timeout_s": float("inf")}, "above 0"),
+        ({"timeout_s": True}, "above 0"),
+        ({"name": ""}, "name="),
+        ({"name": 5}, "name="),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("register", ["on", "tap", "before", "after", "on_error"])
+def test_options_that_are_none_are_refused(register: str, options: Any, said: str):
+    """A typo in an option, or a value that only looks like one, is an error and never a guard that is none."""
+    place = "prompt.system" if register in ("on", "tap") else "think"
+    with pytest.raises(UsageError) as caught:
+        getattr(Harness(), register)(place, keep, **options)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("function", [None, "f", 5, Stop()])
+def test_what_cannot_be_called_is_refused(function: Any):
+    """A hook is a function, and so is a block."""
+    harness = Harness()
+    with pytest.raises(UsageError, match="a hook is a function"):
+        harness.on("prompt.system", function)
+    with pytest.raises(UsageError, match="a hook is a function"):
+        harness.before("think", function)
+    with pytest.raises(UsageError, match="a block is a function"):
+        harness.use(function)
+
+
+@pytest.mark.parametrize(
+    ("tag", "payload", "said"),
+    [
+        ("nudge.empty-repl", "x", "'nudge.empty-reply'"),
+        ("nudge.*", "x", "there is no tag"),
+        ("nudge.budget", 5, "int is no payload"),
+        ("prompt.system", None, "NoneType is no payload"),
+        ("message.user", 5, "int is no payload"),
+        ("message.user", [{"type": "sound"}], "list is no payload"),
+        ("llm.request", "x", "only texts and events"),
+        ("tool.call", "x", "only texts and events"),
+    ],
+)
+def test_what_cannot_be_emitted_is_refused(tag: Any, payload: Any, said: str):
+    """A seed has a tag that there is, and a payload that is one for it."""
+    with pytest.raises(UsageError) as caught:
+        Harness().emit(tag, payload)
+    assert said in str(caught.value)
+
+
+def test_a_block_that_fails_leaves_nothing():
+    """Half a block is none: what it registered before it raised is undone."""
+    harness = Harness()
+
+    def block(inner: Harness) -> None:
+        inner.on("**", keep)
+        inner.emit("nudge.budget", "x")
+        inner.use(lambda more: more.before("think", keep))
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        harness.use(block)
+    assert (harness.hooks(), shown(harness)) == (None, [])
+
+
+def test_undo_undoes_all_of_a_block():
+    """What `use` returns undoes what the block and the blocks inside it registered, once and in any order."""
+    harness = Harness()
+    kept = harness.tap("**", keep, name="kept")
+
+    def inner(more: Harness) -> None:
+        more.before("think", keep, name="inner")
+
+    def outer(more: Harness) -> None:
+        more.on(["prompt.system", "nudge.*"], keep, name="outer")
+        more.use(inner)
+        more.emit("nudge.budget", "x")
+
+    undo = harness.use(outer)
+    assert shown(harness) == [
+        "tap **: kept",
+        "on prompt.system: outer",
+        "on nudge.*: outer",
+        "before think: inner",
+        "emit nudge.budget: emit",
+    ]
+    undo()
+    undo()
+    assert shown(harness) == ["tap **: kept"]
+    kept()
+    assert (harness.hooks(), shown(harness)) == (None, [])

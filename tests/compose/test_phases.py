@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.compose import PHASES, Harness, Resume, Skip, Stop, Terminate
+from playhead.testing import call, calls, text
+from tests.compose.hooked import (
+    EVERYTHING,
+    TEXT_CALL,
+    account,
+    contents,
+    everything,
+    failures,
+    fired,
+    lookup,
+    open_calls,
+    run_with,
+    save,
+)
+from tests.kernel.runs import Ran, data, ended, ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Block
+    from playhead.compose.contexts import PhaseContext
+
+LOOP = ("think", "act", "observe")
+AFTER_LOOP = ("verify", "memory-flush", "cost-track", "audit", "complete")
+TIMINGS = ("before", "after")
+SCRIPT = [call("lookup", key="a"), calls(call("lookup", key="b"), call("save", value="c")), text("done")]
+"""Turn 1 is where hooks steer: one result is there, two calls are asked for."""
+
+
+def at(timing: str, phase: str, answer: Any, *, iteration: int | None = 1) -> Block:
+    """Return a block that answers at a phase, in this turn if the phase is one of the loop."""
+
+    def hook(context: PhaseContext) -> Any:
+        return answer if context.phase not in LOOP or context.iteration == iteration else None
+
+    return lambda harness: getattr(harness, timing)(phase, hook, name="hook")
+
+
+def in_short(run: Ran) -> dict[str, Any]:
+    """Return how the run ended, and why."""
+    assert run.result.terminated_because == run.events("run-completed")[0].terminated_because
+    return {**ending(run), "because": run.result.terminated_because}
+
+
+OUTPUT = {
+    ("bootstrap", "before"): None,
+    **{
+        (phase, timing): None
+        for phase in ("bootstrap", "guardrail", "cost-route", "strategy-select")
+        for timing in TIMINGS
+    },
+    ("think", "before"): "found a",
+    ("think", "after"): "found a",
+    ("act", "before"): "found a",
+    ("act", "after"): "saved c",
+    ("observe", "before"): "saved c",
+    ("observe", "after"): "saved c",
+    **{(phase, timing): "done" for phase in AFTER_LOOP for timing in TIMINGS},
+}
+"""What a run that is ended at a phase has as its output."""
+TURNS = {"think": {"before": 1, "after": 2}, "act": {"before": 2, "after": 2}, "observe": {"before": 2, "after": 2}}
+
+
+def turns_at(phase: str, timing: str) -> int:
+    """Return how many turns had begun by then."""
+    return TURNS[phase][timing] if phase in LOOP else 3 if phase in AFTER_LOOP else 0
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+@pytest.mark.parametrize("phase", PHASES)
+async def test_stop(tmp_path: Path, phase: str, timing: str):
+    """Stop ends the run in order, with the best output, at every phase; it is recorded once, by whom and why."""
+    run = await run_with(tmp_path, SCRIPT, at(timing, phase, Stop("enough")))
+    assert in_short(run) == {
+        **ended("done", "hook_stop", OUTPUT[phase, timing], turns_at(phase, timing), terminated_source="hook:hook"),
+        "because": "enough",
+    }
+    assert fired(run) == [
+        {
+            "hook": "hook",
+            "phase": phase,
+            "timing": timing,
+            "action": "stop",
+            "reason": "enough",
+            "terminated_by": "hook_stop",
+        }
+    ]
+    assert run.result.success is False
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+@pytest.mark.parametrize("phase", PHASES)
+async def test_terminate(tmp_path: Path, phase: str, timing: str):
+    """Terminate makes the run a failed one, at every phase; what it has by then is still in its output."""
+    run = await run_with(tmp_path, SCRIPT, at(timing, phase, Terminate("broken")))
+    assert in_short(run) == {
+        **ended("failed", "hook_terminate", OUTPUT[phase, timing], turns_at(phase, timing)),
+        "terminated_source": "hook:hook",
+        "error": "broken",
+        "because": "broken",
+    }
+    assert [each["action"] for each in fired(run)] == ["terminate"]
+
+
+@pytest.mark.parametrize("answer", [Stop(), Terminate()])
+async def test_an_end_without_a_reason(tmp_path: Path, answer: Any):
+    """Without a reason there is none; a failed run then names the hook."""
+    run = await run_with(tmp_path, SCRIPT, at("before", "act", answer))
+    failed = isinstance(answer, Terminate)
+    assert (run.result.terminated_because, run.result.error) == (None, "hook" if failed else None)
+    assert fired(run)[0].get("reason") is None
+
+
+@pytest.mark.parametrize("answer", [Stop("x"), Terminate("x")])
+@pytest.mark.parametrize("timing", TIMINGS)
+@pytest.mark.parametrize("phase", PHASES)
+async def test_nothing_starts_after_the_end(tmp_path: Path, phase: str, timing: str, answer: Any):
+    """From there on no model and no tool is asked, and no call is left without its end."""
+    run = await run_with(tmp_path, SCRIPT, at(timing, phase, answer))
+    kinds = run.kinds()
+    after = kinds[kinds.index("hook-fired") + 1 :]
+    assert set(after) <= {"message-added", "kernel-state-snapshot", "run-completed"}
+    assert kinds.count("tool-call-started") == kinds.count("tool-call-completed")
+    asked = 0 if phase in PHASES[:4] else 1 if (phase, timing) == ("think", "before") else 2 if phase in LOOP else 3
+    assert len(run.model.requests) == asked
+
+
+REFUSED, RAN = "refused", None
+
+
+@pytest.mark.parametrize(
+    ("phase", "timing", "ends", "told", "turns"),
+    [
+        ("think", "before", [RAN, RAN], 0, 4),
+        ("think", "after", [REFUSED, REFUSED], 2, 3),
+        ("act", "before", [REFUSED, REFUSED], 2, 3),
+        ("act", "after", [RAN, RAN], 2, 3),
+        ("observe", "before", [RAN, RAN], 2, 3),
+        ("observe", "after", [RAN, RAN], 0, 3),
+    ],
+)
+@pytest.mark.parametrize("written", [False, True], ids=["native", "text"])
+async def test_skip_in_the_loop(
+    tmp_path: Path, phase: str, timing: str, ends: Any, told: int, turns: int, written: bool
+):
+    """The rest of the turn is left out, the loop goes on, and every native call has exactly one answer."""
+    turn = text(f"{TEXT_CALL} {TEXT_CALL}") if written else SCRIPT[1]
+    run = await run_with(tmp_path, [SCRIPT[0], turn, text("done")], at(timing, phase, Skip("not now")))
+    assert ending(run) == ended("done", "end_turn", "done", turns)
+    assert [event.ended for event in run.events("tool-call-completed")] == [RAN, *ends]
+    assert fired(run) == [{"hook": "hook", "phase": phase, "timing": timing, "action": "skip", "reason": "not now"}]
+    skipped = [content for _, content in contents(run.model.requests[-1]) if "skipped: not now" in str(content)]
+    assert (len(skipped), open_calls(run)) == (told, [])
+    assert len([step for step in run.steps() if step[0] == "observation"]) == 1 + (0 if told else 2)
+
+
+async def test_skipped_results_are_told_in_order(tmp_path: Path):
+    """What a skipped turn tells the model comes in the order in which it asked."""
+    run = await run_with(tmp_path, SCRIPT, at("before", "observe", Skip()))
+    tools = [
+        (message.tool_call_id, message.content) for message in run.model.requests[2].messages if message.role == "tool"
+    ]
+    assert tools == [("call_0_0", "found a"), ("call_1_0", "error: skipped"), ("call_1_1", "error: skipped")]
+
+
+@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase not in LOOP])
+@pytest.mark.parametrize("timing", TIMINGS)
+async def test_skip_elsewhere(tmp_path: Path, phase: str, timing: str):
+    """Outside of the loop there is nothing of the run itself to skip but the prompt: the run goes on, as recorded."""
+    run = await run_with(tmp_path, SCRIPT, at(timing, phase, Skip()), system_prompt="Be brief.")
+    assert ending(run) == ended("done", "end_turn", "done", 3)
+    assert [each["action"] for each in fired(run)] == ["skip"]
+    without_prompt = (phase, timing) == ("bootstrap", "before")
+    assert (
+        contents(run.model.requests[0]) == [("system", "Be brief."), ("user", "Do it.")][1 if without_prompt else 0 :]
+    )
+
+
+async def test_a_run_that_skips_for_ever_ends(tmp_path: Path):
+    """A skipped turn is a turn: the limit holds."""
+
+    def block(harness: Harness) -> None:
+        harness.before("think", lambda _: Skip())
+
+    run = await run_with(tmp_path, [], block, max_iterations=4)
+    assert ending(run) == ended("done", "max_iterations", None, 4)
+    assert len(fired(run)) == 4
+
+
+async def test_skip_after_a_final_answer(tmp_path: Path):
+    """An answer that is given is given: after it there is no turn to skip."""
+    run = await run_with(tmp_path, [text("done")], at("after", "think", Skip(), iteration=0))
+    assert ending(run) == ended("done", "end_turn", "done", 1)
+
+
+@pytest.mark.parametrize("timing", TIMINGS)
+@pytest.mark.parametrize("phase", PHASES)
+async def test_nothing(tmp_path: Path, phase: str, timing: str):
+    """A phase hook that returns nothing changes nothing."""
+    without = await run_with(tmp_path / "without", everything(), rationale=True, **EVERYTHING)
+    run = await run_with(tmp_path / "with", everything(), at(timing, phase, None), rationale=True, **EVERYTHING)
+    assert account(run) == account(without)
+
+
+@pytest.mark.parametrize(
+    ("phase", "timing"),
+    [(phase, timing) for phase in PHASES for timing in TIMINGS if (phase, timing) != ("complete", "before")],
+)
+async def test_resume_where_it_means_nothing(tmp_path: Path, phase: str, timing: str):
+    """Only before complete there is something to resume; elsewhere it is the hook's failure."""
+    run = await run_with(tmp_path, SCRIPT, at(timing, phase, Resume("again")))
+    assert ending(run) == ended("done", "end_turn", "done", 3)
+    assert (fired(run), failures(run)) == ([], [("hook", f"{timing} {phase}")])
+
+
+async def test_the_first_that_says_something_has_said_it(tmp_path: Path):
+    """Hooks are asked in order of registration; the one that takes effect is recorded, the others are not asked."""
+    asked: list[str] = []
+
+    def block(harness: Harness) -> None:
+        for name, answer in [("first", None), ("second", Stop("2")), ("third", Terminate("3"))]:
+            harness.before("act", lambda _, name=name, answer=answer: (asked.append(name), answer)[1], name=name)  # type: ignore[misc]
+        harness.after("act", lambda _: Terminate("4"), name="fourth")
+        harness.before("verify", lambda _: Terminate("5"), name="fifth")
+        harness.after("complete", lambda _: Terminate("6"), name="sixth")
+
+    run = await run_with(tmp_path, SCRIPT, block)
+    assert asked == ["first", "second"]
+    assert (run.result.terminated_source, run.result.terminated_because) == ("hook:second", "2")
+    assert [each["hook"] for each in fired(run)] == ["second"]
+
+
+async def test_every_phase_comes_in_its_order(tmp_path: Path):
+    """Once a run, and those of the loop once a turn, each before and after."""
+    seen: list[tuple[str, str, int | None]] = []
+
+    def block(harness: Harness) -> None:
+        for timing in TIMINGS:
+            getattr(harness, timing)(
+                "*", lambda context: seen.append((context.timing, context.phase, context.iteration))
+            )
+
+    await run_with(tmp_path, [call("lookup", key="a"), text("done")], block)
+    turns = [(phase, 0) for phase in LOOP] + [("think", 1)]
+    places = [(phase, None) for phase in PHASES[:4]] + turns + [(phase, 1) for phase in AFTER_LOOP]
+    assert seen == [(timing, phase, iteration) for phase, iteration in places for timing in TIMINGS]
+
+
+# --- going on --------------------------------------------------------------------------------------------------------
+
+
+def not_yet(*words: str) -> Block:
+    """Return a block that lets an answer stand only when it has one of these words."""
+    return lambda harness: harness.before(
+        "complete",
+        lambda context: (
+            None if any(word in str(context.state and context.state.output) for word in words) else Resume("Cite it.")
+        ),
+        name="hook",
+    )
+
+
+async def test_resume(tmp_path: Path):
+    """The loop goes on with the reason as a message; the answer that did not stand is no output."""
+    run = await run_with(tmp_path, [text("draft"), call("lookup", key="a"), text("cited")], not_yet("cited"))
+    assert ending(run) == ended("done", "end_turn", "cited", 3)
+    assert contents(run.model.requests[1])[-2:] == [("assistant", "draft"), ("user", "Cite it.")]
+    assert fired(run) == [
+        {"hook": "hook", "phase": "complete", "timing": "before", "action": "resume", "reason": "Cite it."}
+    ]
+    assert [(event.nudge, event.text) for event in run.events("nudge-issued")] == [("resume", "Cite it.")]
+    assert [event.output for event in run.events("final-answer")] == ["cited"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4])
+async def test_resume_is_bounded(tmp_path: Path, limit: int):
+    """A hook that is never content ends at the limit of turns."""
+    run = await run_with(tmp_path, [text("draft")] * 9, not_yet("never"), max_iterations=limit)
+    assert ending(run) == ended("done", "max_iterations", None, limit)
+    assert len(run.model.requests) == len(fired(run)) == limit
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_resume_of_a_strategy_without_turns_is_bounded(tmp_path: Path, register: Any, limit: int):
+    """A strategy that counts no turns is asked as often as there may be turns, and not for ever."""
+    from playhead.kernel.state import transition
+
+    async def simple(state: Any, session: Any) -> Any:
+        answer = await session.model.complete(state.thread)
+        return transition(state, output=answer.text)
+
+    register("simple", simple)
+    run = await run_with(tmp_path, [text("draft")] * 9, not_yet("never"), strategy="simple", max_iterations=limit)
+    assert (run.result.terminated_by, len(run.model.requests)) == ("max_iterations", limit)
+
+
+@pytest.mark.parametrize("second", ["final-answer", "lookup"])
+async def test_resume_leaves_no_call_open(tmp_path: Path, second: str):
+    """Calls of the turn in which the answer came have one answer each when the model is asked again."""
+    answer = call("final-answer", output="draft")
+    other = call("final-answer", output="too late") if second == "final-answer" else call("lookup", key="b")
+    turns = [call("lookup", key="a"), calls(answer, other), text("cited")]
+    run = await run_with(tmp_path, turns, not_yet("cited"), meta_tools=("final-answer",))
+    assert ending(run)["output"] == "cited"
+    assert open_calls(run) == []
+    assert [data(event).get("ended") for event in run.events("tool-call-completed")][1:] == [
+        None, "refused" if second == "final-answer" else None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ends", [Stop("limit"), Terminate("limit")])
+async def test_resume_does_not_undo_another_end(tmp_path: Path, ends: Any):
+    """Only an answer of the model can be sent back; an end by a hook or a limit stands."""
+
+    def block(harness: Harness) -> None:
+        harness.after("act", lambda _: ends, name="switch")
+        not_yet("never")(harness)
+
+    run = await run_with(tmp_path, SCRIPT, block)
+    assert (run.result.terminated_source, [each["hook"] for each in fired(run)]) == ("hook:switch", ["switch"])
+    limited = await run_with(tmp_path / "limit", SCRIPT, not_yet("never"), max_iterations=1)
+    assert (ending(limited), fired(limited)) == (ended("done", "max_iterations", "found a", 1), [])
+
+
+@pytest.mark.parametrize("phase", ["verify", "memory-flush", "cost-track", "audit"])
+async def test_an_end_while_the_answer_is_looked_at(tmp_path: Path, phase: str):
+    """A hook that ends the run after the answer overrules it, and Resume does not undo that."""
+
+    def block(harness: Harness) -> None:
+        harness.before(phase, lambda _: Terminate("no"), name="guard")  # type: ignore[arg-type]
+        not_yet("never")(harness)
+
+    run = await run_with(tmp_path, [text("draft")], block)
+    assert ending(run) == ended("failed", "hook_terminate", "draft", 1, terminated_source="hook:guard", error="no")
+    assert [each["hook"] for each in fired(run)] == ["guard"]
+
+
+async def test_a_limit_that_fires_while_a_hook_is_asked(tmp_path: Path):
+    """An end from another thread that comes while the complete hooks are asked wins over their Resume."""
+    import anyio.to_thread
+
+    def block(harness: Harness) -> None:
+        async def hook(context: PhaseContext) -> Resume:
+            session = context._session
+            await anyio.to_thread.run_sync(
+                lambda: session.terminate("timeout", "too late", source="killswitch:timeout")
+            )
+            return Resume("Go on.")
+
+        harness.before("complete", hook, name="hook")
+
+    run = await run_with(tmp_path, [text("draft"), text("more")], block)
+    assert ending(run) == ended("done", "timeout", "too late", 1, terminated_source="killswitch:timeout")
+    assert (fired(run), len(run.model.requests)) == ([], 1)
+
+
+async def test_stop_before_complete_keeps_the_answer(tmp_path: Path):
+    """Stop there keeps the model's answer as the output, but not as the model's own end."""
+    run = await run_with(tmp_path, [text("done")], at("before", "complete", Stop("fine")))
+    assert ending(run) == ended("done", "hook_stop", "done", 1, terminated_source="hook:hook")
+    assert run.events("final-answer") == []
+
+
+async def test_the_thread_holds_what_a_resumed_answer_said(tmp_path: Path):
+    """Tools stay as they were, and results of the turns before are still there."""
+    run = await run_with(
+        tmp_path, [call("save", value="x"), text("draft"), text("cited")], not_yet("cited"), tools=[lookup, save]
+    )
+    assert contents(run.model.requests[2])[2:] == [
+        ("assistant", ""), ("tool", "saved x"), ("assistant", "draft"), ("user", "Cite it."),
+    ]  # fmt: skip
+    assert run.steps() == [("action", "save", '{"value": "x"}'), ("observation", "save", "saved x")]
