@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.debrief_model import Debrief
     from playhead.kernel.approval import Approver
+    from playhead.kernel.hooks import Hooks
     from playhead.settings import Settings
 
 log = logging.getLogger("playhead")
@@ -249,6 +250,10 @@ class Agent:
         if kind is not None and kind not in EVENT_TYPES:
             raise UsageError(f"there is no kind of event {kind!r}.{nearest(str(kind), EVENT_TYPES)}")
         return self._subscriptions.add(kind, function)
+
+    def hooks(self) -> Hooks | None:
+        """Return what a run asks at its chokepoints and phases, as it is registered now; None when nothing is."""
+        return self._harness.hooks()
 
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
         """Return the agent as a tool for another one.

@@ -31,7 +31,7 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
     def check(context: PhaseContext) -> Stop | Terminate | None:
         if context.iteration is None or context.iteration < limit:
             return None
-        return ending(f"{limit} turn{'' if limit == 1 else 's'} are used", "max_iterations", "max_iterations")
+        return ending(f"{limit} turn{' is' if limit == 1 else 's are'} used", "max_iterations", "max_iterations")
 
     def block(harness: Harness) -> None:
         # Not for agents below: each has turns of its own, and its own limit.
@@ -42,6 +42,6 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
 
 def _ending(on_trigger: OnTrigger) -> type[Stop | Terminate]:
     endings: dict[str, type[Stop | Terminate]] = {"stop": Stop, "terminate": Terminate}
-    if on_trigger not in endings:
+    if on_trigger not in tuple(endings):  # a tuple: it may be anything, also what has no hash
         raise UsageError(f"on_trigger is `stop` or `terminate`; it is {on_trigger!r}")
     return endings[on_trigger]

@@ -18,6 +18,7 @@ from playhead.errors import RunEndedError
 from playhead.kernel.chokepoints import chokepoint, same_json
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, Said, Skip, Stop, Terminate
+from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
 from playhead.trace.values import scrub
@@ -125,7 +126,7 @@ class ComposedHooks:
             answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
             if answer is None:
                 continue
-            problem = _problem_of_recovery(answer)
+            problem = _problem_of_recovery(answer, state)
             if problem is None:
                 return Recovery(hook.name, answer.state, scrub(answer.reason))
             fail(hook, at, problem)
@@ -296,7 +297,7 @@ def _problem(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN40
     return None
 
 
-def _problem_of_recovery(answer: Any) -> str | None:  # noqa: ANN401 - anything
+def _problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
     """Return what is wrong with the answer of an error hook."""
     if not issubclass(type(answer), Recover):
         return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
@@ -304,6 +305,7 @@ def _problem_of_recovery(answer: Any) -> str | None:  # noqa: ANN401 - anything
         return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
     try:
         KernelState.model_validate(answer.state.__dict__)
+        state_changes(state, Recovery("", answer.state))
     except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
         return f"it returned Recover with a state that is not right: {_said(error)}"
     return None

@@ -185,7 +185,9 @@ STEP: Final = Chokepoint(
 def _accept_specs(_: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, ToolSpec) for each in given):
         raise ValueError(f"it returned {type(given).__name__}, not a list of ToolSpec")
-    specs = [_validated(ToolSpec.model_validate, repair_json(each.model_dump(warnings=False)), "ToolSpec") for each in given]
+    specs = [
+        _validated(ToolSpec.model_validate, repair_json(each.model_dump(warnings=False)), "ToolSpec") for each in given
+    ]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise ValueError("it returned two tools of one name; a model tells them apart by name")

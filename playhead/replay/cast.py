@@ -138,8 +138,7 @@ def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has
     changed = changes.merged_parameters
     merged = {**header.parameters, **changed}
     parameters = {name: value for name, value in merged.items() if value is not None or name not in changed}
-    # Hooks are code, and not in effect; what says which there were is the recording.
-    update: dict[str, Any] = {"model": model.name, "parameters": parameters, "hooks": ()}
+    update: dict[str, Any] = {"model": model.name, "parameters": parameters}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
     if changes.system_prompt is not None:

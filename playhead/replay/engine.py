@@ -102,11 +102,11 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         run=run,
         recording=own,
         diff=diff,
-        verdict=_verdict(recording, diff, stopped, grounded, least),
+        verdict=_verdict(recording, diff, stopped, _grounded_but_overridden(stage.world.answers), least),
         grounded=grounded,
         rungs=dict(stage.world.answers.rungs),
         stopped=stopped,
-        notes=(*plan.notes, *_notes_after(plan, stage.world.answers)),
+        notes=(*plan.notes, *stage.world.notes, *_notes_after(plan, stage.world.answers)),
     )
 
 
@@ -170,7 +170,11 @@ class _Stage:
         if self._on_record is not None:
             self._subscriptions.add(None, self._on_record)
         return RunContext(
-            run_id, recorder, self.world, on_trace_error=settings.on_trace_error if settings else "continue"
+            run_id,
+            recorder,
+            self.world,
+            on_trace_error=settings.on_trace_error if settings else "continue",
+            hooks=None if self.plan.agent is None else self.plan.agent.hooks(),
         )
 
     def _redactor(self) -> Redactor:
@@ -195,6 +199,12 @@ def _diff(original: Recording, own: Recording) -> RunDiff:
 
 def _grounded(answers: Answers) -> float | None:
     calls = sum(answers.rungs.values()) + answers.stops
+    return sum(answers.rungs[rung] for rung in GROUNDED) / calls if calls else None
+
+
+def _grounded_but_overridden(answers: Answers) -> float | None:
+    """Return the share among the calls that the caller did not answer himself: of those nothing is in doubt."""
+    calls = sum(answers.rungs.values()) + answers.stops - answers.rungs["override"]
     return sum(answers.rungs[rung] for rung in GROUNDED) / calls if calls else None
 
 

@@ -38,14 +38,12 @@ class RecordedHooks:
     """Every change and every word at its own place."""
 
     def __init__(self, owner: OwnerRecording) -> None:
-        self._emissions: dict[tuple[str, str], deque[Emission]] = defaultdict(deque)
+        self._emissions = emissions_of(owner)
         self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
         self._failed: dict[tuple[str, str, int | None], HookFailed] = {}
         self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
         for record in owner.records:
             match record.event:
-                case EmissionChanged() | EmissionSuppressed() as event:
-                    self._emissions[event.tag, event.key].append(event)
                 case HookFired() as event:
                     self._fired[event.phase, event.timing, record.iteration].append(event)
                 case HookFailed(ends=(_, *_)) as event:
@@ -126,6 +124,15 @@ class RecordedHooks:
                     above.withhold(f"hook:{failed.hook}", error)
                 above = above.parent
             raise RunEndedError(error)
+
+
+def emissions_of(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
+    """Return what was made of each payload of an owner, by tag and key."""
+    found: dict[tuple[str, str], list[Emission]] = defaultdict(list)
+    for record in owner.records:
+        if isinstance(record.event, (EmissionChanged, EmissionSuppressed)):
+            found[record.event.tag, record.event.key].append(record.event)
+    return found
 
 
 _ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {

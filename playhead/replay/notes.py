@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from playhead.kernel.prompts import system_prompt
 from playhead.replay.redacted import markers_in
+from playhead.trace.events import EmissionChanged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +27,8 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
         yield f"the recording is {recording.status}: how its run would have ended is not known"
     if recording.header.replay_of is not None:
         yield f"the recording is itself a replay, of {recording.header.replay_of}"
-    counts = recording.counts()
-    fired = [kind for kind in HOOKS if counts.get(kind)]
-    if fired or recording.header.agent.hooks:
-        names = ", ".join(f"{hook.role} {hook.at} {hook.name}" for hook in recording.header.agent.hooks) or ", ".join(
-            fired
-        )
-        yield f"hooks were in effect in the recorded run, and are not in the replay: {names}"
+    if agent is None:
+        yield from _of_hooks(recording)
     if recording.header.redacted:
         yield "redaction rules of its user's were applied to the recording: prompts and results may hold what they put there"
     yield from _of_results(past)
@@ -42,6 +38,14 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
         yield from _of_code(recording.header.agent, agent.header)
     elif recording.header.agent.system_prompt is None:
         yield from _of_default_prompt(recording)
+
+
+def _of_hooks(recording: Recording) -> Iterator[str]:
+    counts, hooks = recording.counts(), recording.header.agent.hooks
+    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role != "tap"]
+    if names or any(counts.get(kind) for kind in HOOKS):
+        who = ", ".join(dict.fromkeys(names)) or "hooks"
+        yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"
 
 
 def _of_results(past: Past) -> Iterator[str]:
@@ -66,8 +70,12 @@ def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
 
 
 def _of_default_prompt(recording: Recording) -> Iterator[str]:
-    """Yield that this version's own prompt is another one; a note, for the recorded text may be a hook's work."""
+    """Yield that this version's own prompt is another one; not where a hook made it."""
     root = recording.root
+    if any(
+        isinstance(record.event, EmissionChanged) and record.event.tag == "prompt.system" for record in root.records
+    ):
+        return
     sent = next((each.content for each in root.messages.values() if each.role == "system"), None)
     now = system_prompt(recording.header.agent, has_tools=any(each.kind != "meta" for each in root.tools.values()))
     if root.messages and sent != now:

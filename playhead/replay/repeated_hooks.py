@@ -13,12 +13,19 @@ from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, UsageError
 from playhead.kernel.chokepoints import request_parts
 from playhead.kernel.hooks import SUPPRESS, Resume
-from playhead.replay.hooks import RecordedHooks, apply_emission, before_of
-from playhead.trace.events import EmissionSuppressed, LlmResponded, MessageAdded, NudgeIssued, ToolCallCompleted
+from playhead.replay.hooks import RecordedHooks, apply_emission, before_of, emissions_of
+from playhead.trace.events import (
+    EmissionSuppressed,
+    LlmResponded,
+    MessageAdded,
+    NudgeIssued,
+    ReplayDiverged,
+    ToolCallCompleted,
+)
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
     from playhead.kernel.session import Session
@@ -34,16 +41,18 @@ TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.
 class RepeatedHooks(RecordedHooks):
     """Every change made again to the same payload, every stop in the same turn."""
 
-    def __init__(self, owner: OwnerRecording, note: Callable[[str], None]) -> None:
+    def __init__(self, owner: OwnerRecording, alike: Iterable[OwnerRecording], note: Callable[[str], None]) -> None:
+        """Do again what the hooks of `owner` did; `alike` are agents of its name, whose payloads count as known too."""
         super().__init__(owner)
         self._note = note
         self._noted: set[str] = set()
         self._made: dict[tuple[str, str], tuple[Emission, ...]] = {}
-        for (tag, _), events in self._emissions.items():
-            self._made.setdefault((tag, json_hash(events[0].before)), tuple(events))
-        header = owner.started.agent if owner.started else None
-        self._guards = [hook for hook in header.hooks if hook.required and hook.role == "on"] if header else []
-        self._passed = set(_passed_unchanged(owner)) if self._guards else set()
+        self._guards = _guards(owner)
+        self._passed: set[str] = set()
+        for each in (owner, *alike):
+            for (tag, _), events in emissions_of(each).items():
+                self._made.setdefault((tag, json_hash(events[0].before)), tuple(events))
+            self._passed.update(_passed_unchanged(each) if self._guards else ())
 
     @property
     def idle(self) -> bool:
@@ -71,7 +80,7 @@ class RepeatedHooks(RecordedHooks):
         made = next((found for each in names if (found := self._made.get((tag, each)))), None)
         if made is None:
             if not self._passed.intersection(names):
-                self._meet_unknown(tag)
+                self._meet_unknown(session, tag)
             return payload
         for event in made:
             session.emit(event.model_copy(update={"key": key}))
@@ -87,9 +96,9 @@ class RepeatedHooks(RecordedHooks):
             return None
         what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
         if isinstance(said.answer, Resume):
-            self._say(f"{what} when this was recorded, and was not asked about the answer of the replay")
+            self._say(session, f"{what} when this was recorded, and was not asked about the answer of the replay")
             return None
-        self._say(f"{what} when this was recorded; the replay did the same, without asking it")
+        self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
         return said
 
     async def ask_after_error(
@@ -111,7 +120,7 @@ class RepeatedHooks(RecordedHooks):
                 each == tag and event.hook == hook.name for (each, _), made in self._made.items() for event in made
             )
 
-    def _meet_unknown(self, tag: str) -> None:
+    def _meet_unknown(self, session: Session, tag: str) -> None:
         guard = self._guard(tag)
         if guard is not None:
             raise NotReplayableError(
@@ -122,13 +131,21 @@ class RepeatedHooks(RecordedHooks):
         hooks = ", ".join(sorted(set(made)))
         if hooks and tag not in TOLD:
             self._say(
-                f"{hooks} changed {tag} when this was recorded, and was not asked about what is new in the replay"
+                session,
+                f"{hooks} changed {tag} when this was recorded, and was not asked about what is new in the replay",
             )
 
-    def _say(self, sentence: str) -> None:
+    def _say(self, session: Session, sentence: str) -> None:
         if sentence not in self._noted:
             self._noted.add(sentence)
             self._note(sentence)
+            session.emit(ReplayDiverged(what=sentence, where=session.owner))
+
+
+def _guards(owner: OwnerRecording) -> list[HookInfo]:
+    """Return the required hooks that may change or remove something."""
+    header = owner.started.agent if owner.started else None
+    return [hook for hook in header.hooks if hook.required and hook.role == "on"] if header else []
 
 
 def _names(tag: str, payload: Any) -> Iterator[str]:  # noqa: ANN401 - by tag

@@ -9,10 +9,12 @@ from anyio.lowlevel import checkpoint
 
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
+from playhead.kernel.execution import SEED
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.replay.live import LiveModel, pause
 from playhead.replay.matching import Matcher
 from playhead.replay.places import Places
+from playhead.replay.repeated_hooks import RepeatedHooks
 from playhead.replay.serving import Answers, Call, Serving
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ class ReplayWorld:
         tools_from_code: bool,
     ) -> None:
         matcher = Matcher(past)
+        self._recording = recording
+        self.notes: list[str] = []
+        """What became known while the replay ran."""
         self.cast = cast
         self.rebinding = rebinding
         self.places = Places(recording, past, matcher)
@@ -67,16 +72,24 @@ class ReplayWorld:
         specs = self.specs(owner, tools)
         return {spec.name: self._tool(self.rebinding.restored_model(spec), tools.get(spec.name)) for spec in specs}
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
-        """Return that nobody is asked at the chokepoints: hooks are code, and no recording holds it."""
-        return None
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
+        """Return the hooks themselves, when code was given; else what they did when this was recorded."""
+        if self._tools_from_code:
+            return hooks
+        recorded = [self._recording.owners[source] for source in self.places.of(owner).sources]
+        if not recorded:
+            return None
+        repeated = RepeatedHooks(recorded[0], recorded[1:], self.notes.append)
+        return None if repeated.idle else repeated
 
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
 
         Raises:
             UnrecordedCallError: it was never asked then.
         """
+        if name == SEED:  # what is emitted at the start stands in the recording, or comes from code
+            return answer()
         serving = self.answers.open.get((owner, key)) if name == "approval" else None
         if serving is not None and serving.missed is not None:
             return {"approved": True, "why": "simulated: nobody was asked and nothing runs", "by": "replay"}
@@ -163,4 +176,5 @@ class ReplayAgent:
         tools = {} if self._given is None else self._given.tools
         has_tools = any(spec.kind != "meta" for spec in world.specs(context.child_owner, tools))
         header, model = world.cast.agent(world.rebinding.restored_model(recorded), has_tools=has_tools)
-        return await AgentTool(header, model, tools).run(arguments, context)
+        hooks = (lambda: None) if self._given is None else self._given.hooks
+        return await AgentTool(header, model, tools, hooks=hooks).run(arguments, context)

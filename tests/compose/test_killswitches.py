@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.compose import Harness
+from playhead.compose.killswitches import max_iterations
+from playhead.errors import UsageError
+from playhead.testing import call, text
+from tests.compose.hooked import fired, run_with
+from tests.kernel.runs import ended, ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = [*(call("lookup", key=key) for key in "abcde"), text("done")]
+SWITCH = "killswitch:max_iterations"
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5])
+async def test_max_iterations(tmp_path: Path, limit: int):
+    """At most so many turns begin; then the run stops in order, with the best output, once, and says who and why."""
+    run = await run_with(tmp_path, SCRIPT, max_iterations(limit))
+    output = f"found {'abcde'[limit - 1]}" if limit else None
+    assert ending(run) == ended("done", "max_iterations", output, limit, terminated_source=SWITCH)
+    assert len(run.model.requests) == limit
+    because = f"{limit} turn{' is' if limit == 1 else 's are'} used"
+    assert run.result.terminated_because == because
+    assert [event.model_dump() for event in run.events("killswitch-fired")] == [
+        {"kind": "killswitch-fired", "switch": "max_iterations", "reason": because, "on_trigger": "stop"}
+    ]
+    assert [(each["hook"], each["phase"], each["timing"], each["switch"]) for each in fired(run)] == [
+        ("max_iterations", "think", "before", "max_iterations")
+    ]
+
+
+async def test_it_ends_as_the_agents_own_limit_does(tmp_path: Path):
+    """Apart from who says so, the limit of a killswitch is the limit of the agent."""
+    switched = await run_with(tmp_path / "a", SCRIPT, max_iterations(2))
+    limited = await run_with(tmp_path / "b", SCRIPT, max_iterations=2)
+    assert ending(switched) == {**ending(limited), "terminated_source": SWITCH}
+    assert switched.model.requests == limited.model.requests
+    assert switched.steps() == limited.steps()
+
+
+async def test_terminate(tmp_path: Path):
+    """`terminate` makes it a failed run, which keeps what it has."""
+    run = await run_with(tmp_path, SCRIPT, max_iterations(1, on_trigger="terminate"))
+    assert ending(run) == ended(
+        "failed", "max_iterations", "found a", 1, terminated_source=SWITCH, error="1 turn is used"
+    )
+    assert [event.on_trigger for event in run.events("killswitch-fired")] == ["terminate"]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "own", "turns", "source"),
+    [
+        ([max_iterations(3), max_iterations(1)], 10, 1, SWITCH),
+        ([max_iterations(1), max_iterations(3)], 10, 1, SWITCH),
+        ([max_iterations(1), max_iterations(1, on_trigger="terminate")], 10, 1, SWITCH),
+        ([max_iterations(3)], 2, 2, "kernel"),
+        ([max_iterations(2)], 2, 2, "kernel"),
+        ([max_iterations(2)], 3, 2, SWITCH),
+    ],
+)
+async def test_stacked(tmp_path: Path, blocks: Any, own: int, turns: int, source: str):
+    """The first limit that is reached ends the run, once; of two at the same place the first registered."""
+    run = await run_with(tmp_path, SCRIPT, *blocks, max_iterations=own)
+    output = f"found {'abcde'[turns - 1]}"
+    assert ending(run) == ended("done", "max_iterations", output, turns, terminated_source=source)
+    assert len(run.events("killswitch-fired")) == (source == SWITCH)
+
+
+async def test_a_limit_that_is_not_reached(tmp_path: Path):
+    """A run that answers in its last turn has answered."""
+    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], max_iterations(2))
+    assert ending(run) == ended("done", "end_turn", "done", 2)
+    assert run.events("killswitch-fired", "hook-fired") == []
+
+
+@pytest.mark.parametrize("limit", [-1, True, 1.5, "3", None, float("inf")])
+def test_limits_that_are_none(limit: Any):
+    """A limit is a whole number, at least 0; that is said when the block is made."""
+    with pytest.raises(UsageError, match="whole number of turns"):
+        max_iterations(limit)
+
+
+@pytest.mark.parametrize("trigger", ["halt", None, "Stop", [], True])
+def test_triggers_that_are_none(trigger: Any):
+    """`stop` and `terminate` are all there is."""
+    with pytest.raises(UsageError, match="`stop` or `terminate`"):
+        max_iterations(1, on_trigger=trigger)
+
+
+async def test_one_block_for_many_runs(tmp_path: Path):
+    """A block holds no state: used for two agents, and twice, it counts each run by itself."""
+    block = max_iterations(2)
+    for name in ("a", "b"):
+        run = await run_with(tmp_path / name, SCRIPT, block)
+        assert run.result.iterations == 2
+
+
+async def test_a_switch_can_be_undone(tmp_path: Path):
+    """A switch that is undone in the run that it guards does not fire any more."""
+
+    def block(harness: Harness) -> None:
+        undo = harness.use(max_iterations(1))
+        harness.before("act", lambda _: undo())
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], block)
+    assert run.result.output == "done"

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, load_recording
+from playhead.compose import Harness, Recover, Stop
+from playhead.errors import (
+    ModelRequestError,
+    RecordingEndedError,
+    ReplayError,
+    StrategyError,
+    TraceWriteError,
+    UsageError,
+)
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.state import KernelState, Thread, transition
+from playhead.kernel.strategies.reactive import act, observe, think
+from playhead.testing import call, calls, error, text
+from playhead.trace.types import Message
+from tests.compose.hooked import contents, failures, fired, lookup, open_calls, run_with, save
+from tests.kernel.runs import ended, ending, make_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Block
+
+PHASE = {"thinking": think, "acting": act, "observing": observe}
+
+
+def recovering(phase: Any = "*", **changes: Any) -> Block:
+    """Return a block that goes on after every error, from the state with these changes."""
+    return lambda harness: harness.on_error(
+        phase, lambda _, context: Recover(transition(context.state, **changes), "again"), name="hook"
+    )
+
+
+@pytest.fixture
+def failing(register: Any):
+    """Return a function that registers a loop in which one phase fails in one turn, before or after its work."""
+
+    def make(status: str, *, after: bool, error: Exception | None = None) -> None:
+        async def phase(state: KernelState, session: Any) -> KernelState:
+            fails = state.iteration == 1
+            if fails and not after:
+                raise error or ValueError("broken")
+            reached = await PHASE[status](state, session)
+            if fails:
+                raise error or ValueError("broken")
+            return reached
+
+        kernel = Kernel("failing", {**PHASE, status: phase})  # type: ignore[dict-item]
+
+        async def strategy(state: KernelState, session: Any) -> KernelState:
+            return await run_kernel(kernel, state, session)
+
+        register("failing", strategy)
+
+    return make
+
+
+SCRIPT = [call("lookup", key="a"), calls(call("lookup", key="b"), call("save", value="c")), text("done"), text("done")]
+
+
+async def test_a_model_that_fails_once(tmp_path: Path):
+    """After an error of the model the loop goes on with the next turn; the one that failed counts."""
+    run = await run_with(tmp_path, [call("lookup", key="a"), error("dead"), text("done")], recovering("think"))
+    assert ending(run) == ended("done", "end_turn", "done", 3)
+    assert fired(run) == [
+        {"hook": "hook", "phase": "think", "timing": "on-error", "action": "recover", "reason": "again", "changes": {}}
+    ]
+    assert contents(run.model.requests[2]) == contents(run.model.requests[1])
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_a_model_that_fails_for_ever(tmp_path: Path, limit: int):
+    """A hook that always goes on ends at the limit of turns."""
+    run = await run_with(tmp_path, [error("dead")] * 9, recovering(), max_iterations=limit)
+    assert ending(run) == ended("done", "max_iterations", None, limit)
+    assert len(fired(run)) == len(run.model.requests) == limit
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before its work", "after its work"])
+@pytest.mark.parametrize("status", PHASE)
+@pytest.mark.parametrize("written", [False, True], ids=["native", "text"])
+async def test_a_phase_that_fails(tmp_path: Path, failing: Any, status: str, after: bool, written: bool):
+    """Wherever in the turn it fails: the next one starts with a thread in which every call has exactly one answer."""
+    failing(status, after=after)
+    turn = text(f'{{"name": "lookup", "arguments": {{"key": "b"}}}}') if written else SCRIPT[1]
+    run = await run_with(tmp_path, [SCRIPT[0], turn, *SCRIPT[2:]], recovering(), strategy="failing")
+    assert run.result.output == "done"
+    assert open_calls(run) == []
+    (event,) = fired(run)
+    assert event["phase"] == {"thinking": "think", "acting": "act", "observing": "observe"}[status]
+    kinds = run.kinds()
+    assert kinds.count("tool-call-started") == kinds.count("tool-call-completed")
+
+
+async def test_calls_of_a_failed_turn_are_answered(tmp_path: Path, failing: Any):
+    """A call that had run is told as it ended; one that had not is told that the turn failed."""
+    failing("acting", after=False)
+    run = await run_with(tmp_path, SCRIPT, recovering(), strategy="failing")
+    answers = [message.content for message in run.model.requests[2].messages if message.role == "tool"]
+    assert answers == ["found a", "error: the turn failed: ValueError", "error: the turn failed: ValueError"]
+    assert [event.ended for event in run.events("tool-call-completed")] == [None, "refused", "refused"]
+
+
+async def test_results_of_a_failed_turn_are_told_as_hooks_let_them_pass(tmp_path: Path, failing: Any):
+    """A changed result stays changed when the turn fails after it: what a hook took away does not come back."""
+    failing("acting", after=True)
+
+    def block(harness: Harness) -> None:
+        recovering()(harness)
+        harness.on("tool.result", lambda result, _: result.model_copy(update={"result": "***"}), name="redact")
+
+    run = await run_with(tmp_path, SCRIPT, block, strategy="failing")
+    answers = [message.content for message in run.model.requests[2].messages if message.role == "tool"]
+    assert answers == ["***"] * 3
+
+
+async def test_a_recovered_state(tmp_path: Path):
+    """Thread, output, notes and the log of decisions may be set; the trace says which were, and the run goes on with them."""
+    seen: list[Any] = []
+
+    def hook(error: Exception, context: Any) -> Recover:
+        assert isinstance(error, ModelRequestError)
+        state = context.state
+        cut = Thread().add(*state.thread.messages[:2])
+        return Recover(transition(state, thread=cut, meta={"a": 1}, decision_log=("cut",), iteration=99, steps=()))
+
+    def block(harness: Harness) -> None:
+        harness.on_error("think", hook, name="hook")
+        harness.after("think", lambda context: seen.append(context.state), name="look")
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), error("dead"), text("done")], block)
+    assert fired(run)[0]["changes"] == {"thread": [0, 1], "meta": {"a": 1}, "decision_log": ["cut"]}
+    assert [role for role, _ in contents(run.model.requests[2])] == ["system", "user"]
+    assert (seen[-1].meta, seen[-1].decision_log) == ({"a": 1}, ("cut",))
+    assert (run.result.iterations, len(run.result.steps)) == (3, 2)
+
+
+async def test_a_thread_that_a_hook_cut(tmp_path: Path, failing: Any):
+    """When the question was taken out of the thread its answer does not join it: no provider would take that."""
+    failing("acting", after=False)
+
+    def hook(_: Exception, context: Any) -> Recover:
+        return Recover(transition(context.state, thread=Thread().add(*context.state.thread.messages[:2])))
+
+    run = await run_with(
+        tmp_path, SCRIPT, lambda harness: harness.on_error("act", hook, name="hook"), strategy="failing"
+    )
+    assert [role for role, _ in contents(run.model.requests[2])] == ["system", "user"]
+    assert (open_calls(run), run.result.output) == ([], "done")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda _: 5,
+        lambda _: Recover,
+        lambda _: Stop("no"),
+        lambda state: state,
+        lambda _: Recover(None),  # type: ignore[arg-type]
+        lambda state: Recover(state, 5),  # type: ignore[arg-type]
+        lambda state: Recover(transition(state, thread=None)),
+        lambda state: Recover(transition(state, thread=Thread((5,), ((0, 0),)))),  # type: ignore[arg-type]
+        lambda state: Recover(transition(state, meta=5)),
+        lambda state: Recover(transition(state, decision_log=5)),
+        lambda state: Recover(transition(state, decision_log=(5,))),
+        lambda state: Recover(transition(state, nonsense=5)),
+        lambda _: Recover(KernelState.model_construct()),
+        lambda _: 1 / 0,
+        lambda _: asyncio.run(None),  # type: ignore[arg-type]
+    ],
+)
+async def test_an_error_hook_that_fails_keeps_the_error(tmp_path: Path, answer: Any):
+    """Whatever is wrong with an error hook, the run ends with the error that there was."""
+
+    def block(harness: Harness) -> None:
+        harness.on_error("*", lambda _, context: answer(context.state), name="hook")
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), error("dead")], block)
+    assert ending(run) == ended("failed", "llm_error", "found a", 2, error="dead")
+    assert type(run.error) is ModelRequestError
+    assert (failures(run), fired(run)) == ([("hook", "on-error think")], [])
+
+
+async def test_messages_made_up_are_not_taken(tmp_path: Path):
+    """A recovered thread holds messages of the run; others, and what was written into these, are not taken."""
+
+    def hook(_: Exception, context: Any) -> Recover:
+        first, *rest = context.state.thread.messages
+        made_up = Message(id=77, role="user", content="made up")
+        thread = Thread().add(first.model_copy(update={"content": "changed"}), *rest, made_up)
+        return Recover(transition(context.state, thread=thread))
+
+    run = await run_with(
+        tmp_path, [error("dead"), text("done")], lambda harness: harness.on_error("*", hook), system_prompt="S"
+    )
+    assert contents(run.model.requests[1]) == [("system", "S"), ("user", "Do it.")]
+
+
+async def test_the_second_hook_recovers(tmp_path: Path):
+    """Error hooks are asked in order until one knows how to go on."""
+
+    def block(harness: Harness) -> None:
+        harness.on_error("think", lambda *_: None, name="first")
+        recovering("think")(harness)
+        harness.on_error("*", lambda *_: 1 / 0, name="third")
+
+    run = await run_with(tmp_path, [error("dead"), text("done")], block)
+    assert ([each["hook"] for each in fired(run)], failures(run), run.result.output) == (["hook"], [], "done")
+
+
+async def test_a_required_error_hook_that_fails(tmp_path: Path):
+    """A required one that fails ends the run without an output."""
+
+    def block(harness: Harness) -> None:
+        harness.on_error("*", lambda *_: 1 / 0, name="hook", required=True)
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), error("dead")], block)
+    assert (run.result.terminated_by, run.result.output, run.error) == ("hook_failed", None, None)
+
+
+@pytest.mark.parametrize(
+    "fatal", [TraceWriteError("disk"), RecordingEndedError("end"), ReplayError("off"), UsageError("no key")], ids=repr
+)
+async def test_what_no_hook_may_ignore(tmp_path: Path, failing: Any, fatal: Exception):
+    """The end of a recording and an event that cannot be written are not survived; a usage error may be."""
+    failing("thinking", after=False, error=fatal)
+    asked: list[Any] = []
+
+    def block(harness: Harness) -> None:
+        harness.on_error("*", lambda error, _: asked.append(error))
+
+    agent = make_agent(tmp_path, SCRIPT, lookup, save, compose=[block], strategy="failing")
+    with pytest.raises(type(fatal)):
+        await agent.run("Do it.", run_id="run")
+    assert asked == ([fatal] if isinstance(fatal, UsageError) else [])
+
+
+async def test_a_strategy_that_fails_elsewhere(tmp_path: Path, register: Any):
+    """An error outside of the phases is the run's end: there is no turn that could be left out."""
+
+    async def strategy(state: KernelState, session: Any) -> KernelState:
+        raise ValueError("broken")
+
+    register("broken", strategy)
+    run = await run_with(tmp_path, [], recovering(), strategy="broken")
+    assert isinstance(run.error, StrategyError)
+    assert run.result.error == "ValueError: broken"
+
+
+async def test_cancellation_is_nobodys_to_ignore(tmp_path: Path):
+    """A run that is cancelled while the model is asked ends; error hooks are not asked."""
+    asked: list[Any] = []
+
+    class Hanging:
+        name = "hanging/model"
+        secrets: dict[str, str] = {}
+
+        async def prices(self) -> None:
+            return None
+
+        async def complete(self, request: Any) -> Any:
+            await anyio.sleep_forever()
+
+    agent = Agent(
+        Hanging(),  # type: ignore[arg-type]
+        trace=tmp_path,
+        compose=[lambda harness: harness.on_error("*", lambda error, _: asked.append(error))],
+    )
+    with anyio.move_on_after(0.02):
+        await agent.run("Do it.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert recording.ending is not None
+    assert (recording.status, recording.ending.terminated_by, asked) == ("closed", "cancelled", [])

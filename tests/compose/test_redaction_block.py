@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.compose import Harness, Recover, Resume, Skip, Stop
+from playhead.compose.redaction import redact_results
+from playhead.testing import call, calls, error, text
+from tests.compose.hooked import run_with
+from tests.kernel.runs import Ran, ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "4111-1111-1111-1111"
+
+
+@tool(read_only=True)
+async def card(owner: str) -> dict[str, Any]:
+    """Tell a card."""
+    return {"owner": owner, "numbers": [f"<{SECRET}>"]}
+
+
+@tool(read_only=True)
+async def deny(owner: str) -> str:
+    """Fail."""
+    raise PermissionError(f"not for {SECRET}")
+
+
+def hide(words: str) -> str:
+    """Hide the secret."""
+    return words.replace(SECRET, "****")
+
+
+TEXT_CALL = '{"name": "card", "arguments": {"owner": "x"}}'
+ASK = call("card", owner="x")
+SCRIPTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "answered": ([ASK, text("done")], {}),
+    "truncated": ([ASK, ASK], {"max_iterations": 1}),
+    "failed": ([ASK, error("dead")], {}),
+    "in text": ([text(TEXT_CALL), text("done")], {}),
+    "in text, truncated": ([text(TEXT_CALL)], {"max_iterations": 1}),
+    "parallel": ([calls(ASK, call("deny", owner="y"), ASK), text("done")], {}),
+    "tool failed": ([call("deny", owner="x"), text("done")], {}),
+}
+
+
+def told(run: Ran) -> str:
+    """Return all that the model and the caller ever had."""
+    requests = [[message.model_dump() for message in request.messages] for request in run.model.requests]
+    return json.dumps([requests, run.result.model_dump(mode="json", exclude={"trace_path"})], default=str)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+async def test_neither_the_model_nor_the_caller_has_the_secret(tmp_path: Path, script: str):
+    """Both tags that tell a result are covered: requests, steps and the output of a run without an answer (X28)."""
+    turns, options = SCRIPTS[script]
+    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny], **options)
+    ending(run)
+    assert SECRET not in told(run)
+    assert "****" in told(run)
+    assert SECRET in run.recording.path.read_text()
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+async def test_nor_has_the_trace(tmp_path: Path, script: str):
+    """With the same function as `redact=` the file does not hold it either, nor what it was before the change."""
+    turns, options = SCRIPTS[script]
+    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny], redact=[hide], **options)
+    assert SECRET not in told(run)
+    assert SECRET not in run.recording.path.read_text()
+
+
+STEERING: dict[str, Any] = {
+    "stop after act": lambda harness: harness.after("act", lambda _: Stop("x")),
+    "skip after act": lambda harness: harness.after("act", lambda context: Skip() if context.iteration == 0 else None),
+    "skip observe": lambda harness: harness.before(
+        "observe", lambda context: Skip() if context.iteration == 0 else None
+    ),
+    "stop before complete": lambda harness: harness.before("complete", lambda _: Stop("x")),
+    "resume": lambda harness: harness.before("complete", lambda _: Resume("again")),
+    "recover": lambda harness: harness.on_error("*", lambda _, context: Recover(context.state)),
+}
+
+
+@pytest.mark.parametrize("steering", STEERING)
+@pytest.mark.parametrize("script", SCRIPTS)
+async def test_whatever_steers_the_run(tmp_path: Path, script: str, steering: str):
+    """No way of ending, skipping or going on lets the secret by."""
+    turns, options = SCRIPTS[script]
+    run = await run_with(
+        tmp_path, [*turns, *[text("more")] * 9], redact_results(hide), STEERING[steering], tools=[card, deny], **options
+    )
+    assert SECRET not in told(run)
+
+
+@pytest.mark.parametrize("script", [name for name in SCRIPTS if name != "tool failed"])
+async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: str):
+    """When it raises the run ends as failed, without an output, and the model is asked nothing more."""
+
+    def fail(words: str) -> str:
+        if SECRET in words:
+            raise ValueError("cannot")
+        return words
+
+    turns, options = SCRIPTS[script]
+    run = await run_with(tmp_path, turns, redact_results(fail), tools=[card, deny], **options)
+    assert (run.result.status, run.result.terminated_by, run.result.output) == ("failed", "hook_failed", None)
+    assert run.result.terminated_source == "hook:redact_results"
+    assert SECRET not in told(run)
+    assert len(run.model.requests) == 1
+
+
+@pytest.mark.parametrize("value", [None, 5, b"x"])
+async def test_a_redactor_that_returns_no_text(tmp_path: Path, value: Any):
+    """What is no text is a failure like any other, and never a reason to let the result by."""
+    run = await run_with(tmp_path, [ASK, text("done")], redact_results(lambda _: value), tools=[card])
+    assert (run.result.terminated_by, run.result.output, SECRET in told(run)) == ("hook_failed", None, False)
+
+
+async def test_hooks_before_and_after_it(tmp_path: Path):
+    """A hook that puts the secret back in after it is seen in the trace: the order is that of registration."""
+
+    def block(harness: Harness) -> None:
+        harness.use(redact_results(hide))
+        harness.on(
+            "message.tool-result",
+            lambda message, _: message.model_copy(update={"content": f"{message.content}{SECRET}"}),
+            name="leak",
+        )
+
+    run = await run_with(tmp_path, [ASK, text("done")], block, tools=[card])
+    assert [(event.tag, event.hook) for event in run.events("emission-changed")] == [
+        ("message.tool-result", "redact_results"),
+        ("message.tool-result", "leak"),
+        ("observation.tool-result", "redact_results"),
+    ]
