@@ -37,7 +37,7 @@ def read_prompt(text: str, option: str = "--system-prompt") -> str:
     """
     try:
         if Path(text).expanduser().is_file():
-            return Path(text).expanduser().read_text(encoding="utf-8")
+            return Path(text).expanduser().read_text(encoding="utf-8").rstrip("\n")  # which editors put there
     except UnicodeDecodeError:
         raise UsageError(f"{option}: {text} is not UTF-8 text") from None
     except (OSError, ValueError, RuntimeError) as error:  # among them: too long for a file's name, so it is text

@@ -101,6 +101,13 @@ class PhaseContext(Context):
     timing: Literal["before", "after", "on-error"] = "before"
     """On which side of the phase."""
 
+    @property
+    def state(self) -> KernelState:
+        """The state at this side of the phase; else as for any context."""
+        state = self._session.state
+        assert state is not None  # noqa: S101 - set before a phase hook is asked
+        return readable(state, self._session)
+
 
 def make_context(session: Session, tag: str, details: Any) -> Context:  # noqa: ANN401 - of one of the types above
     """Return the context for a tag, of the type that holds its details."""

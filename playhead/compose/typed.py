@@ -1,15 +1,17 @@
 """Registration by tag, typed: an editor completes the tags and knows what a function for one is given.
 
-The rows are the table of tags, once for what changes a payload and once for what only sees it.
+The rows are the table of tags, once for what changes a payload and once for what only sees it. Any other text, such as
+`prompt.*`, may mean payloads of several types, so a function for it takes an `object`, or anything; a function for one type
+is then refused where it would be given another.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union, Unpack, overload
 
-from playhead.compose.patterns import Pattern, read_pattern
+from playhead.compose.patterns import Pattern, Several, read_pattern
 from playhead.compose.registration import (
     DEFAULT_TIMEOUT_S,
     Registration,
@@ -48,8 +50,18 @@ SomeContext = TypeVar("SomeContext")
 Undo = Callable[[], None]
 Transform = Callable[[Payload, SomeContext], Payload | Suppressed | Awaitable[Payload | Suppressed | None] | None]
 """Returns a payload that replaces the one it was given, None to keep that, or SUPPRESS to remove it; sync or async."""
+ToolsTransform = Callable[
+    ["tuple[ToolSpec, ...]", "Context"],
+    "Sequence[ToolSpec] | Suppressed | Awaitable[Sequence[ToolSpec] | Suppressed | None] | None",
+]
+"""The same for the tools of a request; a list of them will do."""
 Tap = Callable[[Payload, SomeContext], object]
 """Sees a payload; what it returns is ignored. Sync or async."""
+
+
+NudgeTags = Union["NudgeTag", Literal["nudge.*", "nudge.**"]]
+EventTags = Union["EventTag", Literal["control.*", "control.**", "lifecycle.*", "lifecycle.**"]]
+MessageTags = Union["MessageTag", Literal["message.*", "message.**"]]
 
 
 class Options(TypedDict, total=False):
@@ -71,13 +83,11 @@ class Registrar(ABC):
     @overload
     def on(self, pattern: TextTag, function: Transform[str, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, pattern: NudgeTag, function: Transform[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: NudgeTags, function: Transform[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(self, pattern: TaskTag, function: Transform[Content, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(
-        self, pattern: ToolsTag, function: Transform[tuple[ToolSpec, ...], Context], **options: Unpack[Options]
-    ) -> Undo: ...
+    def on(self, pattern: ToolsTag, function: ToolsTransform, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(self, pattern: RequestTag, function: Transform[Request, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
@@ -85,7 +95,7 @@ class Registrar(ABC):
         self, pattern: ResponseTag, function: Transform[LlmResponded, Context], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
-    def on(self, pattern: MessageTag, function: Transform[Message, Context], **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: MessageTags, function: Transform[Message, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
         self, pattern: ResultMessageTag, function: Transform[Message, ToolResultContext], **options: Unpack[Options]
@@ -106,12 +116,14 @@ class Registrar(ABC):
     ) -> Undo: ...
     @overload
     def on(
-        self, pattern: EventTag, function: Transform[dict[str, JsonValue], Context], **options: Unpack[Options]
+        self, pattern: EventTags, function: Transform[dict[str, JsonValue], Context], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def on(self, pattern: AnswerTag, function: Transform[JsonValue, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def on(self, pattern: Pattern, function: Transform[Any, Any], **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: Several, function: Transform[Any, Any], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def on(self, pattern: str, function: Transform[object, Any], **options: Unpack[Options]) -> Undo: ...
 
     def on(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
         """Let a function change, or remove, what passes under the tags of a pattern.
@@ -134,7 +146,7 @@ class Registrar(ABC):
     @overload
     def tap(self, pattern: TextTag, function: Tap[str, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def tap(self, pattern: NudgeTag, function: Tap[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
+    def tap(self, pattern: NudgeTags, function: Tap[str, NudgeContext], **options: Unpack[Options]) -> Undo: ...
     @overload
     def tap(self, pattern: TaskTag, function: Tap[Content, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
@@ -146,7 +158,7 @@ class Registrar(ABC):
     @overload
     def tap(self, pattern: ResponseTag, function: Tap[LlmResponded, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def tap(self, pattern: MessageTag, function: Tap[Message, Context], **options: Unpack[Options]) -> Undo: ...
+    def tap(self, pattern: MessageTags, function: Tap[Message, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
     def tap(
         self, pattern: ResultMessageTag, function: Tap[Message, ToolResultContext], **options: Unpack[Options]
@@ -165,12 +177,14 @@ class Registrar(ABC):
     def tap(self, pattern: RationaleTag, function: Tap[Rationale, CallContext], **options: Unpack[Options]) -> Undo: ...
     @overload
     def tap(
-        self, pattern: EventTag, function: Tap[dict[str, JsonValue], Context], **options: Unpack[Options]
+        self, pattern: EventTags, function: Tap[dict[str, JsonValue], Context], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
     def tap(self, pattern: AnswerTag, function: Tap[JsonValue, Context], **options: Unpack[Options]) -> Undo: ...
     @overload
-    def tap(self, pattern: Pattern, function: Tap[Any, Any], **options: Unpack[Options]) -> Undo: ...
+    def tap(self, pattern: Several, function: Tap[Any, Any], **options: Unpack[Options]) -> Undo: ...
+    @overload
+    def tap(self, pattern: str, function: Tap[object, Any], **options: Unpack[Options]) -> Undo: ...
 
     def tap(self, pattern: Pattern, function: Callable[..., Any], **options: Unpack[Options]) -> Undo:
         """Let a function see what passes under the tags of a pattern, as all transforms left it; else as `on`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -19,6 +20,8 @@ _DEEPEST: Final = 60
 """Levels that are gone down; what differs below is told as a whole."""
 _MOST_LINES: Final = 1_000
 """Lines of a text that are compared one by one."""
+_LONG_LINE: Final = 100
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 _LONGEST_LINE: Final = 2_000
 """Characters of a line that a diff of lines shows."""
 
@@ -99,6 +102,10 @@ def key_path(path: str, key: object) -> str:
     return f"{path}.{key}" if path else str(key)
 
 
+def _parts(line: str) -> list[str]:
+    return [line] if len(line) <= _LONG_LINE else _SENTENCE_END.split(line, _MOST_LINES)
+
+
 def line_diff(original: str, replay: str, context: int = 1) -> tuple[str, ...]:
     """Return the lines that differ, in the form of a unified diff without its head."""
     left, right = _lines(original), _lines(replay)
@@ -107,5 +114,6 @@ def line_diff(original: str, replay: str, context: int = 1) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> list[str]:
-    lines = text.split("\n", _MOST_LINES)
+    """Return the lines of a text, the long ones sentence by sentence: prompts are paragraphs on one line."""
+    lines = [part for line in text.split("\n", _MOST_LINES) for part in _parts(line)]
     return [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead import tool
+from playhead.compose import SUPPRESS
 from playhead.testing import call, calls, text
 from playhead.trace.events import LlmRequested
+from playhead.trace.values import to_json
 from tests.kernel.runs import Ran, data, record
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def account(run: Ran) -> dict[str, Any]:
             if record.kind != "hook-failed"
         ],
         "result": run.result.model_dump(exclude={"trace_path", "duration_ms"}),
-        "requests": run.model.requests,
+        "requests": to_json(run.model.requests),
     }
 
 
@@ -107,9 +109,9 @@ def _without_names(event: Any) -> dict[str, Any]:
     return fields
 
 
-def open_calls(run: Ran) -> list[tuple[str, int]]:
+def open_calls(run: Ran) -> list[tuple[str | None, int]]:
     """Return the native calls of each request that have not exactly one answer right after them, with their number."""
-    found = []
+    found: list[tuple[str | None, int]] = []
     for request in sent(run):
         for place, message in enumerate(request.messages):
             for asked in message.tool_calls:
@@ -147,3 +149,13 @@ EMITTED = (
     "answer.final",
 )  # fmt: skip
 """The tags that it passes."""
+
+
+def on(pattern: Any, function: Any, **options: Any) -> Block:
+    """Return a block that registers one transform, under the name `hook`."""
+    return lambda harness: harness.on(pattern, function, **{"name": "hook", **options})
+
+
+def suppress(tag: Any) -> Block:
+    """Return a block that removes what passes a tag."""
+    return on(tag, lambda _, __: SUPPRESS)

@@ -19,7 +19,7 @@ class Liar:
     def _refuse(self, *_: Any) -> Any:
         raise ZeroDivisionError("I lie")
 
-    __class__ = property(_refuse)  # type: ignore[assignment]
+    __class__ = property(_refuse)
     __eq__ = __bool__ = __len__ = __iter__ = __str__ = __repr__ = __getitem__ = __int__ = __call__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 

@@ -106,12 +106,17 @@ async def test_taps_see_what_all_transforms_made(tmp_path: Path):
     assert seen == [("first", "Do b a"), ("second", "Do b a")]
 
 
+def truthy(tag: str) -> Any:
+    """Say yes in another word."""
+    return tag.split(".", maxsplit=1)[0] == "lifecycle" and "yes"
+
+
 async def test_a_predicate_is_asked_by_tag(tmp_path: Path):
     """A predicate gets the tag, and any truthy answer is a yes."""
     seen: list[str] = []
 
     def block(harness: Harness) -> None:
-        harness.tap(lambda tag: tag.split(".")[0] == "lifecycle" and "yes", lambda _, context: seen.append(context.tag))
+        harness.tap(truthy, lambda _, context: seen.append(context.tag))
 
     await run_with(tmp_path, [text("done")], block)
     assert seen == ["lifecycle.started", "lifecycle.completed"]

@@ -225,8 +225,15 @@ async def test_the_first_that_says_something_has_said_it(tmp_path: Path):
     asked: list[str] = []
 
     def block(harness: Harness) -> None:
+        def note(name: str, answer: Any) -> Any:
+            def hook(_: Any) -> Any:
+                asked.append(name)
+                return answer
+
+            return hook
+
         for name, answer in [("first", None), ("second", Stop("2")), ("third", Terminate("3"))]:
-            harness.before("act", lambda _, name=name, answer=answer: (asked.append(name), answer)[1], name=name)  # type: ignore[misc]
+            harness.before("act", note(name, answer), name=name)
         harness.after("act", lambda _: Terminate("4"), name="fourth")
         harness.before("verify", lambda _: Terminate("5"), name="fifth")
         harness.after("complete", lambda _: Terminate("6"), name="sixth")
@@ -260,9 +267,7 @@ def not_yet(*words: str) -> Block:
     """Return a block that lets an answer stand only when it has one of these words."""
     return lambda harness: harness.before(
         "complete",
-        lambda context: (
-            None if any(word in str(context.state and context.state.output) for word in words) else Resume("Cite it.")
-        ),
+        lambda context: None if any(word in str(context.state.output) for word in words) else Resume("Cite it."),
         name="hook",
     )
 

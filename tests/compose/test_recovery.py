@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 import pytest
@@ -37,6 +37,11 @@ def recovering(phase: Any = "*", **changes: Any) -> Block:
     return lambda harness: harness.on_error(
         phase, lambda _, context: Recover(transition(context.state, **changes), "again"), name="hook"
     )
+
+
+def fail(*_: Any) -> None:
+    """Fail."""
+    raise ZeroDivisionError
 
 
 @pytest.fixture
@@ -90,7 +95,7 @@ async def test_a_model_that_fails_for_ever(tmp_path: Path, limit: int):
 async def test_a_phase_that_fails(tmp_path: Path, failing: Any, status: str, after: bool, written: bool):
     """Wherever in the turn it fails: the next one starts with a thread in which every call has exactly one answer."""
     failing(status, after=after)
-    turn = text(f'{{"name": "lookup", "arguments": {{"key": "b"}}}}') if written else SCRIPT[1]
+    turn = text('{"name": "lookup", "arguments": {"key": "b"}}') if written else SCRIPT[1]
     run = await run_with(tmp_path, [SCRIPT[0], turn, *SCRIPT[2:]], recovering(), strategy="failing")
     assert run.result.output == "done"
     assert open_calls(run) == []
@@ -210,7 +215,7 @@ async def test_the_second_hook_recovers(tmp_path: Path):
     def block(harness: Harness) -> None:
         harness.on_error("think", lambda *_: None, name="first")
         recovering("think")(harness)
-        harness.on_error("*", lambda *_: 1 / 0, name="third")
+        harness.on_error("*", fail, name="third")
 
     run = await run_with(tmp_path, [error("dead"), text("done")], block)
     assert ([each["hook"] for each in fired(run)], failures(run), run.result.output) == (["hook"], [], "done")
@@ -220,7 +225,7 @@ async def test_a_required_error_hook_that_fails(tmp_path: Path):
     """A required one that fails ends the run without an output."""
 
     def block(harness: Harness) -> None:
-        harness.on_error("*", lambda *_: 1 / 0, name="hook", required=True)
+        harness.on_error("*", fail, name="hook", required=True)
 
     run = await run_with(tmp_path, [call("lookup", key="a"), error("dead")], block)
     assert (run.result.terminated_by, run.result.output, run.error) == ("hook_failed", None, None)
@@ -261,7 +266,7 @@ async def test_cancellation_is_nobodys_to_ignore(tmp_path: Path):
 
     class Hanging:
         name = "hanging/model"
-        secrets: dict[str, str] = {}
+        secrets: ClassVar[dict[str, str]] = {}
 
         async def prices(self) -> None:
             return None
@@ -270,7 +275,7 @@ async def test_cancellation_is_nobodys_to_ignore(tmp_path: Path):
             await anyio.sleep_forever()
 
     agent = Agent(
-        Hanging(),  # type: ignore[arg-type]
+        Hanging(),
         trace=tmp_path,
         compose=[lambda harness: harness.on_error("*", lambda error, _: asked.append(error))],
     )

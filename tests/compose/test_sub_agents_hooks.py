@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, ToolContext, tool
+from playhead.compose import SUPPRESS, Harness, Resume, Skip, Stop, Terminate
+from playhead.compose.killswitches import max_iterations
+from playhead.compose.redaction import redact_results
+from playhead.errors import ToolCallError
+from playhead.testing import ScriptedModel, call, calls, text
+from tests.compose.hooked import changes, contents, failures, fired, lookup, run_with, save, sent
+from tests.kernel.runs import Ran, ending, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Block
+
+INNER = "root/child@0.0"
+
+
+def child(turns: list[Any], *tools: Any, compose: Any = (), name: str = "child", **options: Any) -> Agent:
+    """Return an agent to be called by another one."""
+    model = ScriptedModel(turns, name=f"scripted/{name}")
+    return Agent(model, name=name, tools=tools, compose=compose, **{"rationale": False, "meta_tools": (), **options})
+
+
+async def run_boss(folder: Path, below: Agent, *blocks: Block, **options: Any) -> Ran:
+    """Run an agent that calls another one once."""
+    run = await record(folder, [call("child", task="Go."), text("done")], below, compose=blocks, **options)
+    both = [*run.model.requests, *below.model.requests]  # type: ignore[attr-defined]
+    assert sorted(sent(run), key=str) == sorted(both, key=str)
+    return run
+
+
+def tagged(where: list[Any]) -> Block:
+    """Return a block that notes who passes what."""
+    return lambda harness: harness.tap(
+        "**",
+        lambda _, context: where.append((context.tag, context.owner, context.agent, context.iteration, context.phase)),
+    )
+
+
+async def test_the_callers_hooks_are_for_the_agents_below(tmp_path: Path):
+    """What is registered with the caller changes what the agent below asks and gets, and what it answers."""
+
+    def block(harness: Harness) -> None:
+        harness.on("prompt.system", lambda prompt, context: f"Acme {context.agent}. {prompt}", name="header")
+        harness.on("answer.final", lambda answer, context: f"{context.owner}: {answer}", name="sign")
+
+    below = child([text("42")], system_prompt="Child.")
+    run = await run_boss(tmp_path, below, block, system_prompt="Boss.")
+    assert contents(run.model.requests[0])[0] == ("system", "Acme agent. Boss.")
+    assert contents(below.model.requests[0])[0] == ("system", "Acme child. Child.")  # type: ignore[attr-defined]
+    assert contents(run.model.requests[1])[-1] == ("tool", f"{INNER}: 42")
+    assert run.result.output == "root: done"
+    for owner, hooks in (("root", ["header", "sign"]), (INNER, ["header", "sign"])):
+        assert [event.hook for event in run.events("emission-changed", owner=owner)] == hooks
+
+
+async def test_own_hooks_come_after_the_callers(tmp_path: Path):
+    """An agent below has its caller's hooks and its own, in this order; the caller does not have those."""
+
+    def append(letter: str) -> Block:
+        return lambda harness: harness.on("prompt.system", lambda prompt, _: f"{prompt}{letter}", name=letter)
+
+    below = child([text("42")], compose=[append("b")], system_prompt="")
+    run = await run_boss(tmp_path, below, append("a"), system_prompt="")
+    assert contents(below.model.requests[0])[0] == ("system", "ab")  # type: ignore[attr-defined]
+    assert contents(run.model.requests[0])[0] == ("system", "a")
+
+
+async def test_hooks_that_are_not_inherited(tmp_path: Path):
+    """`inherit=False` keeps a hook to the agent that it was registered with; seeds are the agent's own, too."""
+    seen: list[str] = []
+
+    def block(harness: Harness) -> None:
+        harness.on("prompt.system", lambda prompt, _: f"Boss. {prompt}", inherit=False)
+        harness.before("think", lambda context: seen.append(context.agent), inherit=False)
+        harness.tap("lifecycle.*", lambda _, context: seen.append(context.agent), inherit=False)
+        harness.emit("message.user", "By the way.")
+
+    below = child([text("42")], system_prompt="Child.")
+    run = await run_boss(tmp_path, below, block, system_prompt="Go.")
+    assert contents(below.model.requests[0]) == [("system", "Child."), ("user", "Go.")]  # type: ignore[attr-defined]
+    assert contents(run.model.requests[0])[2] == ("user", "By the way.")
+    assert set(seen) == {"agent"}
+
+
+async def test_only_the_agent_below_has_hooks(tmp_path: Path):
+    """An agent with hooks under one without keeps them, seeds included."""
+    below = child([text("42")], compose=[lambda harness: harness.emit("message.user", "By the way.")], system_prompt="")
+    await run_boss(tmp_path, below)
+    assert contents(below.model.requests[0]) == [("user", "Go."), ("user", "By the way.")]  # type: ignore[attr-defined]
+
+
+async def test_hooks_added_after_the_agent_became_a_tool(tmp_path: Path):
+    """An agent that is a tool already may be given hooks until it runs."""
+    below = child([text("42")], system_prompt="")
+    boss = Agent(ScriptedModel([call("child", task="Go."), text("done")]), tools=[below], trace=tmp_path)
+    below.compose(lambda harness: harness.on("prompt.task", lambda task, _: f"{task}!"))
+    await boss.run("Do it.")
+    assert contents(below.model.requests[0]) == [("user", "Go.!")]  # type: ignore[attr-defined]
+
+
+async def test_contexts_say_whose_they_are(tmp_path: Path):
+    """Owner, agent, turn and phase are those of the agent whose payload it is, also of two that run side by side."""
+    seen: list[Any] = []
+    below = child([call("lookup", key="a"), text("42")] * 2, lookup)
+    turns = [calls(call("child", task="Go."), call("child", task="Go.")), text("done")]
+    run = await record(tmp_path, turns, below, compose=[tagged(seen)])
+    assert run.result.output == "done"
+    for owner in ("root/child@0.0", "root/child@0.1"):
+        mine = [(tag, agent, iteration, phase) for tag, who, agent, iteration, phase in seen if who == owner]
+        assert mine == [
+            ("lifecycle.started", "child", None, None),
+            ("prompt.system", "child", None, "bootstrap"),
+            ("prompt.task", "child", None, "bootstrap"),
+            ("message.user", "child", None, "bootstrap"),
+            *(("prompt.tools", "child", 0, "think"), ("llm.request", "child", 0, "think")),
+            *(("llm.response", "child", 0, "think"), ("message.assistant", "child", 0, "think")),
+            *(("tool.call", "child", 0, "act"), ("tool.result", "child", 0, "act")),
+            *(("message.tool-result", "child", 0, "observe"), ("observation.tool-result", "child", 0, "observe")),
+            *(("prompt.tools", "child", 1, "think"), ("llm.request", "child", 1, "think")),
+            *(("llm.response", "child", 1, "think"), ("message.assistant", "child", 1, "think")),
+            *(("answer.final", "child", 1, "complete"), ("lifecycle.completed", "child", 1, "complete")),
+        ]
+    assert {agent for _, owner, agent, *_ in seen if owner == "root"} == {"agent"}
+
+
+async def test_the_rest_of_a_context(tmp_path: Path):
+    """Run, task, strategy, limits and state are those of the agent; a call's context names the call and its tool."""
+    seen: list[Any] = []
+
+    def look(_: Any, context: Any) -> None:
+        state = context.state
+        seen.append(
+            (context.run_id, context.task_id, context.strategy, context.max_iterations, state.owner, state.iteration)
+        )
+        if context.tag in ("tool.call", "tool.result", "message.tool-result", "observation.tool-result"):
+            assert (context.tool, context.call_id) == ("lookup", "call_0_0")
+        if context.tag in ("tool.result", "message.tool-result", "observation.tool-result"):
+            assert (context.healed, context.duration_ms > 0) == (False, True)
+
+    below = child([call("lookup", key="a"), text("42")], lookup, max_iterations=4, compose=[lambda harness: harness.tap("**", look, name="look")])  # fmt: skip
+    run = await run_boss(tmp_path, below)
+    assert failures(run) == []
+    assert {each[:5] for each in seen} == {("run", "run", "reactive", 4, INNER)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "by"),
+    [(Stop("enough"), "done", "hook_stop"), (Terminate("broken"), "failed", "hook_terminate")],
+)
+async def test_an_inherited_hook_ends_the_agent_it_is_asked_for(tmp_path: Path, answer: Any, status: str, by: str):
+    """A phase hook ends the agent at whose phase it is asked; its caller is told, and goes on."""
+
+    def block(harness: Harness) -> None:
+        harness.before("think", lambda context: answer if context.owner != "root" else None, name="hook")
+
+    run = await run_boss(tmp_path, child([text("42")]), block)
+    (completed,) = run.events("agent-completed")
+    assert (completed.status, completed.terminated_by, completed.terminated_source) == (status, by, "hook:hook")
+    assert (run.result.output, run.result.terminated_by, len(fired(run))) == ("done", "end_turn", 1)
+    (told,) = run.events("tool-call-completed")
+    assert told.ok is (status == "done")
+
+
+async def test_max_iterations_is_each_agents_own(tmp_path: Path):
+    """The limit of the caller is not the limit of those below."""
+    below = child([call("lookup", key=key) for key in "abc"] + [text("42")], lookup)
+    run = await run_boss(tmp_path, below, max_iterations(2))
+    assert [event.output for event in run.events("agent-completed")] == ["42"]
+    assert run.result.output == "done"
+
+
+async def test_skip_and_resume_below(tmp_path: Path):
+    """Inherited phase hooks skip and resume the agents below as they do their own."""
+
+    def block(harness: Harness) -> None:
+        def again(context: Any) -> Any:
+            return Resume("Cite.") if context.state.output == "draft" else None
+
+        harness.before("act", lambda context: Skip("no") if context.owner != "root" else None, name="skip")
+        harness.before("complete", again, name="resume")
+
+    below = child([call("lookup", key="a"), text("draft"), text("cited")], lookup)
+    run = await run_boss(tmp_path, below, block)
+    assert contents(run.model.requests[1])[-1] == ("tool", "cited")
+    assert [each["hook"] for each in fired(run)] == ["skip", "resume"]
+
+
+async def test_an_inherited_hook_that_has_to_look_ends_the_whole_run(tmp_path: Path):
+    """The caller relies on its required hook: when it fails below, the caller ends too, and nothing leaves."""
+
+    def fail(*_: Any) -> None:
+        raise ValueError("no")
+
+    def block(harness: Harness) -> None:
+        harness.tap(
+            "prompt.system", lambda *given: fail() if given[1].owner != "root" else None, required=True, name="guard"
+        )
+
+    below = child([text("42")])
+    run = await run_boss(tmp_path, below, block)
+    assert (run.result.terminated_by, run.result.output, len(run.model.requests)) == ("hook_failed", None, 1)
+    assert below.model.requests == []  # type: ignore[attr-defined]
+    assert ending(run)["status"] == "failed"
+
+
+async def test_an_agents_own_hook_that_has_to_look_ends_that_agent(tmp_path: Path):
+    """The required hook of an agent below is its own: it ends as failed, its caller is told no more than that."""
+
+    def fail(*_: Any) -> None:
+        raise ValueError("no")
+
+    below = child(
+        [text("42")], compose=[lambda harness: harness.tap("answer.final", fail, required=True, name="guard")]
+    )
+    run = await run_boss(tmp_path, below)
+    assert [event.terminated_by for event in run.events("agent-completed")] == ["hook_failed"]
+    assert "42" not in contents(run.model.requests[1])[-1][1]
+    assert run.result.output == "done"
+
+
+async def test_the_redaction_of_the_caller_covers_those_below(tmp_path: Path):
+    """A secret that an agent below reads is hidden from its model, and from its caller's."""
+    below = child([call("lookup", key="4111"), call("lookup", key="4111")], lookup, max_iterations=1)
+    run = await run_boss(tmp_path, below, redact_results(lambda words: words.replace("found 4111", "****")))
+    told = [contents(request) for request in [*below.model.requests, *run.model.requests]]  # type: ignore[attr-defined]
+    assert "found 4111" not in str(told)
+    assert contents(run.model.requests[1])[-1] == ("tool", "****")
+
+
+# --- what a tool's body asks -----------------------------------------------------------------------------------------
+
+
+@tool
+async def research(topic: str, context: ToolContext) -> str:
+    """Research."""
+    answer = await context.model.ask(f"What of {topic}?", temperature=0)
+    found = await context.tools.call("lookup", key=answer.text)
+    return f"{answer.text}, {found}"
+
+
+async def test_a_body_passes_the_chokepoints(tmp_path: Path):
+    """What a body asks the model and other tools passes the same hooks, under the owner of its call."""
+    seen: list[Any] = []
+    run = await run_with(
+        tmp_path, [call("research", topic="x"), text("one"), text("done")], tagged(seen), tools=[research, lookup]
+    )
+    inner = "root/research@0.0"
+    assert [(tag, agent) for tag, owner, agent, *_ in seen if owner == inner] == [
+        ("llm.request", "agent"), ("llm.response", "agent"), ("tool.call", "agent"), ("tool.result", "agent"),
+    ]  # fmt: skip
+    assert run.result.output == "done"
+
+
+async def test_a_body_gets_what_hooks_make_of_it(tmp_path: Path):
+    """Requests, answers, calls and results of a body may be changed, and are recorded as they were sent."""
+
+    def inside(change: Any) -> Any:
+        return lambda payload, context: change(payload) if context.owner != "root" else None
+
+    def block(harness: Harness) -> None:
+        harness.on(
+            "llm.request", inside(lambda request: replace(request, parameters={"seed": 1}, tools=(lookup.spec,)))
+        )
+        harness.on("llm.response", inside(lambda answer: answer.model_copy(update={"text": answer.text.upper()})))
+        harness.on("tool.call", inside(lambda asked: asked.model_copy(update={"arguments": {"key": "b"}})))
+        harness.on("tool.result", inside(lambda result: result.model_copy(update={"result": f"<{result.result}>"})))
+
+    run = await run_with(
+        tmp_path, [call("research", topic="x"), text("one"), text("done")], block, tools=[research, lookup]
+    )
+    assert run.steps()[-1] == ("observation", "research", "ONE, <found b>")
+    assert (run.model.requests[1].parameters, [spec.name for spec in run.model.requests[1].tools]) == (
+        {"seed": 1},
+        ["lookup"],
+    )
+    assert [(tag, key) for tag, key, *_ in changes(run)] == [
+        ("llm.request", "0"), ("llm.response", "0"), ("tool.call", "call_0"), ("tool.result", "call_0"),
+    ]  # fmt: skip
+
+
+async def test_a_suppressed_call_of_a_body(tmp_path: Path):
+    """A call that a hook removes fails for the body like any call that is refused."""
+    caught: list[str] = []
+
+    @tool
+    async def careful(context: ToolContext) -> str:
+        """Try."""
+        try:
+            await context.tools.call("save", value="x")
+        except ToolCallError as error:
+            caught.append(str(error))
+        return "tried"
+
+    def block(harness: Harness) -> None:
+        harness.on("tool.call", lambda asked, _: SUPPRESS if asked.name == "save" else None)
+
+    run = await run_with(tmp_path, [call("careful"), text("done")], block, tools=[careful, save])
+    assert caught == ["save: a hook removed the call of save"]
+    assert run.result.output == "done"
+
+
+async def test_a_required_hook_that_fails_in_a_body_ends_the_run(tmp_path: Path):
+    """A body that catches everything does not outlive a required hook."""
+
+    @tool
+    async def stubborn(context: ToolContext) -> str:
+        """Go on, whatever happens."""
+        for _ in range(3):
+            try:
+                await context.model.ask("What?")
+            except Exception:  # noqa: BLE001, S112 - stubborn
+                continue
+        return "tried"
+
+    def fail(*given: Any) -> None:
+        if given[1].owner != "root":
+            raise ValueError("no")
+
+    run = await run_with(
+        tmp_path,
+        [call("stubborn"), text("done")],
+        lambda harness: harness.tap("llm.request", fail, required=True),
+        tools=[stubborn],
+    )
+    assert (run.result.terminated_by, run.result.output, len(run.model.requests)) == ("hook_failed", None, 1)

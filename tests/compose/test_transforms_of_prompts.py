@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.compose import SUPPRESS, Harness
+from playhead.testing import call, calls, text
+from playhead.trace.types import ImagePart, Message, TextPart, ToolCall, ToolSpec
+from tests.compose.hooked import (
+    TEXT_CALL,
+    changes,
+    contents,
+    failures,
+    lookup,
+    on,
+    open_calls,
+    run_with,
+    suppress,
+    suppressions,
+)
+from tests.kernel.runs import ended, ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Block
+
+
+# --- prompts ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_system_prompt(tmp_path: Path):
+    """What a hook makes of the system prompt is what the model gets, and is in the trace with what it was before."""
+    run = await run_with(
+        tmp_path, [text("done")], on("prompt.system", lambda prompt, _: f"Acme. {prompt}"), system_prompt="Be brief."
+    )
+    assert contents(run.model.requests[0]) == [("system", "Acme. Be brief."), ("user", "Do it.")]
+    assert changes(run) == [("prompt.system", "0", "hook", "Be brief.", "Acme. Be brief.")]
+    assert run.recording.header.agent.system_prompt == "Be brief."
+
+
+@pytest.mark.parametrize("answer", [SUPPRESS, ""], ids=["suppressed", "empty"])
+async def test_no_system_prompt(tmp_path: Path, answer: Any):
+    """Without a system prompt there is no system message."""
+    run = await run_with(tmp_path, [text("done")], on("prompt.system", lambda _, __: answer))
+    assert contents(run.model.requests[0]) == [("user", "Do it.")]
+
+
+async def test_the_task(tmp_path: Path):
+    """What a hook makes of the task is what the model is asked; the header says what the user asked."""
+    parts = (TextPart(text="Look"), ImagePart(url="https://example.org/a.png"))
+    run = await run_with(tmp_path, [text("done")], on("prompt.task", lambda task, _: parts), system_prompt="")
+    assert contents(run.model.requests[0]) == [("user", parts)]
+    assert run.recording.header.task == "Do it."
+    assert changes(run) == [
+        ("prompt.task", "0", "hook", "Do it.", [{"type": "text", "text": "Look"}, {"type": "image", "url": "https://example.org/a.png"}])
+    ]  # fmt: skip
+
+
+async def test_a_task_of_parts(tmp_path: Path):
+    """A task of parts is given as parts, and may be answered as text."""
+    seen: list[Any] = []
+
+    def transform(task: Any, _: Any) -> str:
+        seen.append(task)
+        return "as text"
+
+    run = await run_with(
+        tmp_path, [text("done")], on("prompt.task", transform), system_prompt="", task=(TextPart(text="Look"),)
+    )
+    assert (seen, contents(run.model.requests[0])) == ([(TextPart(text="Look"),)], [("user", "as text")])
+
+
+async def test_a_suppressed_task(tmp_path: Path):
+    """Without a task there is no user message."""
+    run = await run_with(tmp_path, [text("done")], suppress("prompt.task"))
+    assert [role for role, _ in contents(run.model.requests[0])] == ["system"]
+    assert suppressions(run) == [("prompt.task", "0", "hook")]
+
+
+async def test_the_tools_of_a_prompt(tmp_path: Path):
+    """A changed description is offered, written once as a new schema, and only to the model."""
+
+    def describe(specs: Any, _: Any) -> Any:
+        return [each.model_copy(update={"description": "Better."}) if each.name == "lookup" else each for each in specs]
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], on("prompt.tools", describe))
+    offered = [[(spec.name, spec.description) for spec in request.tools] for request in run.model.requests]
+    assert offered == [[("lookup", "Better."), ("save", "Save.")]] * 2
+    first, second = run.events("tools-defined")
+    assert [(spec.name, spec.description) for spec in first.tools] == [("lookup", "Look up."), ("save", "Save.")]
+    assert (second.first_id, [spec.description for spec in second.tools]) == (2, ["Better."])
+    assert [(tag, key, hook) for tag, key, hook, *_ in changes(run)] == [
+        ("prompt.tools", "0", "hook"),
+        ("prompt.tools", "1", "hook"),
+    ]
+    assert lookup.spec.description == "Look up."
+
+
+async def test_a_hidden_tool(tmp_path: Path):
+    """A tool may be hidden, put last, or be one of the hook's own, which then is unknown when it is called."""
+    own = ToolSpec(name="own", description="Own.")
+
+    def hide(specs: Any, context: Any) -> Any:
+        return (own, specs[1]) if context.iteration == 0 else tuple(reversed(specs))
+
+    run = await run_with(tmp_path, [call("own"), text("done")], on("prompt.tools", hide))
+    assert [[spec.name for spec in request.tools] for request in run.model.requests] == [
+        ["own", "save"],
+        ["save", "lookup"],
+    ]
+    assert [event.error.type for event in run.events("tool-call-completed")] == ["UnknownTool"]
+
+
+async def test_suppressed_tools(tmp_path: Path):
+    """Suppressed tools are offered to nobody."""
+    run = await run_with(tmp_path, [text("done")], suppress("prompt.tools"))
+    assert run.model.requests[0].tools == ()
+
+
+# --- requests and answers --------------------------------------------------------------------------------------------
+
+
+def edited(change: Any) -> Block:
+    """Return a block that changes the second request."""
+    return on("llm.request", lambda request, context: change(request) if context.iteration == 1 else None)
+
+
+SCRIPT = [call("lookup", key="a"), text("done")]
+USUAL = [("system", "Be brief."), ("user", "Do it."), ("assistant", ""), ("tool", "found a")]
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (lambda request: replace(request, messages=request.messages[1:]), USUAL[1:]),
+        (lambda request: replace(request, messages=request.messages[:1]), USUAL[:1]),
+        (lambda request: replace(request, messages=(request.messages[1], request.messages[0], *request.messages[2:])), [USUAL[1], USUAL[0], *USUAL[2:]]),
+        (lambda request: replace(request, messages=(*request.messages, Message(id=99, role="user", content="Hurry."))), [*USUAL, ("user", "Hurry.")]),
+        (lambda request: replace(request, messages=[Message(id=0, role="user", content="Else.")]), [("user", "Else.")]),
+        (lambda request: replace(request, messages=(*request.messages, request.messages[1])), [*USUAL, USUAL[1]]),
+        (
+            lambda request: replace(request, messages=tuple(each.model_copy(update={"content": f"{each.content}!"}) for each in request.messages)),
+            [(role, f"{content}!") for role, content in USUAL],
+        ),
+    ],
+    ids=["first removed", "last removed", "reordered", "added", "replaced", "twice", "edited"],
+)  # fmt: skip
+async def test_the_messages_of_a_request(tmp_path: Path, change: Any, messages: Any):
+    """A hook may remove, reorder, edit and add messages of one request; the next one has the thread as it is."""
+    script = [*SCRIPT[:1], call("lookup", key="b"), text("done")]
+    run = await run_with(tmp_path, script, edited(change), system_prompt="Be brief.")
+    assert [contents(request) for request in run.model.requests] == [
+        USUAL[:2], messages, [*USUAL, ("assistant", ""), ("tool", "found b")],
+    ]  # fmt: skip
+    assert [each[:3] for each in changes(run)] == [("llm.request", "1", "hook")]
+    transient = {event.id for event in run.events("message-added") if event.transient}
+    assert transient & {message.id for message in run.model.requests[2].messages} == set()
+
+
+async def test_a_message_of_every_kind_may_be_added(tmp_path: Path):
+    """An added call and its result are sent and recorded with all that they have."""
+    asked = Message(
+        id=50, role="assistant", content="I ask.", tool_calls=(ToolCall(id="x", name="lookup", arguments={"key": "x"}),)
+    )
+    answer = Message(id=51, role="tool", content="found x", tool_call_id="x", name="lookup")
+    run = await run_with(
+        tmp_path, SCRIPT, edited(lambda request: replace(request, messages=(*request.messages, asked, answer)))
+    )
+    new = [message.model_copy(update={"id": 0}) for message in run.model.requests[1].messages[-2:]]
+    assert new == [asked.model_copy(update={"id": 0}), answer.model_copy(update={"id": 0})]
+
+
+async def test_the_parameters_of_a_request(tmp_path: Path):
+    """Parameters may be changed: the model gets them, in this request and in no other."""
+    run = await run_with(
+        tmp_path,
+        [*SCRIPT[:1], call("lookup", key="b"), text("done")],
+        edited(lambda request: replace(request, parameters={**request.parameters, "temperature": 1, "stop": ["a"]})),
+        parameters={"temperature": 0},
+    )
+    assert [request.parameters for request in run.model.requests] == [
+        {"temperature": 0}, {"temperature": 1, "stop": ["a"]}, {"temperature": 0},
+    ]  # fmt: skip
+    assert changes(run) == [
+        (
+            "llm.request",
+            "1",
+            "hook",
+            {"parameters": {"temperature": 0}},
+            {"parameters": {"temperature": 1, "stop": ["a"]}},
+        )
+    ]
+
+
+@pytest.mark.parametrize("other", [True, 1.0])
+async def test_a_change_of_type_is_a_change(tmp_path: Path, other: Any):
+    """Python takes 1, 1.0 and True for equal; in JSON they are not, so such a change is one."""
+
+    @tool(read_only=True)
+    async def show(value: Any) -> str:
+        """Show."""
+        return repr(value)
+
+    def block(harness: Harness) -> None:
+        harness.on("llm.request", lambda request, _: replace(request, parameters={"seed": other}), name="request")
+        harness.on("tool.call", lambda asked, _: asked.model_copy(update={"arguments": {"value": other}}), name="call")
+        harness.on("answer.final", lambda answer, _: answer)
+
+    run = await run_with(tmp_path, [call("show", value=1), text("done")], block, tools=[show], parameters={"seed": 1})
+    assert [repr(request.parameters) for request in run.model.requests] == [repr({"seed": other})] * 2
+    assert run.steps()[-1][2] == repr(other)
+    assert [hook for _, _, hook, *_ in changes(run)] == ["request", "call", "request"]
+
+
+async def test_the_tools_of_a_request(tmp_path: Path):
+    """Tools may be changed in the request too; two of one name are refused."""
+
+    def block(harness: Harness) -> None:
+        harness.on("llm.request", lambda request, _: replace(request, tools=request.tools[1:]), name="cut")
+        harness.on(
+            "llm.request", lambda request, _: replace(request, tools=(*request.tools, *request.tools)), name="twice"
+        )
+
+    run = await run_with(tmp_path, [text("done")], block)
+    assert [spec.name for spec in run.model.requests[0].tools] == ["save"]
+    assert failures(run) == [("twice", "llm.request")]
+
+
+async def test_a_suppressed_request_ends_the_run(tmp_path: Path):
+    """Without a request there is no answer: the run stops in order, with what it has."""
+    run = await run_with(
+        tmp_path, SCRIPT, on("llm.request", lambda _, context: SUPPRESS if context.iteration else None)
+    )
+    assert ending(run) == ended("done", "hook_stop", "found a", 2, terminated_source="hook:llm.request")
+    assert (len(run.model.requests), suppressions(run)) == (1, [("llm.request", "1", "hook")])
+
+
+async def test_the_answer_of_a_model(tmp_path: Path):
+    """Changed text is what the model is taken to have said; the trace keeps what it really said."""
+    run = await run_with(
+        tmp_path, [text("doen")], on("llm.response", lambda answer, _: answer.model_copy(update={"text": "done"}))
+    )
+    assert ending(run) == ended("done", "end_turn", "done", 1)
+    assert [event.text for event in run.events("llm-responded")] == ["doen"]
+    added = run.events("message-added")[-1]
+    assert (added.role, added.content, added.ref) == ("assistant", "done", None)
+    (change,) = changes(run)
+    assert (change[3]["text"], change[4]["text"]) == ("doen", "done")
+
+
+async def test_the_calls_of_an_answer(tmp_path: Path):
+    """Calls may be edited, removed, doubled and added; each has an id of its own and one answer in the thread."""
+
+    def change(answer: Any, context: Any) -> Any:
+        if context.iteration:
+            return None
+        first, second = answer.tool_calls
+        edited = first.model_copy(update={"arguments": {"key": "z"}})
+        added = ToolCall(id="", name="save", arguments={"value": "v"})
+        return answer.model_copy(
+            update={"tool_calls": (edited, first, added, added.model_copy(update={"id": first.id}))}
+        )
+
+    turns = [calls(call("lookup", key="a"), call("lookup", key="b")), text("done")]
+    run = await run_with(tmp_path, turns, on("llm.response", change))
+    assert [(event.call_id, event.tool, event.args) for event in run.events("tool-call-started")] == [
+        ("call_0_0", "lookup", {"key": "z"}),
+        ("call_0_1_", "lookup", {"key": "a"}),
+        ("call_0_2", "save", {"value": "v"}),
+        ("call_0_3", "save", {"value": "v"}),
+    ]
+    assert (open_calls(run), run.result.output, failures(run)) == ([], "done", [])
+
+
+async def test_a_call_put_into_text(tmp_path: Path):
+    """A hook may put a call into text, for a model that writes its calls; and take native calls away."""
+
+    def change(answer: Any, context: Any) -> Any:
+        return answer.model_copy(update={"text": TEXT_CALL, "tool_calls": ()}) if context.iteration == 0 else None
+
+    run = await run_with(tmp_path, [call("save", value="v"), text("done")], on("llm.response", change))
+    assert run.steps() == [("action", "lookup", '{"key": "a"}'), ("observation", "lookup", "found a")]
+    assert contents(run.model.requests[1])[-2:] == [("assistant", TEXT_CALL), ("user", "Result of lookup:\nfound a")]
+
+
+async def test_a_suppressed_answer(tmp_path: Path):
+    """A removed answer is an empty one, which the model is asked about once more."""
+    run = await run_with(
+        tmp_path,
+        [text("bad"), text("done")],
+        on("llm.response", lambda _, context: SUPPRESS if context.iteration == 0 else None),
+    )
+    assert run.result.output == "done"
+    assert [nudge.nudge for nudge in run.events("nudge-issued")] == ["empty-reply"]
+    assert "bad" not in str(run.model.requests)

@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import tool
+from playhead.compose import SUPPRESS, Harness
+from playhead.testing import call, calls, text
+from playhead.trace.types import ToolCall
+from tests.compose.hooked import (
+    TEXT_CALL,
+    changes,
+    contents,
+    on,
+    open_calls,
+    run_with,
+    suppress,
+)
+from tests.kernel.runs import data, ended, ending
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+SCRIPT = [call("lookup", key="a"), text("done")]
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_the_user_says(tmp_path: Path):
+    """The user's message and the kernel's words to the model pass the same door."""
+    run = await run_with(
+        tmp_path,
+        [text(""), text("done")],
+        on("message.user", lambda message, _: message.model_copy(update={"content": f"[{message.content}]"})),
+        system_prompt="",
+    )
+    nudge = "Your last reply was empty. Call a tool, or reply with the answer."
+    assert contents(run.model.requests[1]) == [("user", "[Do it.]"), ("assistant", ""), ("user", f"[{nudge}]")]
+    assert changes(run) == [
+        ("message.user", "0", "hook", {"content": "Do it."}, {"content": "[Do it.]"}),
+        ("message.user", "1", "hook", {"content": nudge}, {"content": f"[{nudge}]"}),
+    ]
+
+
+async def test_what_the_model_said(tmp_path: Path):
+    """Another content of the model's message is what it is sent from then on; what it asked for stays."""
+    run = await run_with(
+        tmp_path,
+        [calls(call("lookup", key="a"), text="secret plan"), text("done")],
+        on("message.assistant", lambda message, _: message.model_copy(update={"content": "plan"})),
+    )
+    assert contents(run.model.requests[1])[-2:] == [("assistant", "plan"), ("tool", "found a")]
+    assert open_calls(run) == []
+    assert [step for step in run.steps() if step[0] == "thought"] == [("thought", None, "secret plan")]
+
+
+async def test_suppressed_messages(tmp_path: Path):
+    """A removed message is not in the thread; one with native calls is emptied, because their results refer to it."""
+
+    def block(harness: Harness) -> None:
+        harness.on("message.assistant", lambda _, __: SUPPRESS, name="hook")
+        harness.on("message.user", lambda _, context: SUPPRESS if context.iteration is None else None, name="user")
+
+    run = await run_with(
+        tmp_path, [calls(call("lookup", key="a"), text="plan"), text(""), text("done")], block, system_prompt="S"
+    )
+    assert [[role for role, _ in contents(request)] for request in run.model.requests] == [
+        ["system"], ["system", "assistant", "tool"], ["system", "assistant", "tool", "user"],
+    ]  # fmt: skip
+    assert run.model.requests[1].messages[1].content == ""
+    assert (open_calls(run), run.result.output) == ([], "done")
+
+
+async def test_a_result_for_the_model(tmp_path: Path):
+    """What a hook makes of a result's message is all that the model is told; others are told the result."""
+    run = await run_with(
+        tmp_path, SCRIPT, on("message.tool-result", lambda message, _: message.model_copy(update={"content": "***"}))
+    )
+    assert contents(run.model.requests[1])[-1] == ("tool", "***")
+    assert run.steps()[-1] == ("observation", "lookup", "found a")
+    assert changes(run) == [("message.tool-result", "call_0_0", "hook", {"content": "found a"}, {"content": "***"})]
+
+
+async def test_a_result_for_a_model_that_writes_its_calls(tmp_path: Path):
+    """In text too: the message with the result is the user's, and says what it is."""
+    run = await run_with(
+        tmp_path,
+        [text(TEXT_CALL), text("done")],
+        on("message.tool-result", lambda message, _: message.model_copy(update={"content": "***"})),
+    )
+    assert contents(run.model.requests[1])[-1] == ("user", "***")
+    assert changes(run) == [
+        ("message.tool-result", "text_0_1", "hook", {"content": "Result of lookup:\nfound a"}, {"content": "***"})
+    ]
+
+
+@pytest.mark.parametrize(("turn", "left"), [(call("lookup", key="a"), [("tool", "(removed)")]), (text(TEXT_CALL), [])])
+async def test_a_suppressed_result(tmp_path: Path, turn: Any, left: Any):
+    """A removed result is gone; where a provider wants an answer to every call, the answer says so."""
+    run = await run_with(tmp_path, [turn, text("done")], suppress("message.tool-result"))
+    assert contents(run.model.requests[1])[3:] == left
+    assert "found a" not in str(run.model.requests)
+    assert (run.steps()[-1], open_calls(run)) == (("observation", "lookup", "found a"), [])
+
+
+async def test_a_result_for_everybody_else(tmp_path: Path):
+    """What a hook makes of the step is in `steps` and in the output of a run without an answer; the model is told the result."""
+    run = await run_with(
+        tmp_path,
+        [call("lookup", key="a"), call("lookup", key="b")],
+        on("observation.tool-result", lambda step, _: replace(step, content="***")),
+        max_iterations=1,
+    )
+    assert [step.content for step in run.result.steps if step.type == "observation"] == ["***"]
+    assert ending(run) == ended("done", "max_iterations", "***", 1)
+    assert [each[:3] for each in changes(run)] == [("observation.tool-result", "call_0_0", "hook")]
+
+
+async def test_a_suppressed_step(tmp_path: Path):
+    """A removed step is in no list of steps, and is nobody's output."""
+    run = await run_with(tmp_path, SCRIPT, suppress("observation.tool-result"), max_iterations=1)
+    assert (run.steps(), run.result.output) == ([("action", "lookup", '{"key": "a"}')], None)
+
+
+# --- tools -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turn", [call("lookup", key="a"), text(TEXT_CALL)], ids=["native", "text"])
+async def test_a_call(tmp_path: Path, turn: Any):
+    """What a hook makes of a call is what runs, what is hashed and recorded, and what the steps say."""
+
+    def change(asked: ToolCall, context: Any) -> ToolCall:
+        assert (context.tool, context.call_id) == (asked.name, asked.id)
+        return asked.model_copy(update={"name": "save", "arguments": {"value": "b"}})
+
+    run = await run_with(tmp_path, [turn, text("done")], on("tool.call", change))
+    (started,) = run.events("tool-call-started")
+    assert (started.tool, started.args) == ("save", {"value": "b"})
+    assert run.steps() == [("action", "save", '{"value": "b"}'), ("observation", "save", "saved b")]
+    assert run.model.requests[1].messages[-1].name == "save"
+    assert [each[2:] for each in changes(run)] == [
+        ("hook", {"name": "lookup", "arguments": {"key": "a"}}, {"name": "save", "arguments": {"value": "b"}})
+    ]
+    assert open_calls(run) == []
+
+
+@pytest.mark.parametrize("turn", [call("lookup", key="a"), text(TEXT_CALL)], ids=["native", "text"])
+async def test_a_suppressed_call_is_refused(tmp_path: Path, turn: Any):
+    """A removed call does not run; the model is told, and the thread stays in order."""
+    run = await run_with(tmp_path, [turn, text("done")], suppress("tool.call"))
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed)["ended"] == "refused"
+    assert "a hook removed the call of lookup" in contents(run.model.requests[1])[-1][1]
+    assert (run.result.output, open_calls(run)) == ("done", [])
+
+
+async def test_what_a_hook_makes_of_a_call_is_checked_and_approved(tmp_path: Path):
+    """Arguments are checked, and approved, as the hook left them."""
+    asked: list[Any] = []
+
+    @tool(requires_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    def approve(request: Any) -> bool:
+        asked.append(request.arguments)
+        return True
+
+    def change(each: ToolCall, context: Any) -> ToolCall:
+        return each.model_copy(update={"arguments": {"amount": [5, "much"][context.iteration]}})
+
+    run = await run_with(
+        tmp_path,
+        [call("pay", amount=1), call("pay", amount=2), text("done")],
+        on("tool.call", change),
+        tools=[pay],
+        approver=approve,
+    )
+    assert asked == [{"amount": 5}]
+    assert [event.ok for event in run.events("tool-call-completed")] == [True, False]
+
+
+async def test_tags_in_arguments_survive(tmp_path: Path):
+    """What stands for a value that JSON lacks is still that value after a hook touched its neighbour."""
+    big = 2**60
+
+    @tool(read_only=True)
+    async def show(number: int, more: str) -> str:
+        """Show."""
+        return f"{number == big} {more}"
+
+    def change(asked: ToolCall, _: Any) -> ToolCall:
+        return asked.model_copy(update={"arguments": {**(asked.arguments or {}), "more": "b"}})
+
+    run = await run_with(
+        tmp_path, [call("show", number=big, more="a"), text("done")], on("tool.call", change), tools=[show]
+    )
+    assert run.steps()[-1] == ("observation", "show", "True b")
+
+
+async def test_a_result(tmp_path: Path):
+    """What a hook makes of a result is what the model and everybody else is told; the trace keeps what came back."""
+    run = await run_with(
+        tmp_path, SCRIPT, on("tool.result", lambda result, _: result.model_copy(update={"result": {"key": 1}}))
+    )
+    assert contents(run.model.requests[1])[-1] == ("tool", '{"key": 1}')
+    assert run.steps()[-1] == ("observation", "lookup", '{"key": 1}')
+    assert [event.result for event in run.events("tool-call-completed")] == ["found a"]
+    assert changes(run) == [
+        ("tool.result", "call_0_0", "hook", {"ok": True, "result": "found a", "error": None}, {"ok": True, "result": {"key": 1}, "error": None})
+    ]  # fmt: skip
+
+
+async def test_a_result_made_a_failure(tmp_path: Path):
+    """A result may be made a failure: a required tool has then not returned."""
+
+    def fail(result: Any, context: Any) -> Any:
+        failed = {"ok": False, "result": None, "error": {"type": "Stale", "message": "too old"}}
+        return type(result).model_validate({**result.model_dump(), **failed}) if context.iteration == 0 else None
+
+    run = await run_with(
+        tmp_path, [call("lookup", key="a"), text("early"), call("lookup", key="b"), text("done")],
+        on("tool.result", fail), required_tools=["lookup"],
+    )  # fmt: skip
+    assert [step[2] for step in run.steps() if step[0] == "observation"] == ["error: too old", "found b"]
+    assert [event.nudge for event in run.events("nudge-issued")] == ["required-tools"]
+
+
+async def test_a_suppressed_result_is_told_as_a_failure(tmp_path: Path):
+    """Of a removed result nobody is told more than that."""
+    run = await run_with(tmp_path, SCRIPT, suppress("tool.result"))
+    assert contents(run.model.requests[1])[-1] == ("tool", "error: a hook removed the result")
+    assert run.steps()[-1] == ("observation", "lookup", "error: a hook removed the result")
+
+
+async def test_parallel_calls(tmp_path: Path):
+    """Calls that run beside each other pass asynchronous hooks beside each other; each change is its own call's."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    async def change(asked: ToolCall, context: Any) -> ToolCall:
+        inside.append(1)
+        most.append(len(inside))
+        await anyio.sleep(0.003 * (3 - len(most)))
+        inside.pop()
+        assert context.call_id == asked.id
+        return asked.model_copy(update={"arguments": {"key": f"{(asked.arguments or {})['key']}{asked.id[-1]}"}})
+
+    turns = [calls(call("lookup", key="x"), call("lookup", key="y"), call("lookup", key="z")), text("done")]
+    run = await run_with(tmp_path, turns, on("tool.call", change))
+    assert max(most) == 3
+    assert {(key, after["arguments"]["key"]) for _, key, _, _, after in changes(run)} == {
+        ("call_0_0", "x0"), ("call_0_1", "y1"), ("call_0_2", "z2"),
+    }  # fmt: skip
+    assert contents(run.model.requests[1])[-3:] == [("tool", f"found {each}") for each in ("x0", "y1", "z2")]
+
+
+async def test_calls_that_hooks_gave_side_effects_run_alone(tmp_path: Path):
+    """A call is run beside others for what it is after the hooks, not for what the model asked for."""
+    inside: list[str] = []
+    overlaps: list[tuple[str, ...]] = []
+
+    async def body(name: str) -> str:
+        inside.append(name)
+        overlaps.append(tuple(inside))
+        await anyio.sleep(0.005)
+        inside.remove(name)
+        return name
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        return await body(key)
+
+    @tool
+    async def pay(key: str) -> str:
+        """Pay."""
+        return await body(f"pay {key}")
+
+    def change(asked: ToolCall, _: Any) -> ToolCall | None:
+        return asked.model_copy(update={"name": "pay"}) if asked.arguments in ({"key": "a"}, {"key": "b"}) else None
+
+    turns = [calls(*(call("look", key=key) for key in "abcd")), text("done")]
+    run = await run_with(tmp_path, turns, on("tool.call", change), tools=[look, pay], max_parallel=4)
+    assert sorted(each for each in overlaps if any("pay" in name for name in each)) == [("pay a",), ("pay b",)]
+    assert ("c", "d") in overlaps
+    assert [content for role, content in contents(run.model.requests[1]) if role == "tool"] == [
+        "pay a",
+        "pay b",
+        "c",
+        "d",
+    ]
