@@ -10,7 +10,6 @@ agent itself is checked, not the agents that it calls.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent
@@ -20,7 +19,7 @@ from playhead.testing import ScriptedModel, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.compose import Block, Context, Harness, PhaseContext
+    from playhead.compose import Block, Harness, PhaseContext
 
 
 def until(check: Callable[[Any], str | None], *, tries: int = 3) -> Block:
@@ -30,23 +29,18 @@ def until(check: Callable[[Any], str | None], *, tries: int = 3) -> Block:
         check: takes the answer; returns None when it is good, else what the model is to be told.
         tries: how many answers are looked at.
     """
-    seen: Counter[str] = Counter()
 
     def decide(context: PhaseContext) -> Resume | Stop | None:
         problem = None if context.state is None else check(context.state.output)
         if problem is None:
             return None
-        seen[context.run_id] += 1
-        if seen[context.run_id] < tries:
+        looked_at = context.notes["looked at"] = context.notes.get("looked at", 0) + 1
+        if looked_at < tries:
             return Resume(problem)
         return Stop(f"after {tries} tries: {problem}", terminated_by="check_failed")
 
-    def forget(_: Any, context: Context) -> None:  # noqa: ANN401 - the event says how it ended
-        seen.pop(context.run_id, None)
-
     def block(harness: Harness) -> None:
         harness.before("complete", decide, name="until", inherit=False)
-        harness.tap("lifecycle.completed", forget, name="until", inherit=False)
 
     return block
 

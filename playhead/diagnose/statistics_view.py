@@ -20,6 +20,7 @@ MOST: Final = 30
 _NAME: Final = 25
 _THOUSAND: Final = 1000
 _MINUTE_MS: Final = 60_000
+_HOUR_MINUTES: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +171,7 @@ def _duration(milliseconds: float | None) -> str:
         return "-"
     if milliseconds < _THOUSAND:
         return f"{milliseconds:.1f}ms"
-    return f"{milliseconds / 1000:.1f}s" if milliseconds < _MINUTE_MS else f"{milliseconds / _MINUTE_MS:.3g}min"
+    if milliseconds < _MINUTE_MS:
+        return f"{milliseconds / 1000:.1f}s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes}m{seconds:02}s" if minutes < _HOUR_MINUTES else f"{minutes / 60:.1f}h"

@@ -43,7 +43,7 @@ class Odd(BaseException):
     """What is no `Exception`."""
 
 
-class Mute(Exception):
+class MuteError(Exception):
     """Cannot say what is wrong."""
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def nap(*_: Any) -> None:
 
 HOSTILE: dict[str, tuple[Any, dict[str, Any]]] = {
     "error": (raising(ValueError("no")), {}),
-    "mute": (raising(Mute()), {}),
+    "mute": (raising(MuteError()), {}),
     "exit": (raising(SystemExit(3)), {}),
     "cancelled": (raising(asyncio.CancelledError("by hand")), {}),
     "run ended": (raising(RunEndedError("says the hook")), {}),

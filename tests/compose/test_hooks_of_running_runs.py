@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from playhead import load_recording
-from playhead.compose import Harness
 from playhead.testing import ScriptedModel, text
 from tests.kernel.runs import make_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.compose import Harness
 
 
 async def test_a_tap_that_undoes_itself(tmp_path: Path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -91,10 +92,8 @@ def damage(value: Any) -> None:
     else:
         for name in names_of(value):
             for write in (setattr, object.__setattr__, lambda each, key, to: each.__dict__.update({key: to})):
-                try:
+                with contextlib.suppress(Exception):  # one of them may work
                     write(value, name, "hacked")
-                except Exception:  # noqa: BLE001 - one of them may work
-                    continue
 
 
 async def vandal(*given: Any) -> None:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.compose import Harness
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import UsageError
 from playhead.testing import call, text
@@ -13,6 +12,8 @@ from tests.kernel.runs import ended, ending
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.compose import Harness
 
 SCRIPT = [*(call("lookup", key=key) for key in "abcde"), text("done")]
 SWITCH = "killswitch:max_iterations"

@@ -195,7 +195,7 @@ def test_a_pattern_that_means_nothing_is_refused(pattern: Any, said: str):
     """What would never be called cannot be registered, and the message names what may have been meant."""
     harness = Harness()
     for register in (harness.on, harness.tap):
-        with pytest.raises(UsageError, match=".*") as caught:
+        with pytest.raises(UsageError) as caught:
             register(pattern, keep)
         assert said in str(caught.value)
     assert (harness.hooks(), shown(harness)) == (None, [])
@@ -205,7 +205,7 @@ def test_a_wildcard_counts_segments(declare: Any):
     """`mine.*` means no tag of two more segments, so it is refused while there is no other."""
     declare("mine.bill.sent")
     harness = Harness()
-    with pytest.raises(UsageError, match="no tag is like 'mine.\\*'"):
+    with pytest.raises(UsageError, match=r"no tag is like 'mine\.\*'"):
         harness.on("mine.*", keep)
     harness.on("mine.**", keep)
     harness.on("mine.bill.*", keep)

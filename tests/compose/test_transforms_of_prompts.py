@@ -258,7 +258,7 @@ async def test_the_calls_of_an_answer(tmp_path: Path):
     def change(answer: Any, context: Any) -> Any:
         if context.iteration:
             return None
-        first, second = answer.tool_calls
+        first, _ = answer.tool_calls
         edited = first.model_copy(update={"arguments": {"key": "z"}})
         added = ToolCall(id="", name="save", arguments={"value": "v"})
         return answer.model_copy(

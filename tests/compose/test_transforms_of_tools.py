@@ -9,7 +9,6 @@ import pytest
 from playhead import tool
 from playhead.compose import SUPPRESS, Harness
 from playhead.testing import call, calls, text
-from playhead.trace.types import ToolCall
 from tests.compose.hooked import (
     TEXT_CALL,
     changes,
@@ -23,6 +22,8 @@ from tests.kernel.runs import data, ended, ending
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.trace.types import ToolCall
 
 
 SCRIPT = [call("lookup", key="a"), text("done")]

@@ -179,7 +179,7 @@ def test_the_page():
         "Statistics of run stated-reasons",
         "Endings: final_answer_tool 1",
         "Tokens: 1,976 in, 263 out. Cost: ?",
-        "Time: 2.66min (model 100.0%, tools 0.0%, other 0.0%)",
+        "Time: 2m40s (model 100.0%, tools 0.0%, other 0.0%)",
         "Stated reasons: 2 of 3 calls",
         "Models",
         "  model                     asked failed      in    out     co",

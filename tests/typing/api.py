@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_type
 
@@ -21,17 +22,44 @@ from playhead import (
     reproduce_sync,
     tool,
 )
+from playhead.compose import (
+    SUPPRESS,
+    CallContext,
+    Context,
+    Harness,
+    NudgeContext,
+    PhaseContext,
+    Recover,
+    Resume,
+    Skip,
+    Stop,
+    Terminate,
+    ToolResultContext,
+)
+from playhead.compose.killswitches import max_iterations
+from playhead.compose.redaction import redact_results
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.tools import FunctionTool
 from playhead.replay import Divergence, Reproduction
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
-from playhead.trace.events import LlmRequested, LlmResponded
+from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import Check
-from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, TextPart, Usage
+from playhead.trace.types import (
+    Completion,
+    Content,
+    ImagePart,
+    Message,
+    Prices,
+    Rationale,
+    Request,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from playhead.kernel.hooks import Suppressed
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.trace.line import Record
@@ -145,6 +173,142 @@ def fail() -> None:
         assert_type(caught.trace_path, Path | None)
     except PlayheadError as caught:
         assert_type(caught.exit_code, int)
+
+
+# --- hooks ----------------------------------------------------------------------------------------------------------
+
+
+def header_line(prompt: str, context: Context) -> str:
+    """Change a prompt."""
+    assert_type(context.state, KernelState | None)
+    assert_type(context.iteration, int | None)
+    return f"{context.agent}: {prompt}"
+
+
+def hush(text: str, context: NudgeContext) -> str | Suppressed | None:
+    """Change a word of the kernel, remove it or keep it."""
+    assert_type(context.severity, Literal["info", "warn", "critical"])
+    return SUPPRESS if context.trigger == "novelty" else None
+
+
+async def translate(message: Message, context: Context) -> Message | None:
+    """Change a message after a while."""
+    return message.model_copy(update={"content": "…"}) if context.owner == "root" else None
+
+
+def redact_step(step: Step, context: ToolResultContext) -> Step:
+    """Change what systems are told."""
+    assert_type(context.duration_ms, float)
+    assert_type(context.healed, bool)
+    return step
+
+
+def no_payments(asked: ToolCall, context: CallContext) -> ToolCall | Suppressed:
+    """Change a call, or remove it."""
+    return SUPPRESS if context.tool == "pay" else asked
+
+
+def audit(payload: object, context: Context) -> str:
+    """See everything."""
+    return f"{context.tag}: {payload}"
+
+
+def count(number: int, context: Context) -> int:
+    """Take what passes nowhere."""
+    return number
+
+
+def limit(context: PhaseContext) -> Stop | Skip | None:
+    """Steer a run."""
+    assert_type(context.state, KernelState)
+    assert_type(context.timing, Literal["before", "after", "on-error"])
+    return Stop("enough") if context.state.iteration > context.max_iterations else None
+
+
+async def cite(context: PhaseContext) -> Resume | Terminate | None:
+    """Send an answer back."""
+    return Resume("Cite it.") if context.state.output == "draft" else None
+
+
+def go_on(error: Exception, context: PhaseContext) -> Recover | None:
+    """Survive an error."""
+    return Recover(transition(context.state, meta={"error": str(error)}), "once more")
+
+
+def own_hooks(harness: Harness) -> None:
+    """Register what is right: every tag with what passes there."""
+    harness.on("prompt.system", header_line)
+    harness.on("prompt.system", lambda prompt, context: f"{prompt} {context.run_id}")
+    harness.on("message.user", translate)
+    harness.on("message.*", translate)
+    harness.on("observation.tool-result", redact_step)
+    harness.on("tool.call", no_payments, required=True, timeout_s=2.5)
+    harness.on("nudge.novelty", hush)
+    harness.on("nudge.**", hush)
+    harness.on("answer.final", lambda answer, context: SUPPRESS if answer is None else None)
+    harness.on(["prompt.system", "nudge.*"], header_line)
+    harness.on(lambda tag: tag.endswith("system"), header_line)
+    stop_watching = harness.tap("**", audit, name="audit", inherit=False)
+    stop_watching()
+    harness.tap("prompt.system", audit)
+    assert_type(harness.use(max_iterations(5)), Callable[[], None])
+    harness.before("think", limit, required=True)
+    harness.after("*", limit)
+    harness.before("complete", cite)
+    harness.on_error("*", go_on)
+    harness.emit("message.user", "By the way.")
+
+
+def hooks_by_tag(
+    harness: Harness,
+    task: Callable[[Content, Context], Content],
+    tools: Callable[[tuple[ToolSpec, ...], Context], list[ToolSpec]],
+    request: Callable[[Request, Context], Request | None],
+    response: Callable[[LlmResponded, Context], Awaitable[LlmResponded]],
+    result_message: Callable[[Message, ToolResultContext], Message],
+    result: Callable[[ToolCallCompleted, ToolResultContext], ToolCallCompleted],
+    reason: Callable[[Rationale, CallContext], Rationale | Suppressed],
+    event: Callable[[dict[str, Any], Context], dict[str, Any]],
+) -> None:
+    """Register what takes exactly what passes."""
+    harness.on("prompt.task", task)
+    harness.on("prompt.tools", tools)
+    harness.on("llm.request", request)
+    harness.on("llm.response", response)
+    harness.on("message.tool-result", result_message)
+    harness.on("tool.result", result)
+    harness.on("decision.rationale", reason)
+    harness.on("lifecycle.*", event)
+    harness.tap("control.strategy-switched", event)
+    harness.tap("tool.result", result)
+
+
+def wrong_hooks(harness: Harness) -> None:
+    """Register what is not: another payload or context, a tag or an option that there is not."""
+    harness.on("prompt.system", count)  # type: ignore[arg-type]
+    harness.on("prompt.system", translate)  # type: ignore[arg-type]
+    harness.on("prompt.system", hush)  # type: ignore[arg-type]
+    harness.on("prompt.task", header_line)  # type: ignore[arg-type]
+    harness.on("lifecycle.started", header_line)  # type: ignore[arg-type]
+    harness.on("prompt.sistem", header_line)  # type: ignore[arg-type]
+    harness.on("prompt.*", header_line)  # type: ignore[arg-type]
+    harness.on("message.user", redact_step)  # type: ignore[arg-type]
+    harness.on("tool.call", redact_step)  # type: ignore[arg-type]
+    harness.on("observation.tool-result", no_payments)  # type: ignore[arg-type]
+    harness.on("message.tool-result", redact_step)  # type: ignore[arg-type]
+    harness.tap("llm.request", count)  # type: ignore[arg-type]
+    harness.on("prompt.system", header_line, requird=True)  # type: ignore[call-overload]
+    harness.on("prompt.system", header_line, timeout_s="5")  # type: ignore[call-overload]
+    harness.before("thinck", limit)  # type: ignore[arg-type]
+    harness.before("think", go_on)  # type: ignore[arg-type]
+    harness.on_error("think", limit)  # type: ignore[arg-type]
+    harness.before("think", limit, required="yes")  # type: ignore[arg-type]
+
+
+Agent("openai/gpt-4o-mini", compose=[own_hooks, max_iterations(5, on_trigger="terminate"), redact_results(str.lower)])
+assert_type(agent.compose(own_hooks), Callable[[], None])
+max_iterations(5, on_trigger="halt")  # type: ignore[arg-type]
+Agent("openai/gpt-4o-mini", compose=[own_hooks(Harness())])  # type: ignore[func-returns-value, list-item]
 
 
 # --- reading and replaying -------------------------------------------------------------------------------------------
