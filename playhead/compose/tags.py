@@ -30,7 +30,7 @@ NudgeTag = Literal[
 TaskTag = Literal["prompt.task"]
 """Payload: the task, as text or as parts."""
 ToolsTag = Literal["prompt.tools"]
-"""Payload: the tools that a request offers."""
+"""Payload: the tools that a request offers; may be hidden and reordered, their description and parameters changed."""
 RequestTag = Literal["llm.request"]
 """Payload: the whole request, before it is recorded and sent."""
 ResponseTag = Literal["llm.response"]

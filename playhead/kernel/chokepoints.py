@@ -182,7 +182,7 @@ STEP: Final = Chokepoint(
 )
 
 
-def _accept_specs(_: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
+def _accept_specs(payload: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(each, ToolSpec) for each in given):
         raise ValueError(f"it returned {type(given).__name__}, not a list of ToolSpec")
     specs = [
@@ -191,6 +191,13 @@ def _accept_specs(_: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise ValueError("it returned two tools of one name; a model tells them apart by name")
+    offered = {spec.name: spec for spec in payload}
+    for spec in specs:
+        own = offered.get(spec.name, spec)
+        if own.model_copy(update={"description": spec.description, "parameters": spec.parameters}) != spec:
+            raise ValueError(
+                f"of {spec.name} it changed more than description and parameters, which is what a model reads"
+            )
     return tuple(specs)
 
 

@@ -66,6 +66,9 @@ WRONG: list[tuple[str, str, Any]] = [
     ("prompt.tools", "item", same([5])),
     ("prompt.tools", "liars", same([Liar()])),
     ("prompt.tools", "no fields", same([ToolSpec.model_construct()])),
+    *(("prompt.tools", name, lambda specs, _, change={name: value}: [specs[0].model_copy(update=change)]) for name, value in [
+        ("read_only", False), ("requires_approval", True), ("risk", "high"), ("kind", "meta"), ("timeout_s", 1.0),
+    ]),
     ("prompt.tools", "twice", lambda specs, _: (*specs, *specs)),
     ("prompt.tools", "parameters", lambda specs, _: [specs[0].model_copy(update={"parameters": "x"})]),
     ("prompt.tools", "generator", lambda specs, _: (each for each in specs)),

@@ -7,6 +7,7 @@ import pytest
 
 from playhead import tool
 from playhead.compose import SUPPRESS, Harness
+from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import ImagePart, Message, TextPart, ToolCall, ToolSpec
 from tests.compose.hooked import (
@@ -98,6 +99,16 @@ async def test_the_tools_of_a_prompt(tmp_path: Path):
         ("prompt.tools", "1", "hook"),
     ]
     assert lookup.spec.description == "Look up."
+
+
+async def test_what_a_hook_says_of_a_tool_is_not_the_tool(tmp_path: Path):
+    """A replay takes the agent's tools for what they are, not for what a hook told the model of them."""
+
+    def describe(specs: Any, _: Any) -> Any:
+        return [each.model_copy(update={"description": "Better."}) for each in specs]
+
+    run = await run_with(tmp_path, [call("lookup", key="a"), text("done")], on("prompt.tools", describe))
+    assert (await reproduce(run.recording)).divergences == ()
 
 
 async def test_a_hidden_tool(tmp_path: Path):

@@ -93,3 +93,43 @@ def test_a_real_run_is_recorded_as_it_went_over_the_wire_and_reproduced(wire: An
         done = playhead(tmp_path, command, "latest")
         assert done.returncode == 0, done.stdout + done.stderr
     assert playhead(tmp_path, "reproduce", "latest").stdout.startswith(f"identical: {len(recording.records)} events")
+
+
+def test_a_real_run_is_replayed_diffed_and_debriefed(wire: Any, tmp_path: Path) -> None:
+    """The main job, end to end: without an override the same is asked again, another prompt is sent and compared.
+
+    At temperature 0 llama.cpp may still answer otherwise the second time (its cache changes how it adds up): then the diff
+    has to say where, and the verdict must not be `same`.
+    """
+    address, bodies = wire
+    ran = playhead(
+        tmp_path, "run", "How high is Mount Zed in feet?", "--model", MODEL, "--tools", "examples.tools:lookup",
+        "--api-base", address, "--set", "temperature=0", "--set", "max_tokens=200", "--max-iterations", "3",
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    original, sent = load_recording("latest", tmp_path), list(bodies)
+
+    bodies.clear()
+    again = playhead(tmp_path, "replay", original.run_id, "--api-base", address, "--json")
+    assert bodies[0] == sent[0]
+    outcome = json.loads(again.stdout)
+    if outcome["diff"]["first_divergence"] is None:
+        assert (again.returncode, outcome["verdict"], outcome["grounded"], bodies) == (0, "same", 1.0, sent)
+    else:
+        assert outcome["diff"]["first_divergence"]["kind"] == "llm-responded"
+        assert (again.returncode, outcome["stopped"] is None) in ((0, True), (4, False))
+    assert playhead(tmp_path, "diff", "latest").returncode == (0 if outcome["diff"]["identical"] else 1)
+
+    bodies.clear()
+    prompt = "Reply in one short sentence. Use the tool lookup for every fact."
+    changed = playhead(
+        tmp_path, "replay", original.run_id, "--system-prompt", prompt, "--api-base", address, "--on-missing", "lenient"
+    )
+    assert changed.returncode in (0, 4), changed.stdout + changed.stderr
+    assert bodies[0]["messages"][0]["content"].startswith(prompt)
+    assert "Changed" in changed.stdout
+    replayed = load_recording("latest", tmp_path)
+    assert (replayed.header.replay_of, replayed.header.overrides) == (original.run_id, {"system_prompt": prompt})
+    for command in ("check", "reproduce", "debrief", "stats"):
+        done = playhead(tmp_path, command, "latest" if command != "stats" else replayed.run_id)
+        assert done.returncode == 0, done.stdout + done.stderr
