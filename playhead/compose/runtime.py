@@ -190,21 +190,26 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
 
 async def _show(taps: tuple[Registration, ...], at: _Place, shown: object, context: Context) -> None:
     """Call the taps. Written out rather than through `_call`: it is the path that every event of a run takes."""
+    started = perf_counter()
     for tap in taps:
         if not tap.active:
             continue
-        started = perf_counter()
         try:
             answer = tap.function(shown, context)
         except BaseException as error:
             if not _is_failure(error):
                 raise
             fail(tap, at, _said(error))
+            started = perf_counter()
             continue
         if answer is not None and _is_awaitable(answer):
             await _finish(tap, at, cast("Awaitable[Any]", answer))
-        elif perf_counter() - started > SLOW_S:
-            fail_slow(tap, at, perf_counter() - started)
+            started = perf_counter()
+            continue
+        now = perf_counter()
+        if now - started > SLOW_S:
+            fail_slow(tap, at, now - started)
+        started = now
 
 
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything

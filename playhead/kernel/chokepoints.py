@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from playhead.kernel.copies import Copies, copy_json, twin
+from playhead.kernel.copies import Copies, copy_json
 from playhead.kernel.state import Step
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 from playhead.trace.types import Content, Message, Rationale, Request, ToolCall, ToolSpec
@@ -89,7 +89,7 @@ CONTENT: Final = Chokepoint(
     _accept_content,
     lambda before, after: (_content_json(before), _content_json(after)),
     lambda _, after: _CONTENT.validate_python(after),
-    lambda content, _: twin(content),
+    lambda content, copies: copies.value(content),
 )
 # Not `to_json`: what hooks are given is JSON already, and the tags in it must not become data when they return it.
 ANYTHING: Final = Chokepoint(
@@ -110,7 +110,9 @@ JSON: Final = Chokepoint(
 
 
 def _model_point(
-    kind: type[BaseModel], free: Iterable[str], copied: Callable[[Any, Copies], Any] = lambda payload, _: twin(payload)
+    kind: type[BaseModel],
+    free: Iterable[str],
+    copied: Callable[[Any, Copies], Any] = lambda payload, copies: copies.value(payload),
 ) -> Chokepoint:
     """Return the chokepoint of a model of which these fields may be changed, and no others.
 
@@ -151,7 +153,7 @@ def _dumped(value: Any) -> Any:  # noqa: ANN401 - a field of any model
     return [_dumped(item) for item in value] if isinstance(value, tuple) else value
 
 
-MESSAGE: Final = _model_point(Message, ["content"])
+MESSAGE: Final = _model_point(Message, ["content"], lambda message, copies: copies.message(message))
 CALL: Final = _model_point(ToolCall, ["name", "arguments"], lambda call, copies: copies.call(call))
 RESULT: Final = _model_point(ToolCallCompleted, ["ok", "result", "error"])
 RESPONSE: Final = _model_point(LlmResponded, ["text", "thinking", "tool_calls"])
@@ -178,7 +180,7 @@ STEP: Final = Chokepoint(
     _accept_step,
     lambda before, after: (_step_json(before), _step_json(after)),
     lambda payload, after: replace(payload, content=str(after.get("content", payload.content))),
-    lambda payload, _: replace(payload),
+    lambda payload, copies: copies.value(payload),
 )
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields as fields_of
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
 from playhead.kernel.state import Step
+from playhead.trace.types import ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from playhead.trace.types import Message, ToolCall, ToolSpec
+    from playhead.trace.types import Message, ToolSpec
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -29,24 +31,32 @@ def copy_json(value: JsonValue) -> JsonValue:
     return [copy_json(item) for item in value] if isinstance(value, list) else value
 
 
-def twin(value: Any) -> Any:  # noqa: ANN401 - of the type of the value
-    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event."""
+def twin(value: Any, of_call: Callable[[ToolCall], ToolCall] | None = None) -> Any:  # noqa: ANN401 - of its type
+    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event.
+
+    `of_call` makes the copies of calls, which stand in the answer, in its message and by themselves.
+    """
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is tuple:
-        return tuple(map(twin, value)) if value else value
+        return tuple([twin(item, of_call) for item in value]) if value else value
     if kind is dict or kind is list:
         return copy_json(value)
+    if kind is ToolCall and of_call is not None:
+        return of_call(value)
     if kind is Step:
-        return replace(value)
-    if not issubclass(kind, BaseModel):
-        return value
+        return Step(*_values_of_step(value))
+    return _twin_of_model(value, of_call) if issubclass(kind, BaseModel) else value
+
+
+def _twin_of_model(value: Any, of_call: Callable[[ToolCall], ToolCall] | None) -> Any:  # noqa: ANN401 - any model
+    kind: type[BaseModel] = type(value)
     copy, fields, extra = _new(kind), value.__dict__.copy(), value.__pydantic_extra__
     for name in _with_parts(kind):
         item = fields[name]
         if type(item) not in _ATOMS:
-            fields[name] = twin(item)
+            fields[name] = twin(item, of_call)
     _set(copy, "__dict__", fields)
     _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__.copy())
     _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
@@ -66,6 +76,7 @@ def _is_atom(annotation: object) -> bool:
 
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None)})
+_values_of_step: Final = attrgetter(*(field.name for field in fields_of(Step)))
 _new: Final = object.__new__
 _set: Final = object.__setattr__
 
@@ -73,15 +84,16 @@ _set: Final = object.__setattr__
 class Copies:
     """What hooks may be given: nothing that is written into it reaches the run.
 
-    Each message and each step is copied once, since they are looked at all the time, and grow. With `shared` the same
-    goes for calls and tools: good enough for those who only look. Who may return what he was given gets a fresh one, or
-    he would return what another hook has written into it.
+    Each message of a thread and each step is copied once, since they are looked at all the time, and grow. With `shared`
+    the same goes for single messages, calls and tools: good enough for those who only look. Who may return what he was
+    given gets a fresh one, or he would return what another hook has written into it.
     """
 
     def __init__(self, *, shared: bool) -> None:
         self._shared = shared
-        self._messages: _Grown[Message] = _Grown()
-        self._steps: _Grown[Step] = _Grown()
+        self._messages: _Grown[Message] = _Grown(self.message)
+        self._steps: _Grown[Step] = _Grown(twin)
+        self._of_call = self.call if shared else None
         self._known: dict[int, tuple[object, Any]] = {}
 
     def of(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -99,6 +111,14 @@ class Copies:
         """
         return tuple(map(self._messages.original, messages))
 
+    def value(self, value: Any) -> Any:  # noqa: ANN401 - of the type of the value
+        """Return a copy of any value that passes a chokepoint."""
+        return twin(value, self._of_call)
+
+    def message(self, message: Message) -> Message:
+        """Return a copy of a message."""
+        return self._once(message, self._of_call)
+
     def call(self, call: ToolCall) -> ToolCall:
         """Return a copy of a call."""
         return self._once(call)
@@ -107,21 +127,22 @@ class Copies:
         """Return a copy of a tool's schema."""
         return self._once(spec)
 
-    def _once(self, original: AnyModel) -> AnyModel:
+    def _once(self, original: AnyModel, of_call: Callable[[ToolCall], ToolCall] | None = None) -> AnyModel:
         if not self._shared:
             return twin(original)  # type: ignore[no-any-return]
         known = self._known.get(id(original))
         if known is None or known[0] is not original:
             if len(self._known) >= MOST_COPIES:
                 self._known.clear()
-            known = self._known[id(original)] = (original, twin(original))
+            known = self._known[id(original)] = (original, twin(original, of_call))
         return known[1]  # type: ignore[no-any-return]
 
 
 class _Grown(Generic[Item]):
     """Copies of the items of a tuple that grows at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, copied: Callable[[Item], Item]) -> None:
+        self._copied = copied
         self._source: tuple[Item, ...] = ()
         self._copies: tuple[Item, ...] = ()
         self._originals: dict[int, Item] = {}
@@ -133,7 +154,7 @@ class _Grown(Generic[Item]):
             known, self._source, self._copies = 0, (), ()
             self._originals.clear()
         if len(items) > len(self._source):
-            new = tuple(map(twin, items[known:]))
+            new = tuple(map(self._copied, items[known:]))
             self._source, self._copies = items, self._copies + new
             self._originals.update(zip(map(id, new), items[known:], strict=True))
         return self._copies[: len(items)]
