@@ -23,13 +23,13 @@ from playhead.kernel.parameters import check_parameters, secrets_in
 from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import Step
 from playhead.kernel.strategies import get_strategy
-from playhead.kernel.termination import ANSWERED
 from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.kernel.world import LiveWorld
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES, FORMAT, RunCompleted, RunStarted
+from playhead.trace.events.run import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
 from playhead.trace.recording import read_recording

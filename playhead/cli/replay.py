@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     default=0.8,
     show_default=True,
     metavar="X",
-    help="Below this part of recorded results nothing is concluded (exit 4). One from --tool-result is none.",
+    help="Below this part of recorded results nothing is concluded (exit 4); those from --tool-result do not count.",
 )
 @click.option(
     "--rebind",

@@ -27,13 +27,15 @@ RUNGS: Final = {
     "reordered": "recorded for this call at another time",
     "normalised": "recorded for a call with the same key",
     "stale": "recorded in another state of the world",
-    "override": "given with --tool-result",
+    "override": "yours, given with --tool-result",
     "fault": "a fault that was asked for",
     "simulated": "made up by a function",
     "live": "asked for real",
     "synthetic-error": "not recorded: the model was told so",
 }
 """What each rung means, from the surest to the least sure."""
+GROUNDED: Final = ("exact", "reordered", "normalised")
+"""Rungs of results that were recorded for the call."""
 STYLES: Final = {"same": "bold green", "changed": "bold yellow", "inconclusive": "bold red"}
 """How a verdict looks."""
 LONGEST: Final = 240
@@ -145,7 +147,7 @@ def _spelled(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
 def _tool_result(value: Any) -> str:  # noqa: ANN401 - JSON
     if not isinstance(value, dict):
         return f"tool result: {preview(value)}"
-    given = "" if value.get("arguments") is None else preview(value["arguments"])
+    given = preview(value["arguments"]) if value.get("arguments") else "any arguments"
     answer = f"error: {value['error']}" if value.get("error") is not None else preview(value.get("result"))
     return f"{value.get('tool')}({given}) → {answer}"
 
@@ -157,10 +159,23 @@ def _results(outcome: ReplayResult) -> Iterator[RenderableType]:
         return
     count = sum(outcome.rungs.values())
     served = f"{count} tool result{'' if count == 1 else 's'}" if count else "no tool result was served"
-    yield Row("results", f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording")
+    yield Row("results", f"{served}, {_grounded(outcome, outcome.grounded)}")
     for rung, meaning in RUNGS.items():
         if outcome.rungs.get(rung):
             yield Line((" " * LEFT, ""), (f"{outcome.rungs[rung]:>4}  ", ""), (f"{rung}: ", "bold"), meaning)
+
+
+def _grounded(outcome: ReplayResult, share: float) -> str:
+    """Return how many calls have a recorded result; those that the caller answered himself are not in doubt."""
+    given = outcome.rungs.get("override", 0)
+    if not given:
+        return f"{share:.0%} of the calls grounded in the recording"
+    recorded = sum(outcome.rungs.get(rung, 0) for rung in GROUNDED)
+    calls = round(recorded / share) if share else sum(outcome.rungs.values())
+    yours = f"{given} of them yours (--tool-result)"
+    if calls == given:
+        return f"{yours}; no other call needed one"
+    return f"{yours}; {recorded / (calls - given):.0%} of the other calls grounded in the recording"
 
 
 def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) -> str:
@@ -172,5 +187,5 @@ def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) ->
         return "the replay did not run to its end"
     if original.status != "closed":
         return f"the recording is {original.status}, so nobody knows what would be the same"
-    given = ", and one from --tool-result is none" if outcome.rungs.get("override") else ""
-    return f"too few results are recorded ones; --min-grounded asks for {min_grounded:.0%}{given}"
+    which = "the other results" if outcome.rungs.get("override") else "the results"
+    return f"too few of {which} are recorded ones; --min-grounded asks for {min_grounded:.0%}"

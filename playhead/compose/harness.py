@@ -124,8 +124,8 @@ class Harness(Registrar):
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
-        seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
-        return (*(each.info() for each in self._registrations), *seeds)
+        hooks = self.hooks()
+        return () if hooks is None else hooks.info()
 
     def _at_phase(self, role: str, phase: str, function: object, options: Options) -> Undo:
         if phase != "*" and phase not in PHASES:

@@ -7,6 +7,8 @@ from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.compose.patterns import Breadth
+from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
 from playhead.trace.types import HookInfo
 from playhead.trace.values import scrub
@@ -48,7 +50,21 @@ class Registration:
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
         at = self.matcher.shown if self.matcher else self.phase or "*"
-        return HookInfo(role=self.role, at=at, name=self.name, required=self.required)
+        return HookInfo(role=self.role, at=at, name=self.name, required=self.required, tags=self._meant())
+
+    def _meant(self) -> tuple[str, ...]:
+        """Return the tags that a predicate means; every tag at which it fails, for there the hook fails too."""
+        matcher = self.matcher
+        if matcher is None or matcher.breadth is not Breadth.PREDICATE:
+            return ()
+        return tuple(tag for tag in known_tags() if _is_meant(matcher, tag))
+
+
+def _is_meant(matcher: Matcher, tag: str) -> bool:
+    try:
+        return bool(matcher.matches(tag))
+    except Exception:  # noqa: BLE001 - a predicate is user code
+        return True
 
 
 def checked_function(function: object, name: str | None) -> tuple[Callable[..., Any], str]:

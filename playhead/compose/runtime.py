@@ -21,6 +21,7 @@ from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, S
 from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
+from playhead.trace.types import HookInfo
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class ComposedHooks:
             name for each in registrations if each.matcher is None for name in ([each.phase] if each.phase else PHASES)
         )
         self._by_phase: dict[tuple[str, str], tuple[Registration, ...]] = {}
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return what is registered, as the header of a trace says it."""
+        seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
+        return (*(each.info() for each in self.registrations), *seeds)
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent below: those of this one that are for it too, then its own."""

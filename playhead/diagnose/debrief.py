@@ -142,15 +142,15 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.ToolsDefined, record: Record) -> None:
-        self.agent(record.owner).tools.update((spec.name, spec) for spec in event.tools)
+        if not event.offered:
+            self.agent(record.owner).tools.update((spec.name, spec) for spec in event.tools)
 
     @_take.register
     def _(self, event: e.MessageAdded, record: Record) -> None:
         agent = self.agent(record.owner)
-        if event.ref is not None and event.ref.call is not None:
-            agent.observed.append(event.ref.call)
-        elif event.tool_call_id in agent.by_id and event.tool_call_id not in agent.observed[-64:]:
-            agent.observed.append(event.tool_call_id or "")  # a hook rewrote the result
+        called = event.tool_call_id if event.ref is None else event.ref.call
+        if called is not None and not event.transient and (event.ref is not None or called in agent.by_id):
+            agent.observe(called)
         if event.content is not None and (event.role != "assistant" or record.iteration is None):
             self.numbers.add(content_text(event.content))
 

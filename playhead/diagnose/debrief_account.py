@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
-from playhead.diagnose.debrief_facts import ANSWERED, LONG, SHORT, content_text, finite, reason_of, short, shown
+from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, reason_of, short, shown
 from playhead.diagnose.debrief_rules import flags_of
 from playhead.diagnose.numbers import MOST
+from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,8 +23,6 @@ LONG: Final = 1200
 _TURN: Final = 16
 """Calls of one turn that are compared with each other."""
 
-ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
-"""Ends that are an answer of the agent's own."""
 LAST_WORDS: Final = frozenset({"final-answer", "task-complete"})
 """The kernel's own tools that end a run with an answer."""
 
@@ -136,7 +134,9 @@ class AgentFacts:
     calls: list[CallFacts] = field(default_factory=list)
     by_id: dict[str, CallFacts] = field(default_factory=dict)
     observed: list[str] = field(default_factory=list)
-    """Calls whose results are in the thread, in its order."""
+    """Calls whose results are in the thread, in its order, each once."""
+    was_observed: set[str] = field(default_factory=set)
+    """The same, to look one up."""
     observed_at: dict[int, int] = field(default_factory=dict)
     """How many results the model had when it was asked, by request."""
     missing: list[int] = field(default_factory=list)
@@ -156,6 +156,12 @@ class AgentFacts:
     def has_tools(self) -> bool:
         """Whether it could have called anything."""
         return any(spec.kind != "meta" for spec in self.tools.values())
+
+    def observe(self, call_id: str) -> None:
+        """Take in a message with the result of a call; one that was rewritten is still the same observation."""
+        if call_id not in self.was_observed:
+            self.was_observed.add(call_id)
+            self.observed.append(call_id)
 
     def compare_guesses(self, done: CallFacts, result: str) -> None:
         """Note which numbers a call of the same turn had used before this one returned them."""

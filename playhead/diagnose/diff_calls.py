@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from playhead.diagnose.diff_sequence import common_pairs, equal_pairs
 from playhead.diagnose.diff_types import ToolUse
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -136,11 +137,6 @@ def is_inside(owner: str, owners: AbstractSet[str]) -> bool:
             return True
         owner = owner.rpartition("/")[0]
     return False
-
-
-def agent_path(owner: str) -> str:
-    """Return an owner without turns and places: `root/researcher@3.0` is `root/researcher`."""
-    return "/".join(part.rpartition("@")[0] or part for part in owner.split("/"))
 
 
 def _has_caller(owner: str, callers: set[str]) -> bool:

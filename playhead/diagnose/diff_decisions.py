@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.diagnose.diff_calls import agent_path
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
 from playhead.diagnose.diff_values import same
 from playhead.trace.events import LlmFailed, LlmResponded
+from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash, repair_json, scrub
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.diff_calls import agent_path
 from playhead.diagnose.diff_types import InputChange
 from playhead.diagnose.diff_values import line_diff, plain, same
 from playhead.trace.events import AgentStarted, RunStarted
+from playhead.trace.owners import agent_path
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def given(owner: OwnerRecording) -> dict[str, Any]:
 
 def _tools(owner: OwnerRecording) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for spec in owner.tools.values():
+    for spec in owner.own_tools.values():
         values[f"tools.{spec.name}"] = True
         for name, value in spec.__dict__.items():
             if name != "name":

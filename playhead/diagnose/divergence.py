@@ -156,7 +156,7 @@ class LaneOrder:
     def place(self, record: Record) -> Placed:
         """Return the record's lane; records have to come in the order of their run."""
         owner, event = record.owner, record.event
-        if isinstance(event, ToolsDefined):
+        if isinstance(event, ToolsDefined) and not event.offered:
             self._read_only |= {(owner, spec.name) for spec in event.tools if spec.read_only}
         if isinstance(event, (EmissionChanged, EmissionSuppressed)):
             return Placed((owner, f"{event.tag} {event.key}"), record, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from math import isfinite
 from typing import TYPE_CHECKING, Final
@@ -15,9 +14,12 @@ from playhead.diagnose.statistics_figures import (
     agent_statistics,
     finite,
     model_statistics,
+    sum_of_costs,
     tool_statistics,
 )
 from playhead.trace import events as e
+from playhead.trace.events.tools import GROUNDED
+from playhead.trace.owners import agent_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
 NO_END: Final = "(no end)"
 """Stands for the reason code of a run whose end is not in the file."""
 _MOST_IDS: Final = 100
-_PLACE: Final = re.compile(r"@\d+\.\d+(?=/|$)")
-_GROUNDED: Final = ("exact", "reordered", "normalised")
 
 
 def run_statistics(recordings: Iterable[Recording]) -> m.Statistics:
@@ -57,6 +57,8 @@ class StatisticsFold:
         self.stated = 0
         self.replays = 0
         self.rungs: Counter[str] = Counter()
+        self.stops = 0
+        """Calls that got no answer, and so ended their replay."""
         self.divergences = 0
         self.unknown_kinds: Counter[str] = Counter()
         self.lost_events = 0
@@ -82,7 +84,9 @@ class StatisticsFold:
         """Return the figures of what has been taken in so far."""
         models = tuple(model_statistics(name, each) for name, each in self.models.items())
         tools = tuple(tool_statistics(name, each) for name, each in self.tools.items())
-        known = [each.cost_usd for each in models if each.cost_usd is not None]
+        priced = [each for each in models if each.cost_usd is not None]
+        cost = sum_of_costs(each.cost_usd for each in priced)
+        unpriced = sum(each.answers if cost is None else each.cost_unknown for each in priced)
         return m.Statistics(
             runs=self.runs,
             run_ids=tuple(self.run_ids),
@@ -91,8 +95,8 @@ class StatisticsFold:
             statuses=dict(self.statuses.most_common()),
             tokens_in=sum(each.tokens_in for each in models),
             tokens_out=sum(each.tokens_out for each in models),
-            cost_usd=sum(known) if known else None,
-            cost_unknown=sum(each.cost_unknown for each in models),
+            cost_usd=cost,
+            cost_unknown=unpriced + sum(each.cost_unknown for each in models if each.cost_usd is None),
             time=_time(self.times),
             models=tuple(sorted(models, key=lambda each: -(each.tokens_in + each.tokens_out))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
@@ -112,12 +116,12 @@ class StatisticsFold:
     def _replays(self) -> m.ReplayStatistics | None:
         if not self.replays:
             return None
-        served = sum(self.rungs.values())
-        grounded = sum(self.rungs[rung] for rung in _GROUNDED)
+        calls = sum(self.rungs.values()) + self.stops
+        grounded = sum(self.rungs[rung] for rung in GROUNDED)
         return m.ReplayStatistics(
             runs=self.replays,
             rungs=dict(self.rungs.most_common()),
-            grounded=round(grounded / served, 4) if served else None,
+            grounded=round(grounded / calls, 4) if calls else None,
             divergences=self.divergences,
         )
 
@@ -152,17 +156,25 @@ class _Run:
         """Calls of no tool, or without readable arguments: the kernel refuses them, under names that a body may use too."""
         self._made: set[tuple[str, str, str]] = set()
         self._turns: dict[str, int] = {}
+        """How far each owner has come."""
+        self._told_turns: dict[str, int] = {}
+        """Turns by owner, as its end tells them."""
+        self._served: set[tuple[str, str]] = set()
+        self._left: set[tuple[str, str]] = set()
+        """Calls at which the replay left the recording."""
         self._open: set[str] = set()
         self._last_us: int | None = None
 
     def add(self, record: Record) -> None:
         """Take the next event."""
         self._pass_time(record.ts)
-        if record.iteration is not None:
-            self._turns[record.owner] = max(self._turns.get(record.owner, -1), record.iteration)
-        owner = record.owner
-        if not self._take_agent(owner, record.event) and not self._take_model(owner, record.event):
-            self._take_call(owner, record.event)
+        owner, event = record.owner, record.event
+        if isinstance(event, (e.RunCompleted, e.AgentCompleted)):
+            self._told_turns[owner] = event.iterations
+        elif record.iteration is not None:
+            self._turns[owner] = max(self._turns.get(owner, 0), record.iteration + 1)
+        if not (self._take_agent(owner, event) or self._take_model(owner, event) or self._take_replay(owner, event)):
+            self._take_call(owner, event)
 
     def _take_agent(self, owner: str, event: e.EventBase) -> bool:
         match event:
@@ -171,10 +183,8 @@ class _Run:
             case e.RunCompleted() | e.AgentCompleted():
                 self._agent(owner).endings[event.terminated_by] += 1
                 self._open.discard(owner)
-            case e.ToolsDefined():
+            case e.ToolsDefined(offered=False):
                 self._specs.setdefault(owner, {}).update((spec.name, spec) for spec in event.tools)
-            case e.ReplayDiverged():
-                self._fold.divergences += 1
             case e.UnknownEvent():
                 self._fold.unknown_kinds[event.kind] += 1
             case _:
@@ -195,6 +205,22 @@ class _Run:
                 return False
         return True
 
+    def _take_replay(self, owner: str, event: e.EventBase) -> bool:
+        match event:
+            case e.ReplayServed():
+                self._serve((owner, event.call_id), event.rung)
+            case e.ReplayDiverged():
+                self._fold.divergences += 1
+                self._left |= {(owner, event.where.rpartition(", call ")[2])} & self._running.keys()
+            case _:
+                return False
+        return True
+
+    def _serve(self, call: tuple[str, str], rung: str) -> None:
+        if call not in self._served:
+            self._served.add(call)
+            self._fold.rungs[rung] += 1
+
     def _take_call(self, owner: str, event: e.EventBase) -> None:
         match event:
             case e.ToolCallStarted():
@@ -210,8 +236,9 @@ class _Run:
         """Take in what the end of the file says."""
         for model in self._attempts.values():
             self._fold.models[model].open += 1
-        for owner, last in self._turns.items():
-            self._agent(owner).iterations += last + 1
+        for owner, turns in (self._turns | self._told_turns).items():
+            self._agent(owner).iterations += turns
+        self._fold.stops += len(self._left - self._served)
         for owner in self._open:
             self._agent(owner).endings[NO_END] += 1
 
@@ -222,7 +249,7 @@ class _Run:
         self._last_us = now if self._last_us is None else max(now, self._last_us)
 
     def _agent(self, owner: str) -> AgentFigures:
-        return self._fold.agents.setdefault(_PLACE.sub("", owner), AgentFigures())
+        return self._fold.agents.setdefault(agent_path(owner), AgentFigures())
 
     def _start_agent(self, owner: str, event: e.RunStarted | e.AgentStarted) -> None:
         if event.agent.rationale:
@@ -231,6 +258,8 @@ class _Run:
         agent.name = event.agent.name
         agent.runs += 1
         self._open.add(owner)
+        if isinstance(event, e.AgentStarted):  # it was entered, with whatever task
+            self._left.discard((event.parent, event.call_id))
 
     def _ask(self, owner: str, event: e.LlmRequested) -> None:
         model = self._fold.models.setdefault(event.model, ModelFigures())
@@ -282,7 +311,7 @@ class _Run:
         if not event.ok:
             tool.errors[event.error.type[:100] if event.error else "(no error given)"] += 1
         if event.rung is not None:
-            self._fold.rungs[event.rung] += 1
+            self._serve(call, event.rung)
         if event.ended != "refused" and not event.cached and not denied:
             tool.durations.append(finite(event.duration_ms))
 

@@ -6,10 +6,13 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.diagnose import statistics_model as m
 from playhead.trace.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _FEW: Final = 2
 
@@ -57,6 +60,7 @@ class AgentFigures:
 
 def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
     """Return the figures of one model."""
+    cost = sum_of_costs(each.costs)
     return m.ModelStatistics(
         model=name,
         requests=each.requests,
@@ -70,8 +74,8 @@ def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
         cache_read_tokens=each.usage.cache_read_tokens,
         cache_write_tokens=each.usage.cache_write_tokens,
         reasoning_tokens=each.usage.reasoning_tokens,
-        cost_usd=sum(each.costs) if each.costs else None,
-        cost_unknown=each.cost_unknown,
+        cost_usd=cost,
+        cost_unknown=each.cost_unknown + (len(each.costs) if cost is None else 0),
         usage_unknown=each.usage_unknown,
         latency=spread(each.latencies),
     )
@@ -112,6 +116,13 @@ def agent_statistics(owner: str, each: AgentFigures) -> m.AgentStatistics:
     )
 
 
+def sum_of_costs(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of the costs that are known; None when there is none, or they are too large for a sum."""
+    known = [cost for cost in costs if cost is not None]
+    total = sum(known)
+    return total if known and isfinite(total) else None
+
+
 def spread(values: list[float]) -> m.Spread:
     """Return how values are spread."""
     total = round(finite(sum(values)), 3)
@@ -120,8 +131,17 @@ def spread(values: list[float]) -> m.Spread:
     few = len(values) < _FEW
     p95 = values[0] if few else statistics.quantiles(values, n=20, method="inclusive")[-1]
     return m.Spread(
-        count=len(values), total=total, median=round(statistics.median(values), 3), p95=round(p95, 3), max=max(values)
+        count=len(values),
+        total=total,
+        median=_between(statistics.median(values), values),
+        p95=_between(p95, values),
+        max=max(values),
     )
+
+
+def _between(value: float, values: list[float]) -> float:
+    """Return a value between others; two that are absurdly large have no mean, then it is the largest."""
+    return round(value, 3) if isfinite(value) else max(values)
 
 
 def finite(value: float) -> float:

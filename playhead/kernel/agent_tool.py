@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
@@ -70,7 +70,11 @@ class AgentTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
         parent = context.session
-        header = self.header.model_copy(update={"prices": await prices_of(self.model)})
+        hooks = self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks())
+        update: dict[str, Any] = {"prices": await prices_of(self.model)}
+        if hooks is not None:
+            update["hooks"] = hooks.info()  # those of the agents above that are for this one too
+        header = self.header.model_copy(update=update)
         session = Session(
             parent.run,
             header,
@@ -80,7 +84,7 @@ class AgentTool:
             depth=parent.depth + 1,
             parent=parent,
             approver=self.approver,
-            hooks=self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks()),
+            hooks=hooks,
         )
         task = scrub(from_json(arguments["task"]))
         session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))

@@ -233,7 +233,7 @@ def _accept_request(payload: Request, given: object) -> Request:
         raise ValueError("its messages are no list of Message")
     messages = tuple(
         known[each.id]
-        if each == known.get(each.id)
+        if each is known.get(each.id) or each == known.get(each.id)
         else _validated(Message.model_validate, each.model_dump(warnings=False), "Message")
         for each in given.messages
     )
@@ -267,7 +267,7 @@ def request_parts(request: Request) -> dict[str, JsonValue]:
 def _by_range(messages: tuple[Message, ...], known: dict[int, Message]) -> list[JsonValue]:
     found: list[JsonValue] = []
     for message in messages:
-        if known.get(message.id) != message:
+        if known.get(message.id) is not message and known.get(message.id) != message:
             found.append(message.model_dump(mode="json", exclude_defaults=True))
         elif found and isinstance(found[-1], list) and found[-1][1] == message.id - 1:
             found[-1] = [found[-1][0], message.id]

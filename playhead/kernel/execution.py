@@ -18,8 +18,8 @@ from playhead.kernel.phases import steer, visit
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.state import KernelState, PlannedCall, Thread, transition
 from playhead.kernel.strategies import get_strategy
-from playhead.kernel.termination import ANSWERED
 from playhead.trace.events import FinalAnswer
+from playhead.trace.events.run import ANSWERED
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
         try:
             state = await _complete(state, session, error)
         except BaseException as raised:  # noqa: BLE001 - as above
-            error = error or raised
+            # A replay that may not go on is no less stopped for what went wrong before.
+            error = raised if isinstance(raised, ReplayError) else error or raised
             end_with_error(session, raised)
             state = transition(close_state(state, session), output=None)  # hooks have not let it pass
     session.ending.close()
@@ -214,7 +215,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
         # While hooks are still asked about it, the model's answer is none yet.
         session.terminate("cancelled", best, failed=True, error=why, overrule=session.hooks is not None)
     elif isinstance(error, ReplayError):
-        session.terminate("replay_stopped", best, failed=True, error=message)
+        session.terminate("replay_stopped", best, failed=True, error=message, overrule=True)
     elif isinstance(error, (ModelError, UsageError)):
         session.terminate("llm_error", best, failed=True, error=message)
     else:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.trace.types import HookInfo
 
 PhaseName = Literal[
     "bootstrap",
@@ -124,6 +125,10 @@ class Recovery:
 
 class Hooks(Protocol):
     """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing."""
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return what is registered, as the header of a trace says it."""
+        ...
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent that is called by this one and has hooks of its own."""

@@ -96,7 +96,9 @@ class Messages:
         if request.messages is thread.messages or request.messages == thread.messages:
             return thread
         known = {message.id: message for message in thread.messages}
-        return Thread().add(*(self._sent_once(message, known) for message in request.messages))
+        sent = {id(message) for message in request.messages}
+        gone = {number for number, message in known.items() if id(message) not in sent}
+        return Thread().add(*(self._sent_once(message, known, gone) for message in request.messages))
 
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""
@@ -121,14 +123,15 @@ class Messages:
         as_json = spec.model_dump_json()
         if as_json not in self._other_tools:
             number = self._other_tools[as_json] = len(self._tools) + len(self._other_tools)
-            self._session.emit(ToolsDefined(first_id=number, tools=(spec,)))
+            self._session.emit(ToolsDefined(first_id=number, tools=(spec,), offered=True))
         return self._other_tools[as_json]
 
-    def _sent_once(self, message: Message, known: dict[int, Message]) -> Message:
-        if known.get(message.id) == message:
-            return known[message.id]
+    def _sent_once(self, message: Message, known: dict[int, Message], gone: set[int]) -> Message:
+        own = known.get(message.id)
+        if own is not None and (own is message or own == message):
+            return own
         fields = message.model_dump(include={"tool_call_id", "name"}, exclude_none=True)
-        replaces = (message.id,) if message.id in known else ()
+        replaces = (message.id,) if message.id in gone else ()
         return self.add(
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
-
-ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
-"""The endings in which the model itself said what the answer is."""
 
 
 @dataclass(frozen=True, slots=True)

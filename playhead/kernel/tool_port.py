@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 
+Offered = tuple[PlannedCall, PlannedCall | None]
+"""A call as it was asked for, and as the hooks want it to run: None when one removed it."""
+
+
 class ToolPort:
     """Runs tool calls: one `tool-call-started` and exactly one `tool-call-completed` each, whatever happens."""
 
@@ -83,7 +87,7 @@ class ToolPort:
         session.require_running()
         if session.hooks is None:
             return await self._recorded(planned, None)
-        return await self._run_offered(planned, await self._offered(planned))
+        return await self._passed(await self._run_offered(planned, await self._offered(planned)))
 
     async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
         """Return the call as the hooks want it to run; None when one removed it."""
@@ -99,9 +103,9 @@ class ToolPort:
     async def _run_offered(self, planned: PlannedCall, offered: PlannedCall | None) -> ToolCallCompleted:
         if offered is None:
             refusal = ErrorInfo(type="Suppressed", message=f"a hook removed the call of {planned.call.name}")
-            return await self._passed(await self._recorded(planned, refusal))
+            return await self._recorded(planned, refusal)
         self._session.require_running()
-        return await self._passed(await self._recorded(offered, None))
+        return await self._recorded(offered, None)
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
@@ -235,31 +239,49 @@ class ToolPort:
         return tool is not None and tool.spec.read_only
 
     async def _run_together(self, batch: list[PlannedCall]) -> list[ToolCallCompleted]:
+        """Run calls beside each other. What hooks say of them does not depend on which is faster.
+
+        They are asked about each call before any runs, and about the results when all have ended, in asking order.
+        """
+        if self._session.hooks is None:
+            return await self._run_beside([(planned, planned) for planned in batch])
+        completed: list[ToolCallCompleted] = []
+        offered = [(planned, await self._offered(planned)) for planned in batch]
+        for joined in self._batches_of_offered(offered):
+            if completed and self._session.ended:
+                break
+            ran = [await self._run_offered(*joined[0])] if len(joined) == 1 else await self._run_beside(joined)
+            completed += [await self._passed(each) for each in ran]
+        return completed
+
+    def _batches_of_offered(self, offered: list[Offered]) -> list[list[Offered]]:
+        """Return the calls in batches anew: one that a hook has given side effects runs alone."""
+        batches: list[list[Offered]] = []
+        joinable = False
+        for planned, call in offered:
+            beside = call is None or self._runs_beside(call)
+            if beside and joinable:
+                batches[-1].append((planned, call))
+            else:
+                batches.append([(planned, call)])
+            joinable = beside
+        return batches
+
+    async def _run_beside(self, batch: list[Offered]) -> list[ToolCallCompleted]:
         results: list[ToolCallCompleted | None] = [None] * len(batch)
         errors: list[PlayheadError] = []
-        alone: list[tuple[int, PlannedCall, PlannedCall]] = []  # those that hooks made into calls with side effects
         limit = anyio.Semaphore(self._session.header.max_parallel)
 
-        async def run_one(place: int, planned: PlannedCall) -> None:
+        async def run_one(place: int, planned: PlannedCall, call: PlannedCall | None) -> None:
             async with limit:
                 try:
-                    self._session.require_running()
-                    offered = planned if self._session.hooks is None else await self._offered(planned)
-                    if offered is not None and not self._runs_beside(offered):
-                        alone.append((place, planned, offered))
-                    else:
-                        results[place] = await self._run_offered(planned, offered)
+                    results[place] = await self._run_offered(planned, call)
                 except PlayheadError as error:  # one call's error must not cancel the others in mid-flight
                     errors.append(error)
 
         async with anyio.create_task_group() as group:
-            for place, planned in enumerate(batch):
-                group.start_soon(run_one, place, planned)
-        for place, planned, offered in sorted(alone, key=lambda each: each[0]):
-            try:
-                results[place] = await self._run_offered(planned, offered)
-            except PlayheadError as error:
-                errors.append(error)
+            for place, (planned, call) in enumerate(batch):
+                group.start_soon(run_one, place, planned, call)
         fatal = [error for error in errors if not isinstance(error, RunEndedError)]
         if fatal or (errors and not any(results)):
             raise (fatal or errors)[0]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UnknownModelError, UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Checked
+from playhead.kernel.models.credentials import provider_of
 from playhead.kernel.parameters import secrets_in
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
 from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from playhead.agent import Agent
     from playhead.kernel.models.base import Model
@@ -33,6 +36,25 @@ class Address:
     api_base: str | None = None
     api_key: str | None = None
 
+    @property
+    def usual(self) -> bool:
+        """Whether nothing was said."""
+        return self.api_base is None and self.api_key is None
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """An agent below the root."""
+
+    header: AgentHeader
+    model: Model | None = None
+    """The code's own, when code was given."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes it this agent and no other one of its name; not its prices, nor the hooks of those above."""
+        return self.header.model_copy(update={"prices": None, "hooks": ()}), id(self.model)
+
 
 class Cast:
     """The agents of a replay. Nothing is sent before one of them asks."""
@@ -47,56 +69,65 @@ class Cast:
                 recording does not have.
         """
         self._overrides = overrides
-        self._address = address
-        self._given = None if agent is None else agent.header.name
-        self._code = {} if agent is None else {each.header.name: each for each in agents_below(agent.tools)}
         self.root_header = recording.header.agent if agent is None else agent.header
-        self.below = _headers_below(recording, inside) | {name: each.header for name, each in self._code.items()}
-        self._models: dict[str, Model] = {}
+        self.below = _distinct(_recorded_below(recording, inside) if agent is None else _code_below(agent))
+        """The agents below the root: those of the code when it was given, else the recorded ones; each once."""
         self._require_known()
+        self._address = self._checked_address(address)
+        self._models: dict[str, Model] = {}
         self._substitutes = self._read_substitutes(recording.header.agent.model)
+        self._own = {
+            name: self._made(each.model) for name, each in overrides.of_agents.items() if each.model is not None
+        }
         self.root_model = self._model_of(self.root_header.model, None if agent is None else agent.model)
-        self._of_agents = {name: self._model_below(name, header) for name, header in self.below.items()}
+        self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
+
+    async def check(self) -> None:
+        """Ask the adapters what can be known before anything is sent; the objects of a program are not asked.
+
+        Raises:
+            MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be asked at all.
+        """
+        for model in {id(each): each for each in self.models()}.values():
+            if isinstance(model, Checked):
+                await model.check()
 
     def root(self, *, has_tools: bool) -> AgentHeader:
         """Return the root agent's header."""
         return changed_header(self.root_header, self._overrides, self.root_model, has_tools=has_tools)
 
-    def agent(self, header: AgentHeader, *, has_tools: bool) -> tuple[AgentHeader, Model]:
+    def agent(self, each: Below, *, has_tools: bool) -> tuple[AgentHeader, Model]:
         """Return header and model of an agent below the root."""
-        model = self._of_agents.get(header.name) if header.name in self._overrides.of_agents else None
-        model = model or self._model_of(header.model, self._code_model(header.name))
-        changes = self._overrides.of_agents.get(header.name, Overrides())
-        return changed_header(header, changes, model, has_tools=has_tools), model
+        model = self._model_below(each)
+        changes = self._overrides.of_agents.get(each.header.name, Overrides())
+        return changed_header(each.header, changes, model, has_tools=has_tools), model
 
     def secrets(self) -> Iterator[tuple[str, str]]:
         """Yield name and value of what nobody may record: the models' keys, and parameters that are secrets by name."""
-        for model in [self.root_model, *self._of_agents.values(), *self._models.values()]:
+        for model in self.models():
             yield from model.secrets.items()
         changes = [self._overrides, *self._overrides.of_agents.values()]
         for parameters in [
             self.root_header.parameters,
-            *(header.parameters for header in self.below.values()),
+            *(each.header.parameters for each in self.below),
             *(each.merged_parameters for each in changes),
         ]:
             yield from secrets_in(parameters)
 
+    def models(self) -> list[Model]:
+        """Return everybody who may be asked."""
+        return [self.root_model, *(model for _, model in self._of_agents), *self._models.values()]
+
     def notes(self) -> Iterator[str]:
         """Yield what a careful reader has to know of who answers."""
-        root, names = self.root_model.name, sorted({name for name, model in self._of_agents.items()})
-        for name in names:
-            model = self._of_agents[name].name
+        root = self.root_model.name
+        for name, model in sorted({(name, model.name) for name, model in self._of_agents}):
             if model != root:
                 yield f"the agent {name} is answered by {model}, live, not by {root}"
 
-    def _model_below(self, name: str, header: AgentHeader) -> Model:
-        own = self._overrides.of_agents.get(name)
-        if own is not None and own.model is not None:
-            return self._made(own.model, self._address)
-        return self._model_of(header.model, self._code_model(name))
-
-    def _code_model(self, name: str) -> Model | None:
-        return self._code[name].model if name in self._code else None
+    def _model_below(self, each: Below) -> Model:
+        own = self._own.get(each.header.name)
+        return self._model_of(each.header.model, each.model) if own is None else own
 
     def _model_of(self, name: str, given: Model | None) -> Model:
         """Return who answers for the model of this name: its substitute, the code's own object, or its adapter."""
@@ -105,8 +136,7 @@ class Cast:
         if given is not None:
             return given
         if name not in self._models:
-            own = self._address if name == self.root_header.model else Address()
-            self._models[name] = _reached(name, own)
+            self._models[name] = _reached(name, self._address if self._is_addressed(name) else Address())
         return self._models[name]
 
     def _read_substitutes(self, recorded: str) -> dict[str, Model]:
@@ -114,23 +144,51 @@ class Cast:
         if change is None:
             return {}
         if not isinstance(change, dict):
-            model = self._made(change, self._address)
+            model = self._made(change)
             return {recorded: model, self.root_header.model: model}
-        known = {recorded, self.root_header.model, *(header.model for header in self.below.values())}
+        known = {recorded, self.root_header.model, *(each.header.model for each in self.below)}
         unknown = [name for name in change if name not in known]
         if unknown:
             raise UsageError(f"model: no recorded agent is on {unknown[0]!r}.{nearest(unknown[0], known)}")
-        return {name: self._made(model, self._address) for name, model in change.items()}
+        return {name: self._made(model) for name, model in change.items()}
 
-    def _made(self, model: Any, address: Address) -> Model:  # noqa: ANN401 - checked by `Overrides`
+    def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
         if not isinstance(model, str):
             return model  # type: ignore[no-any-return]
-        return resolve_model(model, api_base=address.api_base, api_key=address.api_key)
+        return resolve_model(model, api_base=self._address.api_base, api_key=self._address.api_key)
+
+    def _named(self) -> list[str]:
+        """Return the names that the overrides give to models."""
+        change = self._overrides.model
+        given = [*(change.values() if isinstance(change, dict) else [change])]
+        given += [each.model for each in self._overrides.of_agents.values()]
+        return [name for name in given if isinstance(name, str)]
+
+    def _checked_address(self, address: Address) -> Address:
+        providers = sorted({provider_of(name) for name in self._named()})
+        if len(providers) > 1 and not address.usual:
+            what = "api_base=" if address.api_key is None else "api_key="
+            raise UsageError(
+                f"{what} is for one provider, and the overrides name models of {len(providers)}: {', '.join(providers)}. "
+                "Leave it out and set each provider's key (and address) in the environment, or give models as objects"
+            )
+        return address
+
+    def _is_addressed(self, recorded: str) -> bool:
+        """Return whether the address is also that of this recorded model: the root's, and no other provider is named."""
+        named = {provider_of(name) for name in self._named()}
+        return recorded == self.root_header.model and named <= {provider_of(recorded)}
 
     def _require_known(self) -> None:
-        unknown = [name for name in self._overrides.of_agents if name not in self.below]
-        if unknown:
-            raise UsageError(f"agents: the recording has no agent {unknown[0]!r}.{nearest(unknown[0], self.below)}")
+        counts = Counter(each.header.name for each in self.below)
+        for name in self._overrides.of_agents:
+            if not counts[name]:
+                raise UsageError(f"agents: the recording has no agent {name!r}.{nearest(name, counts)}")
+            if counts[name] > 1:
+                raise UsageError(
+                    f"agents: {counts[name]} different agents are called {name!r}, and nothing says which is meant; "
+                    "change them all by model={'recorded model': 'other model'}, or give agent= with the change made"
+                )
 
 
 def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has_tools: bool) -> AgentHeader:
@@ -164,13 +222,26 @@ def live_texts(name: str, header: AgentHeader, specs: Mapping[str, ToolSpec]) ->
     return {f"{name}{field}": value for field, value in fields.items()}
 
 
-def _headers_below(recording: Recording, inside: frozenset[str]) -> dict[str, AgentHeader]:
-    """Return the recorded agents below the root by name, each as it was first entered."""
-    found: dict[str, AgentHeader] = {}
+def _recorded_below(recording: Recording, inside: frozenset[str]) -> Iterator[Below]:
+    """Yield the recorded agents below the root, each as often as it was entered."""
     for name, owner in recording.owners.items():
         if isinstance(owner.started, AgentStarted) and name not in inside:
-            found.setdefault(owner.started.agent.name, owner.started.agent)
-    return found
+            yield Below(owner.started.agent)
+
+
+def _code_below(agent: Agent) -> Iterator[Below]:
+    return (Below(each.header, each.model) for each in agents_below(agent.tools))
+
+
+def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
+    found: list[Below] = []
+    seen: dict[str, list[tuple[object, ...]]] = {}  # a header may hold dicts, so it has no hash
+    for each in agents:
+        same_name = seen.setdefault(each.header.name, [])
+        if each.identity not in same_name:
+            same_name.append(each.identity)
+            found.append(each)
+    return tuple(found)
 
 
 def _reached(name: str, address: Address) -> Model:

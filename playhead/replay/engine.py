@@ -91,6 +91,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         address=Address(api_base, api_key),
         rebinding=Rebinding.of(rebind),
     )
+    await plan.cast.check()
     least = _checked_share(min_grounded)
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     stage = _Stage(plan, on_record)

@@ -260,7 +260,8 @@ class FrozenAgent(FrozenTool):
         recorded = self._world.of(context.child_owner)
         if recorded.started is None:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
-        header = self._given.header if self._given else recorded.started.agent
+        then = recorded.started.agent
+        header = self._given.header.model_copy(update={"hooks": then.hooks}) if self._given else then
         model = FrozenModel(self._world, recorded, header.model)
         return await AgentTool(header, model, self._given.tools if self._given else {}).run(arguments, context)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.trace.recording import OwnerRecording
+    from playhead.trace.types import HookInfo
 
 Emission = EmissionChanged | EmissionSuppressed
 Turn = tuple[str, str, int | None]
@@ -55,6 +56,10 @@ class RecordedHooks:
     def idle(self) -> bool:
         """Whether there is nothing to do again."""
         return not (self._tags or self._phases or self._seeds)
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return nothing: what was registered stands in the recorded header, which is kept."""
+        return ()
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return nothing: what was done to the agents below stands in the recording under their own names."""

@@ -64,7 +64,7 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
     past = read_past(recording)
     cast = Cast(recording, past.inside, overrides, agent, address)
-    for each in (cast.root_header, *cast.below.values()):
+    for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each.strategy)
     _require_known_tools(overrides, past, agent)
     rebinding.require_known(set(_all_markers(recording, past, cast)))
@@ -81,9 +81,10 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
 def _live_texts(cast: Cast, header: AgentHeader, specs: dict[str, ToolSpec], task: Content) -> dict[str, Any]:
     """Return what live models are going to be sent that stands in the recording, by the name of its field."""
     texts = {"task": _as_json(task), **live_texts("", header, specs)}
-    for name, below in cast.below.items():
+    for number, below in enumerate(cast.below):
         changed, _ = cast.agent(below, has_tools=True)
-        texts |= live_texts(f"{name}: ", changed, {})
+        alike = sum(each.header.name == changed.name for each in cast.below[:number])
+        texts |= live_texts(f"{changed.name}{f' ({alike + 1})' if alike else ''}: ", changed, {})
     return texts
 
 
@@ -103,7 +104,7 @@ def _specs(recording: Recording, agent: Agent | None) -> dict[str, ToolSpec]:
 
 def _all_markers(recording: Recording, past: Past, cast: Cast) -> Iterator[str]:
     yield from markers_in(_as_json(recording.header.task))
-    for header in (recording.header.agent, *cast.below.values()):
+    for header in (recording.header.agent, *(each.header for each in cast.below)):
         yield from markers_in(header.model_dump(mode="json"))
     for specs in past.specs.values():
         for spec in specs.values():

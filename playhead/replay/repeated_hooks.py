@@ -1,67 +1,94 @@
 """What hooks did in a recorded run, done again in a replay that may go another way.
 
-A recorded change is made again to the same payload, and a stop in the same turn. What hooks would have made of anything
-else is not known: that is said, and where a required hook had to look at it, the replay stops there, since nothing may
-pass that it has not seen.
+A recorded change is made again to the same payload at the same place, and elsewhere where the same was made of all equal
+ones. What hooks would make of anything else is not known: that is said, and where a required hook had to look at it, the
+replay stops there, since nothing may pass that it has not seen.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, UsageError
-from playhead.kernel.chokepoints import request_parts
+from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import SUPPRESS, Resume
-from playhead.replay.hooks import RecordedHooks, apply_emission, before_of, emissions_of
-from playhead.trace.events import (
-    EmissionSuppressed,
-    LlmResponded,
-    MessageAdded,
-    NudgeIssued,
-    ReplayDiverged,
-    ToolCallCompleted,
-)
+from playhead.replay.hooks import apply_emission, before_of, said_again
+from playhead.replay.seen import REQUEST, Seen, SeenPayloads
+from playhead.trace.events import EmissionSuppressed, HookFired, ReplayDiverged
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
+    from playhead.kernel.hooks import Hooks, PhaseName, Recovery, Said, Timing
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
-    from playhead.replay.hooks import Emission
-    from playhead.trace.recording import OwnerRecording
     from playhead.trace.types import HookInfo
 
 TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
 """Tags whose payload nothing but hooks uses."""
+ABOUT_CALLS: Final = frozenset({"tool.result", "message.tool-result", "observation.tool-result"})
+"""Tags that pass when it is known which recorded call answered."""
 
 
-class RepeatedHooks(RecordedHooks):
-    """Every change made again to the same payload, every stop in the same turn."""
+class RepeatedHooks:
+    """Every change made again where it applies, every stop in the same turn."""
 
-    def __init__(self, owner: OwnerRecording, alike: Iterable[OwnerRecording], note: Callable[[str], None]) -> None:
-        """Do again what the hooks of `owner` did; `alike` are agents of its name, whose payloads count as known too."""
-        super().__init__(owner)
+    def __init__(
+        self,
+        seen: Sequence[SeenPayloads],
+        *,
+        is_owner: bool,
+        source_of: Callable[[str, str], str | None],
+        note: Callable[[str], None],
+    ) -> None:
+        """Do again what the hooks of a recorded agent did.
+
+        Args:
+            seen: what hooks looked at in the agent's own recording or, with another task, in those of its name.
+            is_owner: whether it is its own.
+            source_of: takes an owner and the id of a call; returns the id of the recorded call that answers it.
+            note: hears what cannot be known.
+        """
+        self._seen = seen
+        self._is_owner = is_owner
+        self._source_of = source_of
         self._note = note
         self._noted: set[str] = set()
-        self._made: dict[tuple[str, str], tuple[Emission, ...]] = {}
-        self._guards = _guards(owner)
-        self._passed: set[str] = set()
-        for each in (owner, *alike):
-            for (tag, _), events in emissions_of(each).items():
-                self._made.setdefault((tag, json_hash(events[0].before)), tuple(events))
-            self._passed.update(_passed_unchanged(each) if self._guards else ())
+        first = seen[0].owner
+        self._seeds = tuple((fact.key, fact.value) for fact in first.facts if fact.name == SEED)
+        self._fired: dict[tuple[str, str, int | None], deque[HookFired]] = defaultdict(deque)
+        for record in first.records:
+            if isinstance(record.event, HookFired):
+                self._fired[record.event.phase, record.event.timing, record.iteration].append(record.event)
+        header = first.started.agent if first.started else None
+        self._hooks = header.hooks if header else ()
+        self._tags = {tag for each in seen for tag in each.tags}
+        self._guard_of = cache(self._find_guard)
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do again, and nothing to guard."""
-        return super().idle and not self._guards
+        return not (self._tags or self._fired or self._seeds or any(hook.required for hook in self._hooks))
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return nothing: what was registered stands in the recorded header, which is kept."""
+        return ()
+
+    def below(self, own: Hooks | None) -> Hooks | None:
+        """Return nothing of its own: what was done to the agents below stands in the recording under their names."""
+        return own
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return what was emitted when the agent started."""
+        return self._seeds
 
     def wants(self, tag: str) -> bool:
         """Return whether anything happened under this tag, or a required hook looked at it."""
-        return super().wants(tag) or self._guard(tag) is not None
+        return tag in self._tags or self._guard_of(tag) is not None
 
     async def offer(
         self,
@@ -74,24 +101,43 @@ class RepeatedHooks(RecordedHooks):
         """Return what was made of the same payload, if it was met.
 
         Raises:
-            NotReplayableError: it was not, and a required hook has to look at it.
+            NotReplayableError: it was not, and a required hook has to look at it; or the hook failed at it.
         """
-        names = list(_names(tag, payload))
-        made = next((found for each in names if (found := self._made.get((tag, each)))), None)
-        if made is None:
-            if not self._passed.intersection(names):
+        seen = self._seen[0].failure(tag, key) if tag in TOLD else self._find(session.owner, tag, payload, key)
+        if seen is None:
+            if tag not in TOLD:
                 self._meet_unknown(session, tag)
             return payload
-        for event in made:
+        if seen.failed is not None:
+            raise NotReplayableError(
+                f"the required hook {seen.failed.hook} failed at this {tag} when it was recorded ({seen.failed.error}), and "
+                "its code is not here; give agent= with the hook, and it is asked"
+            )
+        for event in seen.made:
             session.emit(event.model_copy(update={"key": key}))
             if isinstance(event, EmissionSuppressed):
                 return SUPPRESS
             payload = apply_emission(event, payload)
         return payload
 
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
-        """Return what was said in the same turn, if it ends or skips something."""
-        said = await super().ask(session, phase, timing, state)
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether anything was said at this phase, or a required hook is asked at it."""
+        return any(each == phase for each, _, _ in self._fired) or self._gate(phase) is not None
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:  # noqa: ARG002
+        """Return what was said in the same turn, if it ends or skips something.
+
+        Raises:
+            NotReplayableError: a required hook has to be asked here.
+        """
+        gate = self._gate(phase, timing)
+        if gate is not None:
+            raise NotReplayableError(
+                f"the required hook {gate.name} has to be asked {timing} {phase}, and its code is not here; give agent= with "
+                "the hook, and it is asked"
+            )
+        fired = self._fired.get((phase, timing, session.iteration))
+        said = said_again(fired.popleft()) if fired else None
         if said is None:
             return None
         what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
@@ -102,37 +148,53 @@ class RepeatedHooks(RecordedHooks):
         return said
 
     async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
+        self,
+        session: Session,
+        phase: PhaseName,
+        state: KernelState,  # noqa: ARG002
+        error: Exception,
     ) -> Recovery | None:
-        """Return None: the error is another one, and what the hook would do with it is not known."""
+        """Return None: what the hook would do with this error is not known."""
+        asked = [hook.name for hook in self._hooks if hook.role == "on-error" and hook.at in ("*", phase)]
+        if asked:
+            self._say(session, f"{', '.join(asked)} was not asked about an error in {phase}: {type(error).__name__}")
+        return None
 
-    def _fail_again(self, session: Session, where: str, key: str) -> None:
-        """Do nothing: what failed then does not run now."""
+    def _find(self, owner: str, tag: str, payload: Any, key: str) -> Seen | None:  # noqa: ANN401 - by tag
+        """Return what became of the payload at its place, or of all equal ones when that was the same."""
+        place = (self._source_of(owner, key) or "") if tag in ABOUT_CALLS else key
+        if tag == REQUEST:
+            return self._seen[0].request(key, payload) if self._is_owner else None
+        before = json_hash(before_of(tag, payload))
+        here = self._seen[0].at(tag, place, before) if self._is_owner else None
+        if here is not None:
+            return here
+        found = {name: seen for each in self._seen for name, seen in each.alike(tag, before).items()}
+        return next(iter(found.values())) if len(found) == 1 else None
 
-    def _guard(self, tag: str) -> HookInfo | None:
-        return None if tag in TOLD else next((hook for hook in self._guards if self._is_for(hook, tag)), None)
+    def _gate(self, phase: str, timing: str | None = None) -> HookInfo | None:
+        """Return the required hook that is asked at a phase."""
+        timings = ("before", "after") if timing is None else (timing,)
+        gates = (hook for hook in self._hooks if hook.required and hook.role in timings)
+        return next((hook for hook in gates if hook.at in ("*", phase)), None)
 
-    def _is_for(self, hook: HookInfo, tag: str) -> bool:
-        try:
-            return any(matcher.matches(tag) for matcher in read_pattern(hook.at))
-        except UsageError:  # a function of the tag: which ones it meant, what it did tells
-            return any(
-                each == tag and event.hook == hook.name for (each, _), made in self._made.items() for event in made
-            )
+    def _find_guard(self, tag: str) -> HookInfo | None:
+        """Return the required hook that has to look at a tag."""
+        guards = (hook for hook in self._hooks if hook.required and hook.role in ("on", "tap") and tag not in TOLD)
+        return next((hook for hook in guards if _is_for(hook, tag)), None)
 
     def _meet_unknown(self, session: Session, tag: str) -> None:
-        guard = self._guard(tag)
+        guard = self._guard_of(tag)
         if guard is not None:
             raise NotReplayableError(
                 f"the required hook {guard.name} looked at every {tag} when this was recorded, and its code is not here to "
                 "look at what is new in the replay; give agent= with the hook, and it is asked"
             )
-        made = (event.hook for (each, _), events in self._made.items() if each == tag for event in events)
-        hooks = ", ".join(sorted(set(made)))
-        if hooks and tag not in TOLD:
+        hooks = sorted({name for each in self._seen for name in each.hooks_at(tag)})
+        if hooks:
             self._say(
                 session,
-                f"{hooks} changed {tag} when this was recorded, and was not asked about what is new in the replay",
+                f"{', '.join(hooks)} changed {tag} when this was recorded, and was not asked about what is new in the replay",
             )
 
     def _say(self, session: Session, sentence: str) -> None:
@@ -142,49 +204,10 @@ class RepeatedHooks(RecordedHooks):
             session.emit(ReplayDiverged(what=sentence, where=session.owner))
 
 
-def _guards(owner: OwnerRecording) -> list[HookInfo]:
-    """Return the required hooks that may change or remove something."""
-    header = owner.started.agent if owner.started else None
-    return [hook for hook in header.hooks if hook.required and hook.role == "on"] if header else []
-
-
-def _names(tag: str, payload: Any) -> Iterator[str]:  # noqa: ANN401 - by tag
-    """Yield how a recorded change may name this payload; of a request it names only the parts that it changed."""
-    if tag != "llm.request":
-        yield json_hash(before_of(tag, payload))
-        return
-    parts = request_parts(payload)
-    for names in (["parameters"], ["tools"], list(parts)):
-        yield json_hash({name: parts[name] for name in names})
-
-
-def _passed_unchanged(owner: OwnerRecording) -> Iterator[str]:
-    """Yield what stands in the recording as it was used: hooks that looked at it left it so."""
-    for record in owner.records:
-        match record.event:
-            case MessageAdded() as event:
-                content = owner.message(event.id).content
-                yield json_hash(
-                    content if isinstance(content, str) else [part.model_dump(mode="json") for part in content]
-                )
-                yield json_hash({"content": content if isinstance(content, str) else None})
-            case NudgeIssued() as event:
-                yield json_hash(event.text)
-            case LlmResponded() as event:
-                yield json_hash(before_of("llm.response", event))
-            case ToolCallCompleted() as event:
-                yield json_hash(before_of("tool.result", event))
-    for call in owner.calls.values():
-        started, completed = call.started, call.completed
-        yield json_hash({"name": started.tool, "arguments": started.args})
-        if completed is not None:
-            yield json_hash(
-                {
-                    "type": "observation",
-                    "tool": completed.tool,
-                    "content": completed.observation(),
-                    "ok": completed.ok,
-                }
-            )
-    if owner.completed is not None:
-        yield json_hash(owner.completed.output)
+def _is_for(hook: HookInfo, tag: str) -> bool:
+    if hook.tags or hook.at.startswith("<"):
+        return tag in hook.tags
+    try:
+        return any(matcher.matches(tag) for matcher in read_pattern(hook.at))
+    except UsageError:  # a pattern of another version: rather too many tags than one too few
+        return True

@@ -6,9 +6,9 @@ It proves that the code still behaves as recorded. It proves nothing about the m
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.agent import Agent, record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording, RecordingStatus
     from playhead.trace.types import AgentHeader
 
+STOPPED: Final = "replay_stopped"
+"""How a run ends that is a replay and may not go on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
@@ -44,7 +47,8 @@ class Reproduction:
     status: RecordingStatus
     """`closed`, or `open` or `truncated` when the recording ends before the run did."""
     cut_short: bool
-    """Whether the replay stopped at a question that the recording does not answer."""
+    """Whether the recording does not answer every question of the run: it ends before the run did, or tells of a replay
+    that was stopped. How the agents ended is not compared then."""
     redacted: bool
     """Whether rules of the user's were applied to the recording: where one changed a text that Playhead itself writes or
     reads, the replay differs, and that proves nothing."""
@@ -71,19 +75,21 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     require_sound(recording)
     require_strategy(recording.header.agent.strategy)
     inside = _inside_tools(recording)
-    recorded = (record for record in recording.records if record.owner not in inside)
-    follower = _Follower(Comparison(recorded, open_ended=recording.status in ("open", "truncated")))
-    await _run_frozen(recording, agent, follower)
+    known = _until_stopped(recording)
+    recorded = (record for record in known.records if record.owner not in inside)
+    follower = _Follower(Comparison(recorded, open_ended=known.status in ("open", "truncated")))
+    await _run_frozen(known, agent, follower)
     if follower.errors:
         raise follower.errors[0]
-    divergences = follower.comparison.divergences(cut_short=bool(follower.ended))
+    cut_short = bool(follower.ended) or known is not recording
+    divergences = follower.comparison.divergences(cut_short=cut_short)
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
         events=follower.comparison.events(),
         divergences=divergences,
         status=recording.status,
-        cut_short=bool(follower.ended),
+        cut_short=cut_short,
         redacted=recording.header.redacted,
         not_entered=tuple(sorted(set(inside.values()))),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
@@ -132,6 +138,24 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
             replay_of=recording.run_id,
             replay_mode="reproduce",
         )
+
+
+def _until_stopped(recording: Recording) -> Recording:
+    """Return the recording of a replay that was stopped without what its agents wrote because of that.
+
+    Why it was stopped is not in it: another recording had no answer, or nobody was there to look at one. So all that
+    it tells of the run is what came before.
+    """
+    if recording.ending is None or recording.ending.terminated_by != STOPPED:
+        return recording
+    stopped = {
+        name
+        for name, owner in recording.owners.items()
+        if owner.completed is not None and owner.completed.terminated_by in (STOPPED, "cancelled")
+    }
+    # Those beside the one that was stopped were cancelled for it.
+    kept = (record for record in recording.records if not (record.owner in stopped and is_ending(record)))
+    return replace(recording, records=tuple(kept))
 
 
 def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:

@@ -99,6 +99,7 @@ class Answers:
         """How many calls each of the overriding results fitted."""
         self.foreign: Counter[str] = Counter()
         """How many agents of each name had a task that was not recorded."""
+        self._sources: dict[tuple[str, str], str] = {}
         self.open: dict[tuple[str, str], Serving] = {}
         """What was decided for calls that are not over, by owner and id."""
         self._matcher = matcher
@@ -107,6 +108,10 @@ class Answers:
         self._results = results
         self._rebinding = rebinding
         self._known = _by_owner_and_tool(past.calls)
+
+    def source_of(self, owner: str, call_id: str) -> str | None:
+        """Return the id of the recorded call that answers a call, or None when none does."""
+        return self._sources.get((owner, call_id))
 
     def begin(self, call: Call, asked: Asked) -> Outcome | None:
         """Decide what a function's call gets; return its outcome when there is nothing to approve or to wait for.
@@ -277,6 +282,8 @@ class Answers:
     def _note_served(self, call: Call, rung: Rung, recorded: PastCall | None) -> None:
         self.rungs[rung] += 1
         source = None if recorded is None else recorded.answer_seq
+        if recorded is not None:
+            self._sources[call.key] = recorded.started.call_id
         call.context.session.emit(ReplayServed(call_id=call.context.call_id, rung=rung, source_seq=source))
 
     def _note_diverged(self, call: Call, what: str) -> None:

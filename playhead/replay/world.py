@@ -11,10 +11,12 @@ from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
 from playhead.replay.matching import Matcher
 from playhead.replay.places import Places
 from playhead.replay.repeated_hooks import RepeatedHooks
+from playhead.replay.seen import SeenPayloads, had_hooks
 from playhead.replay.serving import Answers, Call, Serving
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class ReplayWorld:
     ) -> None:
         matcher = Matcher(past)
         self._recording = recording
+        self._had_hooks = had_hooks(recording)
+        self._seen_by: dict[str, SeenPayloads] = {}
         self.notes: list[str] = []
         """What became known while the replay ran."""
         self.cast = cast
@@ -76,11 +80,22 @@ class ReplayWorld:
         """Return the hooks themselves, when code was given; else what they did when this was recorded."""
         if self._tools_from_code:
             return hooks
-        recorded = [self._recording.owners[source] for source in self.places.of(owner).sources]
-        if not recorded:
+        place = self.places.of(owner)
+        if not place.sources or not self._had_hooks:
             return None
-        repeated = RepeatedHooks(recorded[0], recorded[1:], self.notes.append)
+        repeated = RepeatedHooks(
+            [self._seen(source) for source in place.sources],
+            is_owner=place.is_owner,
+            source_of=self.answers.source_of,
+            note=self.notes.append,
+        )
         return None if repeated.idle else repeated
+
+    def _seen(self, owner: str) -> SeenPayloads:
+        """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
+        if owner not in self._seen_by:
+            self._seen_by[owner] = SeenPayloads(self._recording.owners[owner])
+        return self._seen_by[owner]
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return what was recorded for the same question, or for the approval of the same call; nobody is asked.
@@ -175,6 +190,7 @@ class ReplayAgent:
         assert recorded is not None  # noqa: S101 - `check` has seen to it
         tools = {} if self._given is None else self._given.tools
         has_tools = any(spec.kind != "meta" for spec in world.specs(context.child_owner, tools))
-        header, model = world.cast.agent(world.rebinding.restored_model(recorded), has_tools=has_tools)
+        below = Below(world.rebinding.restored_model(recorded), None if self._given is None else self._given.model)
+        header, model = world.cast.agent(below, has_tools=has_tools)
         hooks = (lambda: None) if self._given is None else self._given.hooks
         return await AgentTool(header, model, tools, hooks=hooks).run(arguments, context)

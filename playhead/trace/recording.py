@@ -68,6 +68,8 @@ class OwnerRecording:
     records: list[Record] = field(default_factory=list)
     messages: dict[int, MessageAdded] = field(default_factory=dict)
     tools: dict[int, ToolSpec] = field(default_factory=dict)
+    own_tools: dict[int, ToolSpec] = field(default_factory=dict)
+    """Those that run: without what hooks made of them for a request."""
     exchanges: list[RecordedExchange] = field(default_factory=list)
     responses: dict[int, LlmResponded] = field(default_factory=dict)
     calls: dict[str, RecordedCall] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class OwnerRecording:
                 self.messages[event.id] = event
             case ToolsDefined() as event:
                 self.tools.update(enumerate(event.tools, event.first_id))
+                self.own_tools.update(() if event.offered else enumerate(event.tools, event.first_id))
             case LlmRequested() as event:
                 self.exchanges.append(RecordedExchange(event, record.iteration))
             case LlmResponded() | LlmFailed() as event:

@@ -224,6 +224,8 @@ class HookInfo(Value):
     """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag."""
     name: str
     """What events call it."""
+    tags: tuple[str, ...] = ()
+    """The tags that a function of the tag meant."""
     required: bool = False
     """Whether the run ends when it fails: nothing may pass that it has not looked at."""
 

@@ -135,7 +135,7 @@ def test_every_change_reaches_the_replay(recorded: Path, server: ChatServer, hom
     for line in (
         "changed   system_prompt: Be short.", "changed   task: How high?", "changed   model: ollama/other",
         "changed   temperature = 0", "changed   max_iterations: 2",
-        'changed   lookup({"key": "Mount Zed"}) → 9,000 feet', "             1  override: given with --tool-result",
+        'changed   lookup({"key": "Mount Zed"}) → 9,000 feet', "             1  override: yours, given with --tool-result",
     ):  # fmt: skip
         assert f"{line}\n" in result.stdout
 
@@ -151,18 +151,36 @@ def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: 
     lenient = replay(server, "--on-missing", "lenient", answers=answers)
     assert lenient.exit_code == 4
     assert "1  synthetic-error: not recorded: the model was told so" in lenient.stdout
-    assert "too few results are recorded ones; --min-grounded asks for 80%" in " ".join(lenient.stdout.split())
+    assert "too few of the results are recorded ones; --min-grounded asks for 80%" in " ".join(lenient.stdout.split())
     assert replay(server, "--on-missing", "lenient", "--min-grounded", "0", answers=answers).exit_code == 0
     assert (home / "canary").read_text() == "x"
 
 
-def test_a_result_of_ones_own_is_no_recorded_one(recorded: Path, server: ChatServer) -> None:
-    """It counts against the grounded part, and the verdict says so, and what to do about it."""
-    answers = (saying("", lookup={"key": "Mount Zed"}), saying("9 feet."))
-    result = replay(server, "--tool-result", "lookup=9 feet", answers=answers)
+def test_a_result_of_ones_own_is_not_in_doubt(recorded: Path, server: ChatServer) -> None:
+    """It is said to be the caller's, and the part of recorded results is that of the other calls."""
+    looks = saying("", lookup={"key": "Mount Zed"})
+    alone = replay(server, "--tool-result", "lookup=9 feet", answers=(looks, saying("9 feet.")))
+    assert alone.exit_code == 0
+    said = " ".join(alone.stdout.split())
+    assert "changed lookup(any arguments) → 9 feet" in said
+    assert "results 1 tool result, 1 of them yours (--tool-result); no other call needed one" in said
+    both = saying("", lookup={"key": "Mount Zed"}, calculator={"expression": "4180 feet"})
+    beside = replay(server, "--tool-result", "lookup=9 feet", answers=(both, saying("9 feet.")))
+    assert beside.exit_code == 0
+    said = " ".join(beside.stdout.split())
+    assert "2 tool results, 1 of them yours (--tool-result); 100% of the other calls grounded in the recording" in said
+
+
+def test_results_beside_ones_own_that_nobody_recorded(recorded: Path, server: ChatServer) -> None:
+    """The verdict is about the other calls: none of them has a recorded result."""
+    both = saying("", lookup={"key": "Mount Zed"}, calculator={"expression": "1 + 1"})
+    result = replay(
+        server, "--tool-result", "lookup=9 feet", "--on-missing", "lenient", answers=(both, saying("9 feet."))
+    )
     assert result.exit_code == 4
     said = " ".join(result.stdout.split())
-    assert "--min-grounded asks for 80%, and one from --tool-result is none" in said
+    assert "1 of them yours (--tool-result); 0% of the other calls grounded in the recording" in said
+    assert "inconclusive: too few of the other results are recorded ones; --min-grounded asks for 80%" in said
 
 
 def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:

@@ -240,21 +240,19 @@ async def test_a_suppressed_result_is_told_as_a_failure(tmp_path: Path):
 
 
 async def test_parallel_calls(tmp_path: Path):
-    """Calls that run beside each other pass asynchronous hooks beside each other; each change is its own call's."""
-    inside: list[int] = []
-    most: list[int] = []
+    """Calls that run beside each other pass hooks one after the other, in asking order, so that nothing depends on time."""
+    order: list[str] = []
 
     async def change(asked: ToolCall, context: Any) -> ToolCall:
-        inside.append(1)
-        most.append(len(inside))
-        await anyio.sleep(0.003 * (3 - len(most)))
-        inside.pop()
+        order.append(f"in {asked.id}")
+        await anyio.sleep(0.003 / len(order))
+        order.append(f"out {asked.id}")
         assert context.call_id == asked.id
         return asked.model_copy(update={"arguments": {"key": f"{(asked.arguments or {})['key']}{asked.id[-1]}"}})
 
     turns = [calls(call("lookup", key="x"), call("lookup", key="y"), call("lookup", key="z")), text("done")]
     run = await run_with(tmp_path, turns, on("tool.call", change))
-    assert max(most) == 3
+    assert order == [f"{way} call_0_{place}" for place in range(3) for way in ("in", "out")]
     assert {(key, after["arguments"]["key"]) for _, key, _, _, after in changes(run)} == {
         ("call_0_0", "x0"), ("call_0_1", "y1"), ("call_0_2", "z2"),
     }  # fmt: skip

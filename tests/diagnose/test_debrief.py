@@ -15,10 +15,9 @@ from jsonschema import Draft202012Validator
 from playhead import Agent, load_recording
 from playhead.diagnose.debrief import DebriefFold, build_debrief
 from playhead.diagnose.debrief_account import MEANINGS
-from playhead.diagnose.debrief_facts import ANSWERED, short
+from playhead.diagnose.debrief_facts import short
 from playhead.diagnose.debrief_schema import debrief_schema
 from playhead.diagnose.numbers import MOST
-from playhead.kernel import termination
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
@@ -76,9 +75,23 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert debrief.caveats == ()
 
 
-def test_answers_are_what_the_kernel_calls_so():
-    """Rooms below the kernel cannot ask it; the two lists must not drift apart."""
-    assert ANSWERED == termination.ANSWERED
+async def test_a_result_is_observed_once_however_often_a_hook_sends_it_anew(tmp_path: Path):
+    """A message that is sent once in the place of another is no observation; `obs:2` stays the second result."""
+
+    def hide(hooks: Any) -> None:
+        def changed(request: Any, _: Any) -> Any:
+            messages = (each.model_copy(update={"content": "*"}) if each.role == "tool" else each for each in request.messages)
+            return replace(request, messages=tuple(messages))
+
+        hooks.on("llm.request", changed)
+
+    turns = [call("lookup", key=str(number)) for number in range(100)]
+    agent = make_agent(tmp_path, [*turns, text("done")], lookup, compose=[hide], max_iterations=200)
+    ran = await record_agent(agent, tmp_path)
+    fold = DebriefFold()
+    for each in ran.recording.records:
+        fold.add(each)
+    assert fold.agents["root"].observed == [f"call_{number}_0" for number in range(100)]
 
 
 async def test_the_whole_account(tmp_path: Path):

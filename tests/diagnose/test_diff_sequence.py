@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
-from playhead.diagnose.diff_calls import agent_path
 from playhead.diagnose.diff_sequence import common_pairs, equal_pairs, longest_increasing
 from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.line import Record
@@ -150,9 +149,3 @@ def test_a_long_diff_takes_seconds_at_most() -> None:
     diff = diff_recordings(one, other)
     assert time.process_time() - began < 3
     assert apply_edits(diff.tool_sequence, tool_sequence(one)) == tool_sequence(other)
-
-
-def test_an_agents_path_has_no_turns_and_places() -> None:
-    """So that a sub-agent that is called one turn later is the same agent."""
-    assert agent_path("root/researcher@3.0/lookup@-.1") == "root/researcher/lookup"
-    assert agent_path("root") == "root"

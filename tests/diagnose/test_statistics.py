@@ -11,16 +11,21 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from playhead import load_recording
+from playhead import Agent, load_recording
+from playhead.compose.killswitches import max_iterations
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.diff import diff_recordings
+from playhead.diagnose.divergence import LaneOrder
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_figures import spread
 from playhead.diagnose.statistics_model import Spread
 from playhead.diagnose.statistics_view import StatisticsView
 from playhead.diagnose.terminal import escape
-from playhead.testing import call, calls, error, text
+from playhead.replay import replay
+from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import Rationale, ToolSpec, Usage
+from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import SAMPLES, lookup, made, sample
 from tests.kernel.runs import record
 
@@ -143,6 +148,83 @@ def test_replays_and_reasons():
     }  # fmt: skip
     assert (figures.reasons.expected, figures.reasons.stated) == (4, 3)
     assert "Replays: 1; results: exact 2, stale 1, synthetic-error 1; 50% grounded" in plain(figures)
+
+
+async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):
+    """A hook that ends a run does so at the start of a turn that is none; only a run without an end is counted."""
+    ran = await record(tmp_path, [call("lookup", key="a")] * 9, lookup, compose=[max_iterations(2)])
+    whole = ran.recording
+    assert max(each.iteration or 0 for each in whole.records) == ran.result.iterations == 2
+    cut = next(number for number, each in enumerate(whole.records) if each.iteration == 1) + 1
+    for recording in (whole, replace(whole, records=whole.records[:cut])):
+        (agent,) = run_statistics([recording]).agents
+        assert agent.iterations == 2
+        assert build_debrief(recording).metrics.iterations == 2
+        assert diff_recordings(recording, recording).original.iterations == 2
+    below = made(
+        ("root/helper@0.0", e.AgentStarted(agent=AgentHeader(name="helper", model="m"), task="", parent="root", call_id="1")),
+        ("root/helper@0.0", e.AgentCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", iterations=7)),
+    )  # fmt: skip
+    assert [each.iterations for each in run_statistics([below]).agents] == [0, 7]
+
+
+async def test_a_call_that_stopped_a_strict_replay_is_not_grounded(tmp_path: Path):
+    """The statistics of a replay have the grounded part that the replay itself returned."""
+    ran = await record(tmp_path, [call("lookup", key="a"), text("done")], lookup)
+    other = [call("lookup", key="a"), calls(call("lookup", key="b"), call("lookup", key="c")), text("done")]
+    for on_missing, rungs in (("strict", {"exact": 1}), ("lenient", {"exact": 1, "synthetic-error": 2})):
+        done = await replay(ran.recording, {"model": ScriptedModel(other)}, on_missing=on_missing, trace=None)
+        figures = run_statistics([done.recording]).replays
+        assert figures is not None
+        assert (figures.rungs, figures.grounded) == (rungs, 0.3333)
+        assert done.grounded == pytest.approx(1 / 3)
+
+
+async def test_an_agent_with_another_task_is_no_call_without_an_answer(tmp_path: Path):
+    """It is entered in a replay, so that its own calls count, and not the one that entered it."""
+    inner = [call("lookup", key="a"), text("found")]
+    helper = Agent(ScriptedModel(inner * 2), name="helper", tools=[lookup], rationale=False, meta_tools=())
+    ran = await record(tmp_path, [call("helper", task="t"), text("done")], helper)
+    models = {"scripted/model": ScriptedModel([call("helper", task="other"), *inner, text("done")])}
+    done = await replay(ran.recording, {"model": models}, trace=None)
+    figures = run_statistics([done.recording]).replays
+    assert figures is not None
+    assert (figures.rungs, figures.grounded, figures.divergences) == ({"reordered": 1}, done.grounded, 1)
+
+
+async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
+    """A description that a hook changed changes nothing of the tool that runs."""
+
+    def describe(hooks: Any) -> None:
+        hooks.on("prompt.tools", lambda specs, _: [each.model_copy(update={"description": "x"}) for each in specs])
+
+    ran = await record(tmp_path, [call("lookup", key="a"), text("done")], lookup, compose=[describe])
+    offered = [(place, each) for place, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)]
+    assert len(offered) == 1
+    place, row = offered[0]
+    other = ToolSpec(name="lookup", kind="meta", read_only=False, description="x")
+    records = list(ran.recording.records)
+    records[place] = row._replace(event=row.event.model_copy(update={"tools": (other,)}))
+    odd = replace(ran.recording, records=tuple(records))
+    assert [each.kind for each in run_statistics([odd]).tools] == ["function"]
+    assert [each.name for each in build_debrief(odd).tools_used] == ["lookup"]
+    assert build_debrief(odd).metrics.tool_calls == 1
+    assert diff_recordings(ran.recording, odd).inputs == ()
+    order = LaneOrder()
+    lanes = [order.place(each).lane for each in odd.records if each.kind == "tool-call-started"]
+    assert lanes == [("root", "call_0_0")]
+
+
+def test_costs_too_large_to_sum_are_not_known():
+    """Two prices whose sum is no number any more are said to be unknown, and not left out without a word."""
+    answers = [(e.LlmRequested(request=n, model=model, messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=cost, latency_ms=1.7e308)) for n, (model, cost) in enumerate((("m", 1.7e308), ("m", 1.7e308), ("n", 1.0)))]  # fmt: skip
+    figures = run_statistics([made(*(event for pair in answers for event in pair))])
+    assert [(each.cost_usd, each.cost_unknown) for each in figures.models] == [(None, 2), (1.0, 0)]
+    assert (figures.cost_usd, figures.cost_unknown) == (1.0, 2)
+    assert (figures.models[0].latency.median, figures.models[0].latency.p95) == (1.7e308, 1.7e308)
+    apart = [(e.LlmRequested(request=n, model=str(n), messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=1.7e308)) for n in (0, 1)]  # fmt: skip
+    figures = run_statistics([made(*(event for pair in apart for event in pair))])
+    assert (figures.cost_usd, figures.cost_unknown) == (None, 2)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_recording
-from playhead.kernel.termination import ANSWERED
 from playhead.testing import ScriptedModel, TickingClock
+from playhead.trace.events.run import ANSWERED
 from playhead.trace.integrity import check_trace
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ CHANGES: Final[dict[type, Callable[[Any], Any]]] = {
     Rationale: lambda given: given.model_copy(update={"why": "changed"}),
     Request: lambda given: replace(given, messages=(*given.messages, QUICK), parameters={"temperature": 1}),
     tuple: lambda given: given[:-1],
+    dict: lambda given: {**given, "more": 1},
 }
 QUICK: Final = Message(id=10**6, role="user", content="And be quick.")
 PHASE_ANSWERS: Final[dict[str, Any]] = {

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, ToolResult, load_recording, reproduce, tool
+from playhead import Agent, PlayheadError, ToolResult, load_recording, reproduce, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.integrity import check_trace
+from playhead.trace.types import Message, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,3 +143,141 @@ async def test_a_replay_with_repeated_hooks_is_a_recording_like_any_other(tmp_pa
     second = await replay(first.run.trace_path, {"model": model}, on_missing=on_missing, trace=tmp_path)
     assert sent(model) == ["Go.", "a: ***"]
     assert second.stopped is None
+
+
+# --- a change belongs to its place --------------------------------------------------------------------------------------
+
+
+def remind(harness: Harness) -> None:
+    """Change two things of every request: a parameter, and a message at the end."""
+
+    def add(request: Request, _: Any) -> Request:
+        last = Message(id=10**6, role="user", content="Be quick.")
+        return replace(request, messages=(*request.messages, last))
+
+    harness.on("llm.request", lambda request, _: replace(request, parameters={"temperature": 0.5}), name="warm")
+    harness.on("llm.request", add, name="remind")
+
+
+def at_second_request(harness: Harness) -> None:
+    """Change the parameters of one request only."""
+    harness.on(
+        "llm.request",
+        lambda request, _: replace(request, parameters={"stop": "x"}) if request.number == 1 else None,
+        name="once",
+    )
+
+
+def warmer(harness: Harness) -> None:
+    """Change the parameters of each request otherwise."""
+    harness.on(
+        "llm.request", lambda request, _: replace(request, parameters={"temperature": request.number}), name="warm"
+    )
+
+
+def second_of_equal_results(harness: Harness) -> None:
+    """Hide the second of two results that say the same."""
+
+    def hide(message: Message, context: Any) -> Message | None:
+        return message.model_copy(update={"content": "hidden"}) if context.iteration == 1 else None
+
+    harness.on("message.tool-result", hide, name="hide")
+
+
+@pytest.mark.parametrize("block", [remind, at_second_request, warmer, second_of_equal_results])
+async def test_what_a_hook_changed_at_a_place_is_changed_there_and_nowhere_else(tmp_path: Path, block: Block):
+    """Without an override the model of the replay is sent what the recorded one was sent, request by request."""
+    turns = [call("lookup", key="a"), call("lookup", key="a"), text("done")]
+    before, after = ScriptedModel(turns), ScriptedModel(turns)
+    recording, _ = await record(tmp_path, block, model=before)
+    outcome = await replay(recording, {"model": after}, trace=tmp_path)
+    assert outcome.stopped is None
+
+    def said(model: ScriptedModel) -> list[Any]:
+        return [
+            (request.parameters, [(each.role, each.content) for each in request.messages]) for request in model.requests
+        ]
+
+    assert said(after) == said(before)
+    assert (outcome.verdict, outcome.diff.first_divergence) == ("same", None)
+
+
+# --- what a required hook has not let pass, or not seen -------------------------------------------------------------------
+
+
+FAILING = ["prompt.system", "message.user", "llm.request", "llm.response", "tool.call", "tool.result",
+           "message.tool-result", "observation.tool-result", "answer.final", "lifecycle.completed"]  # fmt: skip
+
+
+@pytest.mark.parametrize("tag", FAILING)
+@pytest.mark.parametrize("role", ["on", "tap"])
+async def test_what_a_required_hook_failed_at_passes_no_replay(tmp_path: Path, tag: Any, role: str):
+    """The replay stops where the run did: nothing leaves, and nobody says `same`."""
+
+    def block(harness: Harness) -> None:
+        def fail(payload: Any, context: Any) -> None:
+            raise LookupError("no")
+
+        getattr(harness, role)(tag, fail, name="scanner", required=True)
+
+    with suppress(PlayheadError):
+        await record(tmp_path, block)
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert recording.ending is not None
+    assert recording.ending.terminated_by == "hook_failed"
+    outcome = await replay(recording, {"model": script()}, on_missing="lenient", trace=tmp_path)
+    assert (outcome.verdict, outcome.run.output) == ("inconclusive", None)
+    assert outcome.stopped is not None
+    assert "scanner" in outcome.stopped
+
+
+@pytest.mark.parametrize("timing", ["before", "after"])
+@pytest.mark.parametrize("phase", ["think", "verify", "complete"])
+async def test_a_required_gate_is_not_passed_without_its_code(tmp_path: Path, timing: str, phase: Any):
+    """A phase hook that has to be asked cannot be, so the replay stops at the phase; with the code it is asked."""
+
+    def block(harness: Harness) -> None:
+        getattr(harness, timing)(phase, lambda _: None, name="gate", required=True)
+
+    recording, agent = await record(tmp_path, block)
+    outcome = await replay(recording, {"model": script()}, trace=tmp_path)
+    assert outcome.stopped is not None
+    assert "gate" in outcome.stopped
+    assert outcome.run.output is None or outcome.run.status == "failed"
+    with_code = await replay(recording, {"model": script()}, agent=agent, trace=tmp_path)
+    assert (with_code.verdict, with_code.stopped) == ("same", None)
+
+
+@pytest.mark.parametrize("pattern", ["message.tool-result", "message.*", "**", lambda tag: tag.startswith("message")])
+async def test_a_guard_that_had_nothing_to_change_still_guards(tmp_path: Path, pattern: Any):
+    """That a hook left everything alone says nothing of what is new: it stops the replay all the same."""
+
+    def block(harness: Harness) -> None:
+        harness.on(pattern, lambda *_: None, name="scanner", required=True)
+
+    recording, _ = await record(tmp_path, block)
+    same = script()
+    unchanged = await replay(recording, {"model": same}, trace=tmp_path)
+    assert (unchanged.verdict, unchanged.stopped) == ("same", None)
+    override = ToolResult("lookup", {"key": "a"}, result="Go.")  # which stands in the recording, as the user's message
+    outcome = await replay(recording, {"model": script(), "tool_results": [override]}, trace=tmp_path)
+    assert outcome.stopped is not None
+    assert "scanner" in outcome.stopped
+
+
+async def test_a_guard_of_the_caller_guards_the_agents_below(tmp_path: Path):
+    """A hook that is for agents below too stands in their headers, and nothing new passes it there."""
+    turns = [call("lookup", key="a"), text("found")]
+    child = Agent(ScriptedModel(turns, name="scripted/child"), name="child", tools=[lookup], rationale=False)
+    above = [call("child", task="Look."), text("done")]
+    agent = Agent(
+        ScriptedModel(above, name="scripted/root"), tools=[child], compose=[redacted()], trace=tmp_path, rationale=False
+    )
+    await agent.run("Go.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    models = {"scripted/root": ScriptedModel(above), "scripted/child": (live := ScriptedModel(turns))}
+    override = ToolResult("lookup", result="new@example.org")
+    outcome = await replay(recording, {"model": models, "tool_results": [override]}, trace=tmp_path)
+    assert sent(live) == ["Look."]
+    assert outcome.stopped is not None
+    assert "redact_results" in outcome.stopped

@@ -40,3 +40,16 @@ class Model(Protocol):
     async def prices(self) -> Prices | None:
         """Return what a token costs, or None when that is not known."""
         ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A model that can tell, before anything is sent, that it cannot be asked at all."""
+
+    async def check(self) -> None:
+        """Raise what every request would run into.
+
+        Raises:
+            MissingApiKeyError, UnknownModelError, MissingDependencyError: the caller has to change something.
+        """
+        ...

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from anyio import to_thread
 
-from playhead.errors import MissingDependencyError
+from playhead.errors import MissingApiKeyError, MissingDependencyError
 from playhead.kernel.models.credentials import (
     base_in_environment,
     key_variable,
@@ -41,6 +41,8 @@ _CALLBACKS: Final = (
     "_async_success_callback",
     "_async_failure_callback",
 )
+_KEY_ANYWHERE: Final = frozenset({"anthropic", "gemini", "openai"})
+"""Providers whose clients refuse to be made without a key, whatever server is asked."""
 LiteLLM = Any
 """The module, once it is imported. Its types change with every release."""
 Response = Any
@@ -94,6 +96,24 @@ class LiteLLMModel:
             raise playhead_error(error, target) from shown_cause(error, target)
         return from_openai(response, _cost(litellm, response, request.model))
 
+    async def check(self) -> None:
+        """Raise what every request would run into, as far as that can be known without a network.
+
+        Raises:
+            MissingApiKeyError: there surely is no key.
+            UnknownModelError: no such provider.
+            MissingDependencyError: litellm is not installed.
+        """
+        litellm = await _load()
+        if self._provider not in _providers(litellm):  # those it knows it may log in to when it is asked about them
+            try:
+                litellm.get_llm_provider(self._name, api_base=self._api_base)
+            except Exception as error:  # noqa: BLE001 - as in `complete`
+                target = self._target(litellm)
+                raise playhead_error(error, target) from shown_cause(error, target)
+        if self._lacks_key(litellm):
+            raise MissingApiKeyError(f"no API key for {self._name}: {self._target(litellm).get_key}")
+
     async def prices(self) -> Prices | None:
         """Return what a token costs by litellm's own table, or None when the model is not in it.
 
@@ -101,6 +121,15 @@ class LiteLLMModel:
             MissingDependencyError: litellm is not installed.
         """
         return _prices(await _load(), self._name)
+
+    def _lacks_key(self, litellm: LiteLLM) -> bool:
+        """Return whether there surely is no key: litellm names what is missing, and nothing that looks like it is there."""
+        elsewhere = [getattr(litellm, name, None) for name in ("api_key", f"{self._provider}_key")]
+        address = self._api_base or base_in_environment(self._provider)
+        if self.secrets or any(elsewhere) or (address and self._provider not in _KEY_ANYWHERE):
+            return False
+        missing = _missing(litellm, self._name)
+        return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
     def _target(self, litellm: LiteLLM) -> Target:
         address = self._api_base or base_in_environment(self._provider)
@@ -210,11 +239,18 @@ def _prices(litellm: LiteLLM, model: str) -> Prices | None:
 
 def _key_variables(litellm: LiteLLM, model: str) -> str:
     """Return the environment variables that may hold the key, by litellm's word or else by custom."""
-    missing: list[str] = []
-    with suppress(Exception):  # it only knows some providers
-        missing = litellm.validate_environment(model)["missing_keys"]
-    keys = [name for name in missing if "KEY" in name or "TOKEN" in name]
+    keys = [name for name in _missing(litellm, model) if "KEY" in name or "TOKEN" in name]
     return " or ".join(keys or [key_variable(provider_of(model))])
+
+
+def _missing(litellm: LiteLLM, model: str) -> list[str]:
+    with suppress(Exception):  # it only knows some providers
+        return list(litellm.validate_environment(model)["missing_keys"])
+    return []
+
+
+def _providers(litellm: LiteLLM) -> set[str]:
+    return {str(getattr(name, "value", name)) for name in litellm.provider_list}
 
 
 def _nearest_models(litellm: LiteLLM, model: str) -> str:
@@ -223,7 +259,7 @@ def _nearest_models(litellm: LiteLLM, model: str) -> str:
     if provider in litellm.models_by_provider:
         names = {f"{provider}/{name.removeprefix(provider + '/')}" for name in litellm.models_by_provider[provider]}
         return _nearest("Models", model, names)
-    return _nearest("Providers", provider, {str(getattr(name, "value", name)) for name in litellm.provider_list})
+    return _nearest("Providers", provider, _providers(litellm))
 
 
 def _nearest(what: str, name: str, known: set[str]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.types import AgentHeader, Content, Integer, Usage
 from playhead.trace.values import JsonValue
+
+ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
+"""Reason codes of endings in which the model itself said what the answer is."""
 
 
 class RunStarted(EventBase):

@@ -49,3 +49,5 @@ class ToolsDefined(EventBase):
     """Id of the first of `tools`; the others follow densely."""
     tools: tuple[ToolSpec, ...]
     """The tools."""
+    offered: bool = False
+    """Whether this is how a hook described tools for a request; what runs are the agent's own."""

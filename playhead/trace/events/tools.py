@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
 """How a replayed result came about, from the surest to the least sure."""
+GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
+"""Rungs of recorded answers that were given in the same state of the world."""
 
 
 class ToolCallStarted(EventBase):

@@ -1,0 +1,165 @@
+"""Who answers in a replay: each agent its own model, a key only its own provider, and nothing starts without either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent
+from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
+from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.replay import replay
+from playhead.replay.cast import Address, Cast
+from playhead.replay.history import read_past
+from playhead.replay.overrides import Overrides
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.events import RunStarted
+from tests.kernel.runs import make_agent, record, record_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.recording import Recording
+
+QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
+
+
+def namesakes(folder: Path | None) -> tuple[Agent, ScriptedModel, ScriptedModel]:
+    """Return a root with an agent `helper` and an agent `boss` that has another `helper`, and the helpers' models."""
+    outer = ScriptedModel([text("from outer")], name="scripted/outer")
+    inner = ScriptedModel([text("from inner")], name="scripted/inner")
+    boss = Agent(
+        ScriptedModel([call("helper", task="z"), text("from boss")], name="scripted/boss"),
+        name="boss",
+        tools=[Agent(inner, name="helper", system_prompt="Other.", **QUIET)],
+        **QUIET,
+    )
+    turns = [call("helper", task="x"), call("boss", task="y"), text("done")]
+    return make_agent(folder, turns, Agent(outer, name="helper", **QUIET), boss), outer, inner
+
+
+async def recorded_family(folder: Path, root: str, child: str) -> Recording:
+    """Return a recording of a root and an agent below it, which says that they were on these models."""
+    agent = Agent(ScriptedModel([text("found")], name=child), name="child", **QUIET)
+    turns = ScriptedModel([call("child", task="t"), text("done")], name=root)
+    return (await record(folder, turns, agent)).recording
+
+
+def cast(recording: Recording, overrides: dict[str, Any], **address: str) -> Cast:
+    """Return who would answer."""
+    return Cast(recording, read_past(recording).inside, Overrides.of(overrides), None, Address(**address))
+
+
+def keys(cast: Cast, key: str) -> set[str]:
+    """Return which models a key would be sent to."""
+    return {
+        model.name for model in cast.models() if isinstance(model, LiteLLMModel) and key in model.secrets.values()
+    }
+
+
+async def test_agents_that_share_a_name_are_answered_by_their_own_models(tmp_path: Path) -> None:
+    """With `agent=` each namesake asks the model that its code gives it."""
+    recorded, *_ = namesakes(tmp_path)
+    recording = (await record_agent(recorded, tmp_path)).recording
+    agent, outer, inner = namesakes(None)
+    result = await replay(recording, agent=agent, trace=None)
+    assert (len(outer.requests), len(inner.requests)) == (1, 1)
+    assert (result.verdict, result.stopped) == ("same", None)
+    models = {name: owner.started.agent.model for name, owner in result.recording.owners.items() if owner.started}
+    assert models == {
+        "root": "scripted/model",
+        "root/helper@0.0": "scripted/outer",
+        "root/boss@1.0": "scripted/boss",
+        "root/boss@1.0/helper@0.0": "scripted/inner",
+    }
+
+
+async def test_a_change_by_a_name_that_two_agents_share_is_refused(tmp_path: Path) -> None:
+    """Nothing says which of them is meant, in code as in a recording."""
+    agent, *_ = namesakes(tmp_path)
+    recording = (await record_agent(agent, tmp_path)).recording
+    overrides = {"agents": {"helper": {"temperature": 0}}, "model": ScriptedModel([])}
+    for given in (None, agent):
+        with pytest.raises(UsageError, match="agents: 2 different agents are called 'helper', and nothing says which"):
+            await replay(recording, overrides, agent=given, trace=None)
+
+
+async def test_every_namesakes_model_has_to_be_had(tmp_path: Path) -> None:
+    """Not only that of the first one: the replay would fail when it comes to the other."""
+    agent, *_ = namesakes(tmp_path)
+    recording = (await record_agent(agent, tmp_path)).recording
+    others = {name: ScriptedModel([]) for name in ("scripted/model", "scripted/outer", "scripted/boss")}
+    with pytest.raises(UsageError, match="'scripted/inner', an object of somebody's program"):
+        await replay(recording, {"model": others}, trace=None)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"model": "openai/a", "agents": {"child": {"model": "groq/b"}}},
+        {"model": {"openai/root": "openai/a", "openai/child": "groq/b"}},
+    ],
+)
+@pytest.mark.parametrize("address", [{"api_key": "sk-mine"}, {"api_base": "http://127.0.0.1:9/v1"}])
+async def test_one_key_is_for_one_provider(overrides: Any, address: Any, tmp_path: Path) -> None:
+    """Models of two providers cannot share a key or an address: one of them would be sent what is the other's."""
+    recording = await recorded_family(tmp_path, "openai/root", "openai/child")
+    (name,) = address
+    with pytest.raises(UsageError, match=f"{name}= is for one provider, and .* models of 2: groq, openai"):
+        await replay(recording, overrides, **address, trace=None)
+
+
+async def test_where_a_key_goes(tmp_path: Path) -> None:
+    """To the models that are named; to the root's recorded one when that is no other provider's."""
+    recording = await recorded_family(tmp_path, "openai/root", "openai/child")
+    key = "sk-mine-only"
+    assert keys(cast(recording, {}, api_key=key), key) == {"openai/root"}
+    assert keys(cast(recording, {"model": "groq/a"}, api_key=key), key) == {"groq/a"}
+    groq = {"agents": {"child": {"model": "groq/b"}}}
+    assert keys(cast(recording, groq, api_key=key), key) == {"groq/b"}
+    same = {"agents": {"child": {"model": "openai/b"}}}
+    assert keys(cast(recording, same, api_key=key), key) == {"openai/b", "openai/root"}
+    both = {"model": "groq/a", "agents": {"child": {"model": "groq/b"}}}
+    assert keys(cast(recording, both, api_key=key), key) == {"groq/a", "groq/b"}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "message"),
+    [
+        ({"model": "openai/gpt-4o-mini"}, MissingApiKeyError, "no API key for openai/gpt-4o-mini: set OPENAI_API_KEY"),
+        ({"model": "groq/llama"}, MissingApiKeyError, "no API key for groq/llama: set GROQ_API_KEY"),
+        ({"model": "opnai/gpt-4o-mini"}, UnknownModelError, "no such provider. Providers with a name like that: openai"),
+        (
+            {"model": ScriptedModel([]), "agents": {"child": {"model": "openai/a"}}},
+            MissingApiKeyError,
+            "no API key for openai/a",
+        ),
+        ({}, MissingApiKeyError, "no API key for openai/root"),
+    ],
+)
+async def test_a_replay_that_cannot_ask_its_model_leaves_no_trace(
+    overrides: Any, error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known without a network is said before the run starts, so `latest` goes on meaning what it meant."""
+    for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "GROQ_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    recording = await recorded_family(tmp_path, "openai/root", "openai/root")
+    before = list(tmp_path.iterdir())
+    records: list[Any] = []
+    with pytest.raises(error, match=message):
+        await replay(recording, overrides, trace=tmp_path, on_record=records.append)
+    assert list(tmp_path.iterdir()) == before
+    assert not any(isinstance(record.event, RunStarted) for record in records)
+
+
+async def test_a_server_that_needs_no_key_is_asked_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what surely is missing is refused: not a key of one's own server, nor one that goes by another name."""
+    for name in ("GROQ_API_KEY", "FIREWORKS_AI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("FIREWORKS_API_KEY", "fw-some-key")
+    await LiteLLMModel("groq/llama", api_base="http://127.0.0.1:9/v1").check()
+    await LiteLLMModel("fireworks_ai/x").check()
+    await LiteLLMModel("hosted_vllm/x").check()
+    await LiteLLMModel("openai/x", api_key="any").check()
+    await LiteLLMModel("azure/x").check()
