@@ -19,7 +19,7 @@ DEV  := $(VENV)/.dev-installed
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(CORE)  ## record an example run, show it, check it, reproduce it; no key, no network
+demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff and debrief it; no key, no network
 	$(RUN)playhead demo $(ARGS)
 
 test: $(DEV)  ## run the tests

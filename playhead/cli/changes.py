@@ -44,9 +44,14 @@ def read_overrides(  # noqa: PLR0913 - the options
 
 def in_options(text: str) -> str:
     """Return a message that speaks of arguments in Python, speaking of options instead."""
+    text = re.sub(r",? or pass api_key=(?!\w)", "", text)  # of the command line nobody's key is to be read
     text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _rebind_options(found[1]), text)
     text = re.sub(r"^(rebind|tool_result)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)
-    return re.sub(r"(?<![\w'\"])(model|rebind)=(,?)", lambda found: f"--{found[1]}{found[2] or ' '}", text)
+    return re.sub(r"(?<![\w'\"])(model|rebind|api_base)=(,?)", _option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')}{found[2] or ' '}"
 
 
 def _rebind_options(names: str) -> str:

@@ -81,7 +81,9 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case KeyboardInterrupt() | click.Abort():
             return INTERRUPTED, "interrupted"
         case PlayheadError():
-            return error.exit_code, str(error)
+            from playhead.cli.changes import in_options  # noqa: PLC0415 - for errors only
+
+            return error.exit_code, in_options(str(error))
     return BUG, _unexpected(error)
 
 

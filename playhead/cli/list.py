@@ -10,6 +10,7 @@ from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.runs import RunList
 from playhead.errors import TraceNotFoundError
+from playhead.trace.blobs import run_id_of
 from playhead.trace.store import summarise
 
 if TYPE_CHECKING:
@@ -41,6 +42,6 @@ def _print(store: TraceStore, limit: int) -> None:
     if not paths:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
         return
-    text_console().print(RunList([summarise(path) for path in paths[:limit]]), crop=False)
+    text_console().print(RunList([summarise(path) for path in paths[:limit]], [run_id_of(path) for path in paths]), crop=False)
     if len(paths) > limit:
         note(f"{limit} of {len(paths):,} runs in {store.folder}; --limit shows more")

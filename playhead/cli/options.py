@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
@@ -46,7 +47,8 @@ def command(
 
     def make(function: Callable[..., int]) -> PlayheadCommand:
         epilog = f"\b\nExample:\n  {example}\n\n\b\nExit codes:{listed}"
-        made = click.command(name, cls=PlayheadCommand, epilog=epilog)(function)
+        text = cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n")  # a docstring holds no control character
+        made = click.command(name, cls=PlayheadCommand, help=text, epilog=epilog)(function)
         made.example, made.exits = example, codes
         made.params += [
             click.Option(["--json", "as_json"], is_flag=True, help=COMMON["--json"]),

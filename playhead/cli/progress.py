@@ -26,6 +26,7 @@ class Progress:
 
     def __init__(self, console: Console, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
+        self._began_us = self._clock.now_us()
         self._lock = threading.Lock()  # tools in threads report too
         self._standing = Standing()
         self._calls: dict[tuple[str, str], ToolCallStarted] = {}
@@ -57,14 +58,15 @@ class Progress:
         self._screen.show(lambda: list(lines()))
 
     def status(self) -> tuple[str, str]:
-        """Return what is awaited now, and the figures: turn, time, tokens, cost."""
+        """Return what is awaited now, and the figures: turn, time, tokens, and the cost once one is known."""
         with self._lock:
             standing = self._standing
             awaited, turn, limit = standing.awaited(), standing.turn, standing.limit
-            tokens, cost_usd, started_us = standing.usage.total_tokens, standing.cost_usd, standing.started_us
-        elapsed = 0.0 if started_us is None else (self._clock.now_us() - started_us) / 1e6
+            tokens, cost_usd, answers = standing.usage.total_tokens, standing.cost_usd, standing.answers
+        elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
         turns = f"iter {turn}/{limit}   " if turn else ""
-        return awaited, f"{turns}{elapsed_text(elapsed)}   {tokens:,} tokens   {cost_figure(cost_usd)}"
+        cost = f"   {cost_figure(cost_usd)}" if answers else ""
+        return awaited, f"{turns}{elapsed_text(elapsed)}   {tokens:,} tokens{cost}"
 
     def _beginning(self, record: Record) -> ToolCallStarted | None:
         """Return how the call began that is over now."""

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from playhead.cli import options, suggestions
-from playhead.cli.changes import in_options, read_overrides, read_rebinding
+from playhead.cli.changes import read_overrides, read_rebinding
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
 from playhead.cli.reading import read_run
 from playhead.cli.replayed import exit_code, print_replay, replay_as_json
 from playhead.cli.running import run_told
-from playhead.errors import NotReplayableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,10 +113,7 @@ def command(  # noqa: PLR0913 - options
             on_record=told,
         )
 
-    try:
-        outcome = run_told(start, trace_dir, as_json=as_json)
-    except (UsageError, NotReplayableError) as error:
-        raise type(error)(in_options(str(error))) from None
+    outcome = run_told(start, trace_dir, as_json=as_json)
     if as_json:
         write_json([replay_as_json(outcome)])
     else:

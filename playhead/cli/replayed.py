@@ -104,7 +104,7 @@ def summary(original: Recording, outcome: ReplayResult, min_grounded: float) -> 
     yield from _changes(outcome.recording.header.overrides)
     yield ending_row(outcome.run, LEFT)
     if outcome.stopped is not None:
-        yield Row("stopped", outcome.stopped, "red")
+        yield Row("stopped", in_options(outcome.stopped), "red")
     yield from _results(outcome)
     for note in outcome.notes:
         yield Row("note", in_options(note))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.cli import exits, options
@@ -27,6 +28,8 @@ def run_told(start: Callable[[OnRecord], Reached], trace_dir: Path | None, *, as
 
     A failure, Ctrl-C and SIGTERM say where the trace is, and as JSON what was reached; then they go on.
     """
+    # A run that is interrupted at its start leaves litellm's request behind, not awaited: that is nobody's mistake.
+    warnings.filterwarnings("ignore", r"coroutine '[\w.]*completion' was never awaited", RuntimeWarning)
     progress = Progress(text_console(stderr=True, pipe_width=LOG_WIDTH))
     try:
         with progress, exits.sigterm_interrupts():

@@ -56,6 +56,8 @@ class Standing:
         """Turns at most; 0 before the start."""
         self.usage = Usage()
         """Tokens so far, those of sub-agents included."""
+        self.answers = 0
+        """Requests that were answered: before the first one nothing is known of the cost."""
         self.cost_usd: float | None = 0.0
         """US dollars so far; None once a price is not known."""
         self.ending: RunCompleted | None = None
@@ -76,6 +78,7 @@ class Standing:
                 self.ending = event
                 self._awaited.clear()
             case LlmResponded():
+                self.answers += 1
                 self.usage += event.usage
                 self.cost_usd = None if None in (self.cost_usd, event.cost_usd) else _sum(self.cost_usd, event.cost_usd)
         self._follow(record)

@@ -24,9 +24,13 @@ NEWEST: Final = 20
 """Runs that are counted when none is named."""
 
 
-@options.command("stats", example="playhead stats latest\n  playhead stats --last 100 --json", exits=options.UNREADABLE)
+@options.command(
+    "stats",
+    example="playhead stats latest\n  playhead stats --last 100 --json",
+    exits={1: "a file is damaged; what can be read of it is counted all the same", **options.UNREADABLE},
+)
 @options.run_argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs.  [default: {NEWEST}]")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named.")
 def command(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool) -> int:
     """Count what one run or several took: tokens, cost and time by model, tool and agent, errors, stated reasons.
 
@@ -45,7 +49,7 @@ def command(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, 
         from playhead.diagnose.statistics_view import StatisticsView  # noqa: PLC0415 - JSON needs no view
 
         text_console(pipe_width=PROSE_WIDTH).print(StatisticsView(statistics), crop=False)
-    return exits.OK
+    return exits.FAILED if "damaged" in statistics.recordings else exits.OK
 
 
 def _named(store: TraceStore, references: tuple[str, ...]) -> Iterator[Recording]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from playhead.cli.changes import in_options
 from playhead.cli.result import cost_text
 from playhead.cli.standing import elapsed_text
 from playhead.diagnose.summaries import arguments, ending_text, summarise
 from playhead.diagnose.terminal import Line, fit
-from playhead.trace.events import ReplayDiverged, RunCompleted, ToolCallCompleted, ToolCallStarted
+from playhead.trace.events import LlmFailed, ReplayDiverged, RunCompleted, ToolCallCompleted, ToolCallStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +123,8 @@ def ending_line(event: RunCompleted) -> str:
 
 
 def _what(event: EventBase) -> str:
+    if isinstance(event, LlmFailed):
+        return in_options(summarise(event))
     return event.what if isinstance(event, ReplayDiverged) else summarise(event)
 
 

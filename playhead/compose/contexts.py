@@ -9,11 +9,13 @@ from playhead.kernel.copies import copy_json, twin
 from playhead.kernel.state import KernelState, Thread, transition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """Where in which run it happens."""
 
@@ -64,7 +66,7 @@ class Context:
         return None if state is None else readable(state, self._session)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NudgeContext(Context):
     """Where the kernel is about to tell the model something."""
 
@@ -74,7 +76,7 @@ class NudgeContext(Context):
     """How grave it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallContext(Context):
     """Where a call is about to be made, or its reason is about to be recorded."""
 
@@ -84,7 +86,7 @@ class CallContext(Context):
     """The call."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolResultContext(CallContext):
     """Where a result is about to be told."""
 
@@ -94,7 +96,7 @@ class ToolResultContext(CallContext):
     """Milliseconds that it took."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PhaseContext(Context):
     """Where a phase begins, ends or failed."""
 
@@ -109,14 +111,24 @@ class PhaseContext(Context):
         return readable(state, self._session)
 
 
-def make_context(session: Session, tag: str, details: Any) -> Context:  # noqa: ANN401 - of one of the types above
-    """Return the context for a tag, of the type that holds its details."""
-    place = (session, tag, session.run.run_id, session.owner, session.iteration, session.phase)
-    if not details:
-        return Context(*place)
-    if "duration_ms" in details:
-        return ToolResultContext(*place, **details)
-    return NudgeContext(*place, **details) if "trigger" in details else CallContext(*place, **details)
+def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Context:
+    """Return the context for a tag, of the type that holds its details.
+
+    Its fields are set all at once: one is made for everything that passes, and a frozen data class sets one by one.
+    """
+    kind: type[Context] = Context
+    if details:
+        kind = ToolResultContext if "duration_ms" in details else NudgeContext if "trigger" in details else CallContext
+    context = kind.__new__(kind)
+    fields = context.__dict__
+    fields["_session"] = session
+    fields["tag"] = tag
+    fields["run_id"] = session.run.run_id
+    fields["owner"] = session.owner
+    fields["iteration"] = session.iteration
+    fields["phase"] = session.phase
+    fields.update(details)
+    return context
 
 
 def readable(state: KernelState, session: Session) -> KernelState:

@@ -110,7 +110,7 @@ class Harness(Registrar):
 
         def undo() -> None:
             for each in registrations:
-                each.active = False
+                each.end()
             self._registrations = tuple(each for each in self._registrations if each not in registrations)
             self._hooks = None
 

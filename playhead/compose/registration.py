@@ -47,6 +47,10 @@ class Registration:
     origin: Registration | None = None
     """The hook itself, for one that stands in for it where its predicate fails."""
 
+    def end(self) -> None:
+        """See to it that the function is not called any more, in no run."""
+        self.active, self.function = False, _nothing
+
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
         at = self.matcher.shown if self.matcher else self.phase or "*"
@@ -58,6 +62,10 @@ class Registration:
         if matcher is None or matcher.breadth is not Breadth.PREDICATE:
             return ()
         return tuple(tag for tag in known_tags() if _is_meant(matcher, tag))
+
+
+def _nothing(*_: object) -> None:
+    """Do what a hook does that is undone."""
 
 
 def _is_meant(matcher: Matcher, tag: str) -> bool:

@@ -15,7 +15,7 @@ import anyio
 
 from playhead.compose.contexts import PhaseContext, make_context
 from playhead.errors import RunEndedError
-from playhead.kernel.chokepoints import chokepoint, same_json
+from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, Said, Skip, Stop, Terminate
 from playhead.kernel.phases import state_changes
@@ -36,7 +36,14 @@ log = logging.getLogger("playhead")
 
 SLOW_S: Final = 1.0
 """Seconds from which a synchronous hook, which holds up the whole run, is reported."""
-_NOBODY: Final[tuple[tuple[Registration, ...], tuple[Registration, ...]]] = ((), ())
+
+
+class _Route(NamedTuple):
+    """Who gets what passes under a tag, and how that is handled."""
+
+    transforms: tuple[Registration, ...]
+    taps: tuple[Registration, ...]
+    point: Chokepoint
 
 
 class _Place(NamedTuple):
@@ -55,7 +62,7 @@ class ComposedHooks:
     def __init__(self, registrations: tuple[Registration, ...], seeds: tuple[tuple[str, Any], ...] = ()) -> None:
         self.registrations = registrations
         self._seeds = seeds
-        self._by_tag: dict[str, tuple[tuple[Registration, ...], tuple[Registration, ...]]] = {}
+        self._by_tag: dict[str, _Route | None] = {}
         self._phases = frozenset(
             name for each in registrations if each.matcher is None for name in ([each.phase] if each.phase else PHASES)
         )
@@ -79,7 +86,7 @@ class ComposedHooks:
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens to this tag."""
-        return (self._by_tag.get(tag) or self._listeners(tag)) is not _NOBODY
+        return (self._by_tag[tag] if tag in self._by_tag else self._route(tag)) is not None
 
     async def offer(
         self,
@@ -90,18 +97,30 @@ class ComposedHooks:
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Let the transforms change the payload, one after the other, and the taps see what came of it."""
-        transforms, taps = self._listeners(tag)
-        context, point, at = make_context(session, tag, details), chokepoint(tag), _Place(session, tag, key)
-        for hook in transforms:
-            given = await _call(hook, at, point.copied(payload, session.copies), context)
-            if given is SUPPRESS:
-                before, _ = point.written(payload, payload)
-                session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before))
-                return SUPPRESS
-            if given is not None:
-                payload = _changed(hook, at, payload, given)
-        if taps:
-            await _show(taps, at, point.copied(payload, session.shown), context)
+        route = self._by_tag[tag] if tag in self._by_tag else self._route(tag)
+        if route is None:
+            return payload
+        context = make_context(session, tag, details)
+        if route.transforms:
+            payload = await _transformed(route, _Place(session, tag, key), payload, context)
+        if route.taps and payload is not SUPPRESS:
+            shown, started = route.point.copied(payload, session.shown), perf_counter()
+            for tap in route.taps:  # not through `_call`: it is the path that every event of a run takes
+                try:
+                    answer = tap.function(shown, context)
+                except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
+                    _raise_unless_failure(error)
+                    fail(tap, _Place(session, tag, key), _said(error))
+                    started = perf_counter()
+                    continue
+                if answer is not None and _is_awaitable(answer):
+                    await _finish(tap, _Place(session, tag, key), cast("Awaitable[Any]", answer))
+                    started = perf_counter()
+                    continue
+                now = perf_counter()
+                if now - started > SLOW_S:
+                    fail_slow(tap, _Place(session, tag, key), now - started)
+                started = now
         return payload
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -138,15 +157,13 @@ class ComposedHooks:
             fail(hook, at, problem)
         return None
 
-    def _listeners(self, tag: str) -> tuple[tuple[Registration, ...], tuple[Registration, ...]]:
-        found = self._by_tag.get(tag)
-        if found is None:
-            matching = [hook for each in self.registrations if (hook := _matching(each, tag))]
-            transforms = [each for each in matching if each.role == "on"]
-            transforms.sort(key=lambda each: each.matcher.breadth if each.matcher else 0)  # stable: ties as registered
-            taps = tuple(each for each in matching if each.role == "tap")
-            found = self._by_tag[tag] = (tuple(transforms), taps) if matching else _NOBODY
-        return found
+    def _route(self, tag: str) -> _Route | None:
+        matching = [hook for each in self.registrations if (hook := _matching(each, tag))]
+        transforms = [each for each in matching if each.role == "on"]
+        transforms.sort(key=lambda each: each.matcher.breadth if each.matcher else 0)  # stable: ties as registered
+        taps = tuple(each for each in matching if each.role == "tap")
+        route = self._by_tag[tag] = _Route(tuple(transforms), taps, chokepoint(tag)) if matching else None
+        return route
 
     def _at(self, timing: str, phase: str) -> tuple[Registration, ...]:
         found = self._by_phase.get((timing, phase))
@@ -194,40 +211,27 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     return accepted
 
 
-async def _show(taps: tuple[Registration, ...], at: _Place, shown: object, context: Context) -> None:
-    """Call the taps. Written out rather than through `_call`: it is the path that every event of a run takes."""
-    started = perf_counter()
-    for tap in taps:
-        if not tap.active:
-            continue
-        try:
-            answer = tap.function(shown, context)
-        except BaseException as error:
-            if not _is_failure(error):
-                raise
-            fail(tap, at, _said(error))
-            started = perf_counter()
-            continue
-        if answer is not None and _is_awaitable(answer):
-            await _finish(tap, at, cast("Awaitable[Any]", answer))
-            started = perf_counter()
-            continue
-        now = perf_counter()
-        if now - started > SLOW_S:
-            fail_slow(tap, at, now - started)
-        started = now
+async def _transformed(route: _Route, at: _Place, payload: Any, context: Context) -> Any:  # noqa: ANN401 - by tag
+    """Return what the transforms make of a payload, or SUPPRESS."""
+    session, tag, key = at
+    for hook in route.transforms:
+        given = await _call(hook, at, route.point.copied(payload, session.copies), context)
+        if given is SUPPRESS:
+            before, _ = route.point.written(payload, payload)
+            session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before))
+            return SUPPRESS
+        if given is not None:
+            payload = _changed(hook, at, payload, given)
+    return payload
 
 
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
     """Return what a hook returns, or None when it failed."""
-    if not hook.active:
-        return None
     started = perf_counter()
     try:
         answer = hook.function(*arguments)
-    except BaseException as error:
-        if not _is_failure(error):
-            raise
+    except BaseException as error:  # noqa: BLE001 - as above
+        _raise_unless_failure(error)
         fail(hook, at, _said(error))
         return None
     if _is_awaitable(answer):
@@ -243,9 +247,8 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
     try:
         with anyio.move_on_after(hook.timeout_s) as scope:
             value = await answer
-    except BaseException as error:
-        if not _is_failure(error):
-            raise
+    except BaseException as error:  # noqa: BLE001 - as above
+        _raise_unless_failure(error)
         fail(hook, at, _said(error))
         return None
     if scope.cancel_called:
@@ -342,8 +345,10 @@ def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseCont
     )
 
 
-def _is_failure(error: BaseException) -> bool:
-    return isinstance(error, Exception) or is_failure(error)
+def _raise_unless_failure(error: BaseException) -> None:
+    """Pass on what is not the hook's own failure: a cancellation from outside, an interrupt."""
+    if not (isinstance(error, Exception) or is_failure(error)):
+        raise error
 
 
 def _said(error: BaseException) -> str:

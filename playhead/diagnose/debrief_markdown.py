@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.debrief_facts import LAST_WORDS
 from playhead.diagnose.terminal import escape
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$=:@&\-.]")
 """What Markdown, or one of its dialects, reads as more than a character: also bare addresses, `@names` and formulas."""
 
 _LIST_NUMBER: Final = 12
-"""Characters at the start of a line that may be the number of a list."""
+"""Characters at the start of a line that may be the number of a list, when a space follows."""
 
 
 def debrief_markdown(debrief: m.Debrief) -> str:
@@ -80,7 +81,8 @@ def _tools(debrief: m.Debrief) -> Iterator[str]:
     yield "| tool | calls | succeeded | total ms |"
     yield "|---|--:|--:|--:|"
     for each in debrief.tools_used:
-        yield f"| {_text(each.name)} | {each.calls} | {each.succeeded} | {each.total_ms:.1f} |"
+        own = " (the kernel's own)" if each.name in LAST_WORDS else ""
+        yield f"| {_text(each.name)}{own} | {each.calls} | {each.succeeded} | {each.total_ms:.1f} |"
 
 
 def _metrics(metrics: m.Metrics) -> Iterator[str]:
@@ -91,7 +93,7 @@ def _metrics(metrics: m.Metrics) -> Iterator[str]:
     yield f"| duration | {metrics.duration_ms:,.0f} ms |"
     yield f"| turns | {metrics.iterations:,} |"
     yield f"| model calls, failed | {metrics.model_calls:,}, {metrics.model_failures:,} |"
-    yield f"| tool calls, failed | {metrics.tool_calls:,}, {metrics.tool_failures:,} |"
+    yield f"| calls of functions and agents, failed | {metrics.tool_calls:,}, {metrics.tool_failures:,} |"
     yield f"| reasons stated, expected | {metrics.reasons_stated:,}, {metrics.reasons_expected:,} |"
     yield f"| cost | {cost} |"
 
@@ -160,11 +162,13 @@ def _text(text: str) -> str:
 
 
 def _as_itself(match: re.Match[str]) -> str:
-    """Return a character as an entity, the one escape that also holds inside HTML and in the cell of a table."""
+    """Return a character as an entity, the one escape that also holds inside HTML."""
     text, place, end = match.string, match.start(), match.end()
     before, after = text[max(place - 1, 0) : place], text[end : end + 1]
-    if _is_plain(match[0], before, after) and not text[: min(place, _LIST_NUMBER)].isdecimal():
+    if _is_plain(match[0], before, after) and not (after in {"", " "} and text[: min(place, _LIST_NUMBER)].isdecimal()):
         return match[0]
+    if match[0] == "|":  # in a cell and in prose alike, and easier to read; no backslash of the text's own is left
+        return "\\|"
     # `@name` and `#1` are looked for in the finished page, so something that nobody sees has to part them.
     joiner = "&#8288;" if match[0] in "@#" and after.isalnum() else ""
     return f"&#{ord(match[0])};{joiner}"

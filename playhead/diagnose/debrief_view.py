@@ -156,7 +156,8 @@ def _why(debrief: m.Debrief) -> Iterator[Row]:
         yield _indent(each), f"{_when(each)} ", f"chose {what}: {_reason(each.rationale)}", ""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
-        calls = f"{expected - stated} of {expected} call{'' if expected == 1 else 's'}"
+        own = next((f", {_call(step)} not counted" for step in debrief.path if _call(step) in LAST_WORDS), "")
+        calls = f"{expected - stated} of {expected} call{'' if expected == 1 else 's'}{own}"
         yield 2, "", f"({calls}: no reason stated, though one was asked for)", "dim"
     elif not debrief.metrics.tool_calls:
         yield 2, "", "(no tool was called, so there was no reason to state)", "dim"

@@ -17,6 +17,7 @@ from playhead.diagnose.diff_decisions import first_decision
 from playhead.diagnose.diff_edits import call_edits, rationale_changes, result_changes
 from playhead.diagnose.diff_events import Split, first_split
 from playhead.diagnose.diff_inputs import input_changes
+from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_sequence import apply_edits
 from playhead.diagnose.diff_types import (
     Difference,
@@ -30,7 +31,7 @@ from playhead.diagnose.diff_types import (
     ToolEdit,
     ToolUse,
 )
-from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, line_diff, same
+from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
 from playhead.trace.events import LlmResponded

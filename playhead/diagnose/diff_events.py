@@ -159,25 +159,33 @@ def _fields(
     if isinstance(event, (EmissionChanged, EmissionSuppressed)):
         for name in ("before", "after"):
             if name in fields:
-                fields[name] = _payload(fields[name], mine)
+                fields[name] = _payload(event.tag, fields[name], mine)
     return fields
 
 
-def _payload(value: Any, names: dict[str, str], depth: int = 0) -> Any:  # noqa: ANN401 - JSON
-    """Return an emission's payload with its calls by their names; what tools were given or gave stays as it is."""
-    if isinstance(value, list) and depth < _LOOK_AHEAD:
-        return [_payload(each, names, depth + 1) for each in value]
-    if not isinstance(value, dict) or depth >= _LOOK_AHEAD:
+def _payload(tag: str, value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON
+    """Return an emission's payload with its calls by their names, where the kernel put ids of calls."""
+    if tag == "llm.request" and isinstance(value, dict) and isinstance(value.get("messages"), list):
+        return {**value, "messages": [_message(each, names) for each in value["messages"]]}
+    return _message(value, names) if tag == "llm.response" else value
+
+
+def _message(value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON
+    """Return a message, or an answer, with its calls by their names."""
+    if not isinstance(value, dict):
         return value
-    return {
-        key: names.get(each, each)
-        if key in ("id", "call_id", "tool_call_id") and isinstance(each, str)
-        else each
-        if key in ("args", "arguments", "result", *VOLATILE, *MEASURES)
-        else _payload(each, names, depth + 1)
-        for key, each in value.items()
-        if key not in VOLATILE and key not in MEASURES
-    }
+    named = dict(value)
+    if isinstance(called := value.get("tool_call_id"), str):
+        named["tool_call_id"] = names.get(called, called)
+    if isinstance(calls := value.get("tool_calls"), list):
+        named["tool_calls"] = [_call(each, names) for each in calls]
+    return named
+
+
+def _call(value: Any, names: dict[str, str]) -> Any:  # noqa: ANN401 - JSON
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+        return value
+    return {**value, "id": names.get(value["id"], value["id"])}
 
 
 def first_split(alignment: Alignment) -> tuple[Split | None, Counter[str]]:

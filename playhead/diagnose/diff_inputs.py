@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_types import InputChange
-from playhead.diagnose.diff_values import line_diff, plain, same
+from playhead.diagnose.diff_values import plain, same
 from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.owners import agent_path
 from playhead.trace.values import repair_json
@@ -27,14 +28,13 @@ _GONE: Final = object()
 def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
     """Return what differs, the root agent's first; what differs alike in many sub-agents is told once."""
     originals, replays = alignment.original.recording.owners, alignment.replay.recording.owners
-    header = alignment.replay.recording.header
-    overridden = set(header.overrides) if header.replay_of else set()
     found: list[InputChange] = []
     counts: dict[tuple[str, str, str, str], int] = {}
     for replay_owner, owner in alignment.owners.items():
         if owner not in originals or replay_owner not in replays:
             continue
-        for change in _owner_changes(originals[owner], replays[replay_owner], overridden):
+        told = _told(alignment, replays[replay_owner])
+        for change in _owner_changes(originals[owner], replays[replay_owner], told):
             key = _key(change)
             if key not in counts:
                 found.append(change)
@@ -43,6 +43,36 @@ def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
         each.model_copy(update={"agents": counts[_key(each)]})
         for each in sorted(found, key=lambda each: (each.agent.count("/"), each.decided, _rank(each.name)))
     )
+
+
+class _Told(NamedTuple):
+    """What a replay was told to change of one agent."""
+
+    own: Mapping[str, Any]
+    """By the name of the override."""
+    models: tuple[str, ...] = ()
+    """Recorded names of the models that others answer for, whichever agent was on them."""
+
+    def holds(self, name: str, original: object) -> bool:
+        """Return whether it was told to change this."""
+        first, _, rest = name.partition(".")
+        if first == "parameters":
+            return rest in _mapping(self.own.get(first)) or (rest == "temperature" and rest in self.own)
+        return first in self.own or (name == "model" and original in self.models)
+
+
+def _told(alignment: Alignment, replayed: OwnerRecording) -> _Told:
+    """Return what was told of an agent of the replay; of those below the root it stands by their names in `agents`."""
+    header = alignment.replay.recording.header
+    if not header.replay_of:
+        return _Told({})
+    overrides = dict(header.overrides)
+    agents, model = _mapping(overrides.pop("agents", None)), overrides.pop("model", None)
+    models = model if isinstance(model, dict) else [alignment.original.recording.header.agent.model] if model else ()
+    started = replayed.started
+    if isinstance(started, AgentStarted):
+        return _Told(_mapping(agents.get(started.agent.name)), tuple(models))
+    return _Told(overrides, tuple(models))
 
 
 def _key(change: InputChange) -> tuple[str, str, str, str]:
@@ -54,13 +84,13 @@ def _rank(name: str) -> int:
     return _FIRST.index(first) if first in _FIRST else len(_FIRST)
 
 
-def _owner_changes(one: OwnerRecording, other: OwnerRecording, overridden: set[str]) -> Iterator[InputChange]:
+def _owner_changes(one: OwnerRecording, other: OwnerRecording, told: _Told) -> Iterator[InputChange]:
     left, right = given(one), given(other)
     for name in [*left, *(name for name in right if name not in left)]:
         original, replay = left.get(name, _GONE), right.get(name, _GONE)
         differs = original is _GONE or replay is _GONE or not same(original, replay)
         if differs and not _follows(name, left, right):
-            yield _change(one, other, name, original, replay, overridden)
+            yield _change(one, other, name, original, replay, told)
 
 
 def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
@@ -77,7 +107,7 @@ def _change(  # noqa: PLR0913, PLR0917 - one thing on both sides
     name: str,
     original: Any,  # noqa: ANN401 - JSON
     replay: Any,  # noqa: ANN401 - JSON
-    overridden: set[str],
+    told: _Told,
 ) -> InputChange:
     lines: tuple[str, ...] = ()
     if name in _TEXTS:
@@ -89,15 +119,9 @@ def _change(  # noqa: PLR0913, PLR0917 - one thing on both sides
         original=None if original is _GONE else repair_json(original),
         replay=None if replay is _GONE else repair_json(replay),
         lines=lines,
-        overridden=_is_overridden(name, overridden),
+        overridden=told.holds(name, original),
         decided=name == "task" and isinstance(other.started, AgentStarted),
     )
-
-
-def _is_overridden(name: str, overridden: set[str]) -> bool:
-    """Return whether an override of this name, or of the whole that it is a part of, or of the part, was given."""
-    first, _, rest = name.partition(".")
-    return bool({name, first, rest} & overridden)
 
 
 def _changed_lines(

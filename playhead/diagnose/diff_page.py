@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.diagnose.diff_lines import common_length
 from playhead.diagnose.summaries import LONGEST, arguments, preview
 from playhead.diagnose.terminal import ELLIPSIS, Line, escape, fit
 
@@ -50,15 +51,17 @@ class Page:
         """Add a pointer to another section."""
         self.line((f"  ({text})", "dim"))
 
-    def more(self, count: int, what: str) -> None:
-        """Say how much is left out."""
-        if count > 0:
-            self.line((f"  … {count:,} more {what}; --json has them all", "dim"))
+    def more(self, count: int, what: str, nowhere: int = 0) -> None:
+        """Say how much is left out, and how much more the diff itself does not have."""
+        count = max(count, 0)
+        if count + nowhere:
+            has = f"{count:,} of them" if nowhere else "them all"
+            self.line((f"  … {count + nowhere:,} more {what}; --json has {has}", "dim"))
 
     def marked(self, mark: str, text: str, *, lines: int = 1, indent: int = 2) -> None:
         """Add a text after its mark, on at most so many lines."""
         for number, line in enumerate(self._wrapped(text, self._width - indent - 2, lines)):
-            self.line((f"{' ' * indent}{mark if number == 0 else ' '} {line}", _STYLES.get(mark, "")))
+            self.line((f"{' ' * indent}{mark if number == 0 else ' '} {line}".rstrip(" "), _STYLES.get(mark, "")))
 
     def reason(self, why: str | None) -> None:
         """Add the stated reason of what stands above."""
@@ -94,10 +97,11 @@ class Page:
             self.line(f"  {name:<13} {original} → {replay}", f"  ({delta})" if delta else "")
 
     def verdict(self, word: str, text: str, also: list[str], *, good: bool) -> None:
-        """Add the last line."""
-        self.line((f"{word}: ", "bold green" if good else "bold yellow"), text)
+        """Add the last lines; nothing of them is cut."""
+        left = len(word) + 2
+        self._hanging((f"{word}: ", "bold green" if good else "bold yellow"), text)
         if also:
-            self.line(f"{' ' * len(word)}  {'but also' if not good else 'not the same'}: {', '.join(also)}")
+            self._hanging((" " * left, ""), f"{'but also' if not good else 'not the same'}: {', '.join(also)}")
 
     def focused(self, lines: tuple[str, ...]) -> list[str]:
         """Return the lines of a diff in which a removed and an added line beside each other begin where they differ."""
@@ -113,12 +117,19 @@ class Page:
 
     def focus(self, text: str, other: str) -> str:
         """Return the text from shortly before the place where it differs from the other, when that is far in."""
-        common = _common(text, other)
+        common = common_length(text, other)
         if common < self._width // 2:
             return text
         start = common - _CONTEXT
         space = text.find(" ", start, common)
         return ELLIPSIS + text[space + 1 if space >= 0 else start :]
+
+    def _hanging(self, first: tuple[str, str], text: str) -> None:
+        """Add a text behind its first words, on as many lines as it takes, each below the other."""
+        left = len(first[0])
+        for line in self._wrapped(text, max(self._width - left, _NARROWEST - left, 1), LONGEST):
+            self.line(first, line)
+            first = (" " * left, "")
 
     def _wrapped(self, text: str, width: int, lines: int) -> list[str]:
         safe = escape(text[: LONGEST * 2], keep="\n")
@@ -130,18 +141,6 @@ class Page:
         if len(wrapped) > lines:
             wrapped = [*wrapped[: lines - 1], fit(f"{wrapped[lines - 1]} {ELLIPSIS}", width)]
         return wrapped or [""]
-
-
-def _common(one: str, other: str) -> int:
-    """Return how many characters two texts begin with in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def call_text(tool: str, args: Any) -> str:  # noqa: ANN401 - JSON

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.debrief_facts import LAST_WORDS
 from playhead.diagnose.diff_edits import reading_order
 from playhead.diagnose.diff_page import call_text, shown
 from playhead.diagnose.diff_types import ToolEdit
@@ -37,13 +38,19 @@ def tool_call_lines(page: Page, diff: RunDiff) -> None:
         return
     if not edits:
         number = f"{diff.original.calls:,} call{'' if diff.original.calls == 1 else 's'}"
-        page.title("Tool calls", f"the same {number}, in the same order")
+        page.title("Tool calls", f"the same {number}{_own(diff)}, in the same order")
     else:
-        page.title("Tool calls", f"{diff.original.calls:,} → {diff.replay.calls:,}: {', '.join(counts)}")
+        page.title("Tool calls", f"{diff.original.calls:,} → {diff.replay.calls:,}{_own(diff)}: {', '.join(counts)}")
     _rows(page, diff)
     if diff.served:
         page.note(f"results in the replay: {', '.join(f'{count:,} {rung}' for rung, count in diff.served.items())}")
     _results(page, diff)
+
+
+def _own(diff: RunDiff) -> str:
+    """Return which of the kernel's own tools are among the calls: elsewhere they are not counted."""
+    names = sorted({each.tool for each in (*diff.tool_sequence, *diff.same_calls)} & LAST_WORDS)
+    return f" with {' and '.join(names)}" if names else ""
 
 
 def _rows(page: Page, diff: RunDiff) -> None:

@@ -63,7 +63,8 @@ class InputChange(Fact):
     replay: JsonValue = None
     """What the replay was given."""
     lines: tuple[str, ...] = ()
-    """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places."""
+    """For a text, the lines that differ, each after `-`, `+` or a blank, and `@@` lines between places; at most 400, and
+    one after `…` that says how many more there are."""
     overridden: bool = False
     """Whether the replay was told to change it."""
     decided: bool = False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -12,18 +10,12 @@ from playhead.diagnose.diff_types import Difference
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MOST_DIFFERENCES: Final = 100
 """Places of one value that are told one by one."""
 _DEEPEST: Final = 60
 """Levels that are gone down; what differs below is told as a whole."""
-_MOST_LINES: Final = 1_000
-"""Lines of a text that are compared one by one."""
-_LONG_LINE: Final = 100
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
-_LONGEST_LINE: Final = 2_000
-"""Characters of a line that a diff of lines shows."""
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
@@ -59,17 +51,54 @@ def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
     return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
 
 
-def differences(original: Any, replay: Any, most: int = MOST_DIFFERENCES) -> tuple[Difference, ...]:  # noqa: ANN401
+def written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
+    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0."""
+    try:
+        return _written_alike(left, right)
+    except RecursionError:
+        return repr(left) == repr(right)
+
+
+def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
+    if left is right:
+        return True
+    if isinstance(left, str):
+        return bool(left == right)
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return len(left) == len(right) and all(
+            key in right and _written_alike(each, right[key]) for key, each in left.items()
+        )
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(map(_written_alike, left, right))
+    if isinstance(left, BaseModel):
+        return _written_alike(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
+    return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
+
+
+def differences(
+    original: Any,  # noqa: ANN401 - JSON
+    replay: Any,  # noqa: ANN401 - JSON
+    most: int = MOST_DIFFERENCES,
+    equal: Callable[[Any, Any], bool] = same,
+) -> tuple[Difference, ...]:
     """Return where two JSON values differ, path by path; lists are compared place by place."""
     found: list[Difference] = []
-    for each in _walk(original, replay, "", 0):
+    for each in _walk(original, replay, "", 0, equal):
         if len(found) == most:
             break
         found.append(each)
     return tuple(found)
 
 
-def _walk(original: Any, replay: Any, path: str, depth: int) -> Iterator[Difference]:  # noqa: ANN401 - JSON
+def _walk(
+    original: Any,  # noqa: ANN401 - JSON
+    replay: Any,  # noqa: ANN401 - JSON
+    path: str,
+    depth: int,
+    equal: Callable[[Any, Any], bool],
+) -> Iterator[Difference]:
     if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST:
         for key in [*original, *(key for key in replay if key not in original)]:
             place = key_path(path, key)
@@ -78,7 +107,7 @@ def _walk(original: Any, replay: Any, path: str, depth: int) -> Iterator[Differe
             elif key not in original:
                 yield changed(place, "added", replay=replay[key])
             else:
-                yield from _walk(original[key], replay[key], place, depth + 1)
+                yield from _walk(original[key], replay[key], place, depth + 1, equal)
     elif isinstance(original, list) and isinstance(replay, list) and depth < _DEEPEST:
         for index in range(max(len(original), len(replay))):
             place = f"{path}[{index}]"
@@ -87,8 +116,8 @@ def _walk(original: Any, replay: Any, path: str, depth: int) -> Iterator[Differe
             elif index >= len(original):
                 yield changed(place, "added", replay=replay[index])
             else:
-                yield from _walk(original[index], replay[index], place, depth + 1)
-    elif not same(original, replay):
+                yield from _walk(original[index], replay[index], place, depth + 1, equal)
+    elif not equal(original, replay):
         yield changed(path, "changed", original=original, replay=replay)
 
 
@@ -100,20 +129,3 @@ def changed(path: str, change: Any, *, original: Any = None, replay: Any = None)
 def key_path(path: str, key: object) -> str:
     """Return the path of a key below a path."""
     return f"{path}.{key}" if path else str(key)
-
-
-def _parts(line: str) -> list[str]:
-    return [line] if len(line) <= _LONG_LINE else _SENTENCE_END.split(line, _MOST_LINES)
-
-
-def line_diff(original: str, replay: str, context: int = 1) -> tuple[str, ...]:
-    """Return the lines that differ, in the form of a unified diff without its head."""
-    left, right = _lines(original), _lines(replay)
-    found = difflib.unified_diff(left, right, n=context, lineterm="")
-    return tuple("@@" if line.startswith("@@") else line for number, line in enumerate(found) if number > 1)
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines of a text, the long ones sentence by sentence: prompts are paragraphs on one line."""
-    lines = [part for line in text.split("\n", _MOST_LINES) for part in _parts(line)]
-    return [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…" for line in lines]

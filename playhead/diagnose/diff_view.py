@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.diagnose.diff_lines import hidden_lines
 from playhead.diagnose.diff_page import Page, call_text, shown
 from playhead.diagnose.diff_script import tool_call_lines
 from playhead.diagnose.summaries import duration_text
@@ -123,10 +124,11 @@ def _messages(value: Any) -> str:  # noqa: ANN401 - JSON
 
 def _lines(page: Page, lines: tuple[str, ...]) -> None:
     """Show the lines of a text that differ; a changed line begins where it differs."""
-    places = page.focused(lines[1:] if lines[0] == "@@" else lines)
+    hidden = hidden_lines(lines)
+    places = page.focused(lines[lines[0] == "@@" : -1 if hidden else None])
     for line in places[:_MOST_LINES]:
         page.marked(line[:1] if line != "@@" else " ", line[1:] if line != "@@" else "…", lines=2)
-    page.more(len(places) - _MOST_LINES, "lines")
+    page.more(len(places) - _MOST_LINES, "lines", hidden)
 
 
 # --- where the runs part ----------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def _divergence(page: Page, diff: RunDiff) -> None:
     decision = diff.first_decision
     if decision and decision.original and decision.original.seq == found.original_seq:
         page.note("the decision below")
-    elif _comes_to_light(found, diff.inputs):
+    elif _comes_to_light(found, diff.inputs) or _is_overridden(found, diff):
         page.note("the change above comes to light here")
     elif found.differences:
         for each in found.differences[:_MOST_PATHS]:
@@ -162,6 +164,12 @@ def _comes_to_light(found: FirstDivergence, inputs: tuple[InputChange, ...]) -> 
         tasks = [each.original for each in inputs if each.name == "task"]
         return (role == "system" and bool(names & {"system_prompt", "system_message"})) or content in tasks
     return bool(names & set(_GIVEN.get(found.kind, ())))
+
+
+def _is_overridden(found: FirstDivergence, diff: RunDiff) -> bool:
+    """Return whether the first event that differs is a tool result that the replay was told."""
+    told = {each.replay_seq for each in diff.results if each.rung == "override"}
+    return found.kind == "tool-call-completed" and found.replay_seq in told
 
 
 def _difference(page: Page, each: Difference, *, alone: bool) -> None:
@@ -195,11 +203,25 @@ def _decision(page: Page, diff: RunDiff) -> None:
         return
     seqs = _seqs(found.original.seq if found.original else None, found.replay.seq if found.replay else None, None)
     page.title("First decision", f"{seqs}, {_where(side.owner, side.iteration)}")
-    page.text(found.what)
+    page.text(_decided(found, diff))
     only_words = found.change in ("words", "answer")
     at_root = found.agent == "root"
     _side(page, "-", found.original, found.replay if only_words else None, diff.original if at_root else None)
     _side(page, "+", found.replay, found.original if only_words else None, diff.replay if at_root else None)
+
+
+def _decided(found: FirstDecision, diff: RunDiff) -> str:
+    """Return what differs; a last reply that the provider cut off is no answer."""
+    what = found.what
+    sides = (("the original", found.original, diff.original), ("the replay", found.replay, diff.replay))
+    for name, side, figures in sides:
+        cut = _CUT.get(figures.terminated_by or "")
+        last = side and found.agent == "root" and side.iteration == figures.iterations - 1
+        if cut is None or side is None or not last or side.calls or side.error is not None:
+            continue
+        told = what.replace(f"{name} answered", f"{name}'s answer {cut}")
+        what = told if told != what else f"{what}; {name}'s {cut}"
+    return what
 
 
 def _side(page: Page, mark: str, decision: Decision | None, other: Decision | None, figures: RunFigures | None) -> None:
@@ -313,6 +335,8 @@ def _verdict(page: Page, diff: RunDiff) -> None:
     page.verdict("different", ", ".join(each for each in what if each), also, good=False)
 
 
+_CUT: Final = {"output_truncated": "was cut off", "output_filtered": "was filtered"}
+"""How a run ended whose last reply is not whole."""
 _STOPPED: Final = "replay_stopped"
 _ALSO: Final = {
     "inputs": "inputs",

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from playhead.diagnose.diff_values import differences, written_alike
 from playhead.errors import RecordingEndedError
 from playhead.trace.events import (
     EmissionChanged,
@@ -217,11 +218,13 @@ def _same(one: Record, other: Record) -> bool:
     if one.kind != other.kind or one.iteration != other.iteration:
         return False
     left, right = one.event.__dict__, other.event.__dict__
-    return all(_equal(value, right.get(name)) for name, value in left.items() if name not in VOLATILE)
-
-
-def _equal(left: object, right: object) -> bool:
-    return left == right or (left != left and right != right)  # noqa: PLR0124 - a cost may be not-a-number
+    for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
+        other = right.get(name)
+        if value is other or name in VOLATILE:
+            continue
+        if not (value == other if type(value) is str else written_alike(value, other)):
+            return False
+    return True
 
 
 def _difference(one: Record, other: Record) -> Divergence:
@@ -232,21 +235,10 @@ def _difference(one: Record, other: Record) -> Divergence:
     if one.iteration != other.iteration:
         what = f"{one.kind} comes in another turn"
         return Divergence(one.owner, where, what, one.iteration, other.iteration, one.seq)
-    path, expected, actual = _first_difference(_data(one.event), _data(other.event))
-    return Divergence(one.owner, where, f"{path} of {one.kind} differs", expected, actual, one.seq)
-
-
-def _first_difference(expected: JsonValue, actual: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
-    """Return the path of the first place where two JSON values differ, and what stands there."""
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        for key in [*expected, *(key for key in actual if key not in expected)]:
-            if expected.get(key) != actual.get(key):
-                return _first_difference(expected.get(key), actual.get(key), f"{path}.{key}" if path else key)
-    if isinstance(expected, list) and isinstance(actual, list):
-        for index, (one, other) in enumerate(zip(expected, actual, strict=False)):
-            if one != other:
-                return _first_difference(one, other, f"{path}[{index}]")
-    return path, expected, actual
+    first = next(iter(differences(_data(one.event), _data(other.event), 1, written_alike)), None)
+    if first is None:  # a field that a newer version added to a part of an event
+        return Divergence(one.owner, where, f"{one.kind} differs", _data(one.event), _data(other.event), one.seq)
+    return Divergence(one.owner, where, f"{first.path} of {one.kind} differs", first.original, first.replay, one.seq)
 
 
 def _data(event: EventBase) -> dict[str, Any]:

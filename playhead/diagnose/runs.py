@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.terminal import Line, pad
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from playhead.trace.store import RunSummary
 
+_NARROW: Final = 60
+"""Cells of a console that has room for the start of a run's id, its status and its task only."""
 _WIDE: Final = 110
 """Cells of a console that has room for the model's name too."""
+_SHORTEST: Final = 4
+"""Characters of a run's id that are shown at least."""
 _MOST_TOKENS: Final = 9_999_999
 _STYLES: Final = {"done": "green", "failed": "red", "open": "yellow", "unreadable": "bold red"}
 
@@ -26,9 +32,14 @@ class RunList:
     """A table of runs."""
 
     runs: Sequence[RunSummary]
+    known: Sequence[str] = ()
+    """The ids of all runs that there are, when these are not all: a short id means none of the others."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield a heading and a line for each run."""
+        if options.max_width < _NARROW:
+            yield from self._narrow_lines()
+            return
         ids = max((min(len(run.run_id), 40) for run in self.runs), default=26)
         wide = options.max_width >= _WIDE
         model = f"{'MODEL':<30}  " if wide else ""
@@ -42,6 +53,30 @@ class RunList:
                 (pad(run.model or "-", 30) + "  " if wide else "", "dim"),
                 run.task or "-",
             )
+
+
+    def _narrow_lines(self) -> Iterator[Line]:
+        short = unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
+        names = [pad(short[run.run_id], min(len(short[run.run_id]), 20)) for run in self.runs]
+        ids = max(map(len, names), default=0)
+        yield Line((f"{'RUN':<{ids}}  {'STATUS':<6}  TASK", "dim"))
+        for run, name in zip(self.runs, names, strict=True):
+            status = (f"{run.status:<6}", _STYLES.get(run.status, ""))
+            yield Line((name.ljust(ids), "bold"), "  ", status, f"  {run.task or '-'}")
+
+
+def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
+    """Return for each id the shortest beginning that means no other one, whatever the case of its letters."""
+    ordered = sorted(set(run_ids), key=str.upper)
+    lengths = [_common(one, other) for one, other in pairwise(ordered)]
+    return {
+        run_id: run_id[: max(before + 1, after + 1, _SHORTEST)]
+        for run_id, before, after in zip(ordered, [0, *lengths], [*lengths, 0], strict=False)
+    }
+
+
+def _common(one: str, other: str) -> int:
+    return len(commonprefix([one.upper(), other.upper()]))
 
 
 def _started(started_us: int | None) -> str:

@@ -297,11 +297,13 @@ def _read_messages(payload: Request, entries: Iterable[JsonValue]) -> Iterable[M
 
 
 def _copy_request(request: Request, copies: Copies) -> Request:
-    return replace(
-        request,
-        messages=copies.of(request.messages),
-        tools=tuple(map(copies.spec, request.tools)),
-        parameters=copy_json(request.parameters),
+    return Request(
+        request.model,
+        copies.of(request.messages),
+        tuple(map(copies.spec, request.tools)),
+        copy_json(request.parameters),
+        request.number,
+        request.attempt,
     )
 
 

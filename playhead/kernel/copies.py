@@ -58,7 +58,7 @@ def _twin_of_model(value: Any, of_call: Callable[[ToolCall], ToolCall] | None) -
         if type(item) not in _ATOMS:
             fields[name] = twin(item, of_call)
     _set(copy, "__dict__", fields)
-    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__.copy())
+    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # says what was given, not what it is
     _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
     _set(copy, "__pydantic_private__", None)
     return copy

@@ -60,7 +60,7 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     """Record what the model thought, assumed, and left unsaid; return the reply as the hooks let it pass."""
     request = response.request
     stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
-    if session.hooks is not None and session.hooks.wants("decision.rationale"):
+    if stated and session.hooks is not None and session.hooks.wants("decision.rationale"):
         reply = replace(reply, calls=tuple([await _with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
         session.emit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent import DEFAULT, Agent, RunResult, TraceTo, open_writer, record_run
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
@@ -18,11 +18,12 @@ from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
-from playhead.replay.serving import GROUNDED, Answers
+from playhead.replay.serving import Answers
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
+from playhead.trace.events.tools import grounded_share
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
@@ -111,7 +112,22 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     )
 
 
-def replay_sync(recording: Recording | str | Path, overrides: OverridesLike = None, **options: Any) -> ReplayResult:  # noqa: ANN401 - those of `replay`
+class ReplayOptions(TypedDict, total=False):
+    """The options of `replay`, which says what each means."""
+
+    on_missing: OnMissing
+    agent: Agent | None
+    api_base: str | None
+    api_key: str | None
+    rebind: Mapping[str, str] | None
+    trace: TraceTo
+    min_grounded: float
+    on_record: OnRecord | None
+
+
+def replay_sync(
+    recording: Recording | str | Path, overrides: OverridesLike = None, **options: Unpack[ReplayOptions]
+) -> ReplayResult:
     """Replay a recording and wait for the result; see `replay`."""
     return run_blocking(lambda: replay(recording, overrides, **options))
 
@@ -199,14 +215,13 @@ def _diff(original: Recording, own: Recording) -> RunDiff:
 
 
 def _grounded(answers: Answers) -> float | None:
-    calls = sum(answers.rungs.values()) + answers.stops
-    return sum(answers.rungs[rung] for rung in GROUNDED) / calls if calls else None
+    return grounded_share(answers.rungs, answers.stops)
 
 
 def _grounded_but_overridden(answers: Answers) -> float | None:
     """Return the share among the calls that the caller did not answer himself: of those nothing is in doubt."""
-    calls = sum(answers.rungs.values()) + answers.stops - answers.rungs["override"]
-    return sum(answers.rungs[rung] for rung in GROUNDED) / calls if calls else None
+    rungs = {rung: count for rung, count in answers.rungs.items() if rung != "override"}
+    return grounded_share(rungs, answers.stops)
 
 
 def _verdict(recording: Recording, diff: RunDiff, stopped: str | None, grounded: float | None, least: float) -> Verdict:

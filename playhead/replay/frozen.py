@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
@@ -10,10 +10,10 @@ from anyio.lowlevel import checkpoint
 from playhead import errors
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
-from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.tools import Outcome
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
+from playhead.replay.recorded import facts_of, meta_tool
 from playhead.trace.events import ApprovalRequested, ErrorInfo, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
@@ -39,7 +39,7 @@ class FrozenWorld:
         self._recording = recording
         self._tools_from_code = tools_from_code
         self._on_end = on_end
-        self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
+        self._facts = facts_of(recording)
         self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
         self._approvals = {
             (record.owner, record.event.call_id)
@@ -47,8 +47,6 @@ class FrozenWorld:
             if isinstance(record.event, ApprovalRequested)
         }
         for owner in recording.owners.values():
-            for fact in owner.facts:
-                self._facts[owner.owner, fact.name, fact.key].append(fact.value)
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
         self._spent = self._spent_by_scope()
@@ -64,7 +62,7 @@ class FrozenWorld:
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
         given = [tool.spec for tool in tools.values()]
-        specs = given if self._tools_from_code else list(self.of(owner).tools.values())
+        specs = given if self._tools_from_code else list(self.of(owner).own_tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
     def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
@@ -124,7 +122,7 @@ class FrozenWorld:
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         if spec.kind == "meta":
-            return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
+            return meta_tool(spec, given)
         return FrozenAgent(self, spec, given) if spec.kind == "agent" else FrozenTool(self, spec)
 
     def _spent_by_scope(self) -> dict[str, list[tuple[Usage, float | None]]]:

@@ -136,7 +136,7 @@ class _Reader:
     def _read(self, record: Record) -> tuple[PastCall, bool] | None:
         """Take a record in; return the call that it starts or ends."""
         event, owner = record.event, record.owner
-        if isinstance(event, ToolsDefined):
+        if isinstance(event, ToolsDefined) and not event.offered:
             self.past.specs[owner].update({spec.name: spec for spec in event.tools})
         elif isinstance(event, ApprovalDecided):
             self._decided[owner, event.call_id] = event.approved

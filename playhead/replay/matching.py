@@ -69,6 +69,7 @@ class Matcher:
         self._equal: dict[tuple[str, str, str], list[PastCall]] = defaultdict(list)
         self._taken: set[int] = set()
         self._reserved: dict[int, str] = {}
+        self._kept: dict[str, PastCall] = {}
         for call in past.calls:
             for request in (call.started.request, None):  # a strategy need not say which request a call comes from
                 place = _place(request, call.iteration, call.started.position)
@@ -78,15 +79,17 @@ class Matcher:
 
     def reserve(self, asked: Asked) -> None:
         """Keep the recorded call of exactly this place for the one that asks for it."""
-        call = self._exact(asked)
-        if call is not None:
-            self._reserved.setdefault(call.seq, asked.caller)
+        self._keep(self._exact(asked), asked.caller)
 
     def reserve_any(self, asked: Asked) -> None:
         """Keep the recorded call of this place, or else the first one of the same arguments."""
-        call = self._exact(asked) or next(iter(self._same.all(asked, asked.args_hash)), None)
-        if call is not None:
-            self._reserved.setdefault(call.seq, asked.caller)
+        self._keep(self._exact(asked) or next(iter(self._same.all(asked, asked.args_hash)), None), asked.caller)
+
+    def release(self, asked: Asked) -> None:
+        """Give back what was kept for a call that a hook has made into another one since."""
+        call = self._kept.get(asked.caller)
+        if call is not None and (call.started.tool, call.started.args_hash) != (asked.tool, asked.args_hash):
+            del self._kept[asked.caller], self._reserved[call.seq]
 
     def take(self, asked: Asked, now: int | None) -> Match | None:
         """Return the recorded call in the state of `now` side effects (None: no recorded state), and never again.
@@ -126,6 +129,10 @@ class Matcher:
     def free(self, call: PastCall, caller: str) -> bool:
         """Return whether the recorded call may be served to this caller."""
         return call.seq not in self._taken and self._reserved.get(call.seq, caller) == caller
+
+    def _keep(self, call: PastCall | None, caller: str) -> None:
+        if call is not None and self._reserved.setdefault(call.seq, caller) == caller:
+            self._kept[caller] = call
 
     def _fresh(self, asked: Asked, now: int | None) -> Match | None:
         call = self._exact(asked)

@@ -77,6 +77,6 @@ def _of_default_prompt(recording: Recording) -> Iterator[str]:
     ):
         return
     sent = next((each.content for each in root.messages.values() if each.role == "system"), None)
-    now = system_prompt(recording.header.agent, has_tools=any(each.kind != "meta" for each in root.tools.values()))
+    now = system_prompt(recording.header.agent, has_tools=any(each.kind != "meta" for each in root.own_tools.values()))
     if root.messages and sent != now:
         yield "the system prompt that Playhead makes now is not the one that was recorded"

@@ -56,7 +56,7 @@ class Places:
 
     def tools(self, owner: str) -> list[ToolSpec]:
         """Return the tools that an agent had: those of its own recording, or of the first of its name."""
-        found = (self._recording.owners[source].tools for source in self.of(owner).sources)
+        found = (self._recording.owners[source].own_tools for source in self.of(owner).sources)
         return list(next((tools for tools in found if tools), {}).values())
 
     def header(self, owner: str) -> AgentHeader | None:
@@ -85,7 +85,9 @@ class Places:
         self._reserve(session)
         request = self._requests.get(session.owner, {}).get(context.call_id)
         where = (request, context.iteration, context.position)
-        return self._asked(session, spec, arguments, context.call_id, where, context.args_hash)
+        asked = self._asked(session, spec, arguments, context.call_id, where, context.args_hash)
+        self._matcher.release(asked)
+        return asked
 
     def _asked(  # noqa: PLR0913, PLR0917 - what a call is made of
         self,
@@ -112,13 +114,17 @@ class Places:
         )
 
     def _reserve(self, session: Session) -> None:
-        """When a turn begins, keep what its calls match exactly, so that none takes what is another one's."""
+        """When a turn begins, keep what its calls match exactly, so that none takes what is another one's.
+
+        Of calls that run beside each other it is known by then what hooks made of them; another one gives back what was
+        kept for it if a hook makes it into another call.
+        """
         pending: tuple[PlannedCall, ...] = () if session.state is None else session.state.pending
         if not pending or pending[0].call.id in self._requests.get(session.owner, {}):
             return
         self._requests[session.owner] = {each.call.id: each.request for each in pending}
         agents = []
-        for planned in pending:
+        for planned in (session.tools.changed.get(each.call.id, each) for each in pending):
             tool, arguments = session.toolset.get(planned.call.name), planned.call.arguments
             if tool is None or arguments is None or tool.spec.kind == "meta":
                 continue
@@ -138,4 +144,4 @@ class Places:
 
 def says_tools(owner: OwnerRecording) -> bool:
     """Return whether the recording goes on long enough to know which tools an agent had."""
-    return bool(owner.tools or owner.messages or owner.completed)
+    return bool(owner.own_tools or owner.messages or owner.completed)

@@ -99,7 +99,7 @@ def _require_known_tools(changes: Overrides, past: Past, agent: Agent | None) ->
 def _specs(recording: Recording, agent: Agent | None) -> dict[str, ToolSpec]:
     if agent is not None:
         return {name: each.spec for name, each in agent.tools.items()}
-    return {spec.name: spec for spec in recording.root.tools.values()}
+    return {spec.name: spec for spec in recording.root.own_tools.values()}
 
 
 def _all_markers(recording: Recording, past: Past, cast: Cast) -> Iterator[str]:

@@ -23,6 +23,7 @@ from playhead.replay.history import Effect, State, agent_path
 from playhead.replay.misses import describe_unserved, name_call
 from playhead.replay.missing import MissedCall, no_recording, simulated
 from playhead.trace.events import ReplayDiverged, ReplayServed
+from playhead.trace.events.tools import GROUNDED
 from playhead.trace.values import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
-"""Rungs of answers that were recorded for this call, in this state of the world."""
 KEPT: Final = frozenset({"simulated", "override", "fault"})
 """Rungs that an answer keeps when a replay is itself replayed: it was never a real one."""
 COMPARED_CALLS: Final = 50

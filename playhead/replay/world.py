@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
@@ -10,11 +9,11 @@ from anyio.lowlevel import checkpoint
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
-from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
 from playhead.replay.matching import Matcher
 from playhead.replay.places import Places
+from playhead.replay.recorded import facts_of, meta_tool
 from playhead.replay.repeated_hooks import RepeatedHooks
 from playhead.replay.seen import SeenPayloads, had_hooks
 from playhead.replay.serving import Answers, Call, Serving
@@ -62,10 +61,7 @@ class ReplayWorld:
         self.places = Places(recording, past, matcher)
         self.answers = Answers(past, matcher, on_missing, results, rebinding)
         self._tools_from_code = tools_from_code
-        self._facts: dict[tuple[str, str, str], deque[JsonValue]] = defaultdict(deque)
-        for owner in recording.owners.values():
-            for fact in owner.facts:
-                self._facts[owner.owner, fact.name, fact.key].append(fact.value)
+        self._facts = facts_of(recording)
 
     def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
         """Return the live model."""
@@ -130,7 +126,7 @@ class ReplayWorld:
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         if spec.kind == "meta":
-            return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
+            return meta_tool(spec, given)
         return ReplayAgent(self, spec, given) if spec.kind == "agent" else ReplayTool(self, spec)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.reader import Problem, scan
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playhead.trace.line import Record
 
 Verdict = Literal["ok", "open", "truncated", "lost-events", "missing-blob", "damaged", "other-run", "other-head"]
@@ -43,12 +42,13 @@ class Check:
         return self.verdict == "ok"
 
 
-def check_trace(path: Path, head: str | None = None, expected_run: str | None = None) -> Check:
+def check_trace(path: str | Path, head: str | None = None, expected_run: str | None = None) -> Check:
     """Verify a trace; with `head`, that it ends in this hash; with `expected_run`, that it holds the run of this id.
 
     Raises:
         TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
     """
+    path = Path(path).expanduser()
     problems: list[Problem] = []
     last: Record | None = None
     run_id, events = None, 0

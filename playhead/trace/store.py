@@ -21,6 +21,8 @@ _LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _CROCKFORD: Final = str.maketrans("ABCDEFGHJKMNPQRSTVWXYZ", "ABCDEFGHIJKLMNOPQRSTUV")
 """From the alphabet of ULIDs to the one that `int(…, 32)` reads."""
+_STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
+"""How the first line begins, with its time in microseconds."""
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
 """Bytes to look at for the first and the last line of a file, if they are not found in less."""
 _END: Final = b'"kind":"run-completed"'
@@ -266,19 +268,37 @@ def _is_trace(entry: os.DirEntry[str]) -> bool:
 
 
 def _started_ms(entry: os.DirEntry[str]) -> int:
-    """Return when a run started: ULIDs say it themselves; for other ids the file's time has to do."""
+    """Return when a run started: ULIDs say it themselves; for other ids the first event does, or else the file's time."""
     if _ULID.match(entry.name):
         return int(entry.name[:10].translate(_CROCKFORD), 32)
     try:
-        return entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+        started = _STARTED.match(_first_bytes(Path(entry.path)))
+        return int(started[1]) // 1000 if started else entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
     except OSError:
         return 0
 
 
+def _first_bytes(path: Path) -> bytes:
+    """Return as much of a trace as the time of its first event takes; nothing of what cannot be read."""
+    if path.suffix == ".jsonl":
+        with path.open("rb", buffering=0) as file:
+            return file.read(40)
+    from playhead.trace.reader import open_trace  # noqa: PLC0415 - `list` does without pydantic's models
+
+    try:
+        with open_trace(path) as file:
+            return file.read(40)
+    except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
+        return b""
+
+
 def _explicit(path: Path) -> Path:
+    what = "no such file"
     try:
         if path.expanduser().is_file():
             return path.expanduser()
+        if path.expanduser().is_dir():
+            what = "a folder, not a trace; --trace-dir names a folder of traces"
     except (OSError, ValueError, RuntimeError):  # too long, a NUL, no home
         pass
-    raise TraceNotFoundError(f"{str(path)[:300]!r}: no such file")
+    raise TraceNotFoundError(f"{str(path)[:300]!r}: {what}")

@@ -74,9 +74,9 @@ def test_statistics_of_nothing(home: Path) -> None:
 
 
 def test_statistics_of_damaged_runs(store: Path) -> None:
-    """They count as far as they can be read, and it is said."""
+    """They count as far as they can be read, it is said, and the exit code says it too."""
     record_run(store, "other")
     (store / "good.jsonl").write_bytes((store / "good.jsonl").read_bytes().replace(b"Mount Zed", b"Mount Ted"))
     result = playhead("stats", "--json")
-    assert (result.exit_code, objects(result)[0]["recordings"]) == (0, {"closed": 1, "damaged": 1})
+    assert (result.exit_code, objects(result)[0]["recordings"]) == (1, {"closed": 1, "damaged": 1})
     assert result.stderr.startswith("good.jsonl is damaged")

@@ -80,7 +80,9 @@ async def test_a_result_is_observed_once_however_often_a_hook_sends_it_anew(tmp_
 
     def hide(hooks: Any) -> None:
         def changed(request: Any, _: Any) -> Any:
-            messages = (each.model_copy(update={"content": "*"}) if each.role == "tool" else each for each in request.messages)
+            messages = (
+                each.model_copy(update={"content": "*"}) if each.role == "tool" else each for each in request.messages
+            )
             return replace(request, messages=tuple(messages))
 
         hooks.on("llm.request", changed)

@@ -82,11 +82,11 @@ def test_text_stays_text(text: str):
     pages = [debrief_markdown(build_debrief(_full_of(each))) for each in (calm, text)]
     assert [len(page.splitlines()) for page in pages] == [len(pages[0].splitlines())] * 2
     assert titles(pages[1]) == titles(pages[0])
-    body = pages[1].replace("**", "").replace("|---|--:|--:|--:|", "").replace("|---|--:|", "")
+    body = pages[1].replace("**", "").replace("\\|", "").replace("|---|--:|--:|--:|", "").replace("|---|--:|", "")
     for line in body.splitlines():
         text_of_line = re.sub(r"^(#{1,2} |- )", "", line)
         assert not re.search(r"[<>`\[\]*\\~!$]|&(?!#\d+;)|://|www\.|\w@\w|\b[#@]\w", text_of_line.replace("$0.", ""))
-    assert all(line.count("|") in {0, 3, 5} for line in pages[1].splitlines())
+    assert all(line.count("|") - line.count("\\|") in {0, 3, 5} for line in pages[1].splitlines())
 
 
 def _full_of(text: str):

@@ -10,7 +10,8 @@ import pytest
 
 from playhead import Agent, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import apply_edits, diff_recordings, structured_difference, tool_sequence
-from playhead.diagnose.diff_values import differences, line_diff, same
+from playhead.diagnose.diff_lines import line_diff
+from playhead.diagnose.diff_values import differences, same
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
 from playhead.trace.types import Usage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,7 +10,8 @@ from playhead import Agent, tool
 from playhead.diagnose.divergence import Comparison, Divergence
 from playhead.replay import load_recording, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.events import EmissionChanged
+from playhead.trace.events import EmissionChanged, FinalAnswer, LlmResponded
+from playhead.trace.types import ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +74,50 @@ def test_the_order_in_which_payloads_are_changed_does_not_count(recording: Recor
     for record in [*head, two, changed("call_0_0", "z"), *tail]:
         comparison.add(record)
     assert [each.what for each in comparison.divergences(cut_short=False)] == ["after of emission-changed differs"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "what"),
+    [
+        (1, True, "output of final-answer differs"),
+        (1, 1.0, "output of final-answer differs"),
+        (0, False, "output of final-answer differs"),
+        ({"a": [0, {"b": 1}]}, {"a": [0, {"b": 1.0}]}, "output.a[1].b of final-answer differs"),
+        ({"a": [0, True]}, {"a": [0, 1]}, "output.a[1] of final-answer differs"),
+        ({"a": None}, {}, "output.a of final-answer differs"),
+        ([1], [1, 2], "output[1] of final-answer differs"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, None),
+        ({"a": [float("nan")]}, {"a": [float("nan")]}, None),
+        (float("nan"), 1.0, "output of final-answer differs"),
+        ("1", 1, "output of final-answer differs"),
+    ],
+)
+def test_values_are_compared_as_they_are_written(
+    recording: Recording, recorded: Any, replayed: Any, what: str | None
+) -> None:
+    """1, 1.0 and true are three values in a file; the order of keys is none, and not-a-number is itself."""
+
+    def answered(output: Any) -> list[Record]:
+        event = FinalAnswer(output=output)
+        return [recording.records[0], recording.records[0]._replace(owner="root", event=event)]
+
+    comparison = Comparison(answered(recorded), open_ended=False)
+    for each in answered(replayed):
+        comparison.add(each)
+    assert [each.what for each in comparison.divergences(cut_short=False)] == ([what] if what else [])
+
+
+def test_models_inside_events_are_compared_as_they_are_written(recording: Recording) -> None:
+    """Arguments of a call that a model asked for are as exact as an answer; what a newer version adds counts, too."""
+
+    def asked(number: Any, **more: Any) -> Record:
+        made = ToolCall(id="1", name="t", arguments={"n": [number]}, **more)
+        return recording.records[0]._replace(event=LlmResponded(request=0, tool_calls=(made,), cost_usd=float("nan")))
+
+    for other, same in ((asked(1), True), (asked(1.0), False), (asked(True), False), (asked(1, new="x"), False)):
+        comparison = Comparison([asked(1)], open_ended=False)
+        comparison.add(other)
+        assert (comparison.divergences(cut_short=False) == ()) is same
 
 
 def test_a_missing_an_extra_and_a_changed_event_are_each_named(recording: Recording) -> None:

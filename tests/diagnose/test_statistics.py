@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from playhead import Agent, load_recording
+from playhead import Agent, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
@@ -198,21 +198,27 @@ async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
     def describe(hooks: Any) -> None:
         hooks.on("prompt.tools", lambda specs, _: [each.model_copy(update={"description": "x"}) for each in specs])
 
-    ran = await record(tmp_path, [call("lookup", key="a"), text("done")], lookup, compose=[describe])
-    offered = [(place, each) for place, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)]
+    @tool
+    def save(value: str) -> str:
+        """Save a value."""
+        return value
+
+    ran = await record(tmp_path, [call("save", value="a"), text("done")], save, compose=[describe])
+    offered = [
+        (place, each) for place, each in enumerate(ran.recording.records) if getattr(each.event, "offered", False)
+    ]
     assert len(offered) == 1
     place, row = offered[0]
-    other = ToolSpec(name="lookup", kind="meta", read_only=False, description="x")
+    other = ToolSpec(name="save", kind="meta", read_only=True, description="x")
     records = list(ran.recording.records)
     records[place] = row._replace(event=row.event.model_copy(update={"tools": (other,)}))
     odd = replace(ran.recording, records=tuple(records))
     assert [each.kind for each in run_statistics([odd]).tools] == ["function"]
-    assert [each.name for each in build_debrief(odd).tools_used] == ["lookup"]
+    assert [each.name for each in build_debrief(odd).tools_used] == ["save"]
     assert build_debrief(odd).metrics.tool_calls == 1
     assert diff_recordings(ran.recording, odd).inputs == ()
     order = LaneOrder()
-    lanes = [order.place(each).lane for each in odd.records if each.kind == "tool-call-started"]
-    assert lanes == [("root", "call_0_0")]
+    assert not any(order.may_run_beside("root", "save") for each in odd.records if order.place(each))
 
 
 def test_costs_too_large_to_sum_are_not_known():

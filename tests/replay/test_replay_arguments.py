@@ -10,7 +10,7 @@ from playhead.errors import UnknownModelError, UsageError
 from playhead.replay import replay
 from playhead.testing import ScriptedModel
 from tests.kernel.runs import make_agent
-from tests.replay.test_replay_overrides import SCRIPT, lookup, recorded
+from tests.replay.small_runs import SCRIPT, lookup, recorded
 
 if TYPE_CHECKING:
     from pathlib import Path

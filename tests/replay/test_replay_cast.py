@@ -53,9 +53,7 @@ def cast(recording: Recording, overrides: dict[str, Any], **address: str) -> Cas
 
 def keys(cast: Cast, key: str) -> set[str]:
     """Return which models a key would be sent to."""
-    return {
-        model.name for model in cast.models() if isinstance(model, LiteLLMModel) and key in model.secrets.values()
-    }
+    return {model.name for model in cast.models() if isinstance(model, LiteLLMModel) and key in model.secrets.values()}
 
 
 async def test_agents_that_share_a_name_are_answered_by_their_own_models(tmp_path: Path) -> None:
@@ -129,7 +127,11 @@ async def test_where_a_key_goes(tmp_path: Path) -> None:
     [
         ({"model": "openai/gpt-4o-mini"}, MissingApiKeyError, "no API key for openai/gpt-4o-mini: set OPENAI_API_KEY"),
         ({"model": "groq/llama"}, MissingApiKeyError, "no API key for groq/llama: set GROQ_API_KEY"),
-        ({"model": "opnai/gpt-4o-mini"}, UnknownModelError, "no such provider. Providers with a name like that: openai"),
+        (
+            {"model": "opnai/gpt-4o-mini"},
+            UnknownModelError,
+            "no such provider. Providers with a name like that: openai",
+        ),
         (
             {"model": ScriptedModel([]), "agents": {"child": {"model": "openai/a"}}},
             MissingApiKeyError,

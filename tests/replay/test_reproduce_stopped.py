@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from playhead import Agent, tool
-from playhead.replay import ReplayResult, ToolResult, replay, reproduce
-from playhead.replay.reproduction import Reproduction
+from playhead.replay import ToolResult, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import record
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose import Harness
+    from playhead.replay import ReplayResult, Reproduction
     from playhead.trace.recording import Recording
 
 QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
@@ -71,24 +72,102 @@ async def stopped(result: ReplayResult, why: str) -> Reproduction:
     return again
 
 
-MISSED = [
-    [call("lookup", key="new")],
-    [calls(call("lookup", key="a"), call("lookup", key="new"), call("lookup", key="b"))],
-    [calls(call("lookup", key="a"), call("write", key="new"), call("lookup", key="b"))],
-    [call("lookup", key="a"), call("launch", key="new")],
-    [calls(call("lookup", key="a"), call("child", task="t"), call("lookup", key="new"))],
-    [calls(call("child", task="t"), call("child", task="new"), call("lookup", key="a"))],
-]
+def looking_up(*keys: str) -> list[Any]:
+    """Return turns that look these up at once, and end."""
+    return [calls(*[call("lookup", key=key) for key in keys]), text("done")]
 
 
-@pytest.mark.parametrize("turns", MISSED)
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [call("lookup", key="new")],
+        looking_up("a", "new", "b"),
+        [calls(call("lookup", key="a"), call("write", key="new"), call("lookup", key="b"))],
+        [call("lookup", key="a"), call("launch", key="new")],
+        [calls(call("lookup", key="a"), call("child", task="t"), call("lookup", key="new"))],
+        [calls(call("child", task="t"), call("lookup", key="a"))],
+        [calls(call("child", task="new"), call("child", task="t"), call("lookup", key="a"))],
+    ],
+)
 async def test_a_call_that_was_not_recorded(turns: list[Any], tmp_path: Path) -> None:
     """Alone, beside others, before an approval, in an agent."""
     child = Agent(ScriptedModel([call("lookup", key="a"), text("found")]), name="child", tools=[lookup], **QUIET)
     first = [calls(call("lookup", key="a"), call("child", task="t")), text("done")]
-    recording = (
-        await record(tmp_path, first, lookup, write, launch, child, approver=lambda request: True)
-    ).recording
-    answers = ScriptedModel([*turns, call("lookup", key="a"), text("found"), call("lookup", key="new"), text("x")])
-    result = await replay(recording, {"model": answers, "agents": {"child": {"model": ScriptedModel([call("lookup", key="new")] * 3)}}}, trace=None)
-    await stopped(result, "nearest recorded call")
+    options: dict[str, Any] = {"approver": lambda _: True}
+    recording = (await record(tmp_path, first, lookup, write, launch, child, **options)).recording
+    of_child = ScriptedModel([call("lookup", key="new"), text("x")] * 2)
+    overrides = {"model": ScriptedModel([*turns, text("x")]), "agents": {"child": {"model": of_child}}}
+    await stopped(await replay(recording, overrides, trace=tmp_path), "the nearest recorded call is")
+
+
+async def test_an_answer_of_another_state(tmp_path: Path) -> None:
+    """Beside a call that is answered."""
+    turns = [call("write", key="a"), *looking_up("a", "b")]
+    recording = (await record(tmp_path, turns, lookup, write)).recording
+    result = await replay(recording, {"model": ScriptedModel(looking_up("a", "b"))}, trace=None)
+    await stopped(result, "in another state of the world")
+
+
+async def test_two_answers_that_may_be_meant(tmp_path: Path) -> None:
+    """Agents of one name were answered differently, and the replay's has a task that neither had."""
+    answers = iter("12")
+
+    @tool(read_only=True)
+    def count() -> str:
+        """Count."""
+        return next(answers)
+
+    model = ScriptedModel([call("count"), text("x"), call("count"), text("x")])
+    child = Agent(model, name="child", tools=[count], **QUIET)
+    turns = [call("child", task="a"), call("child", task="b"), text("done")]
+    recording = (await record(tmp_path, turns, child)).recording
+    changed = ScriptedModel([call("child", task="c"), call("count"), text("x"), text("done")])
+    await stopped(await replay(recording, {"model": changed}, trace=None), "nothing says which answer is right")
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("inside", [False, True])
+async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, inside: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+    """Wherever the replay was stopped for it, in the root or in an agent, the reproduction goes no further."""
+    turns = looking_up("a", "b")
+    again = [calls(call("lookup", key="b"), call("lookup", key="a"), call("lookup", key="c")), text("other")]
+    change: dict[str, Any] = {"tool_results": [ToolResult("lookup", {"key": "c"}, result="new")]}
+    if inside:
+        child = Agent(ScriptedModel(turns), name="child", tools=[lookup], compose=[guarding(tag)], **QUIET)
+        parent = [calls(call("child", task="t"), call("lookup", key="a")), text("done")]
+        recording = (await record(tmp_path, parent, child, lookup)).recording
+        changed: dict[str, Any] = {"model": ScriptedModel(again), "system_prompt": "New."}
+        change |= {"model": ScriptedModel(parent), "agents": {"child": changed}}
+    else:
+        recording = (await record(tmp_path, turns, lookup, compose=[guarding(tag)])).recording
+        change |= {"model": ScriptedModel(again), "system_prompt": "New.", "task": "New."}
+    result = await replay(recording, change, on_missing="lenient", trace=None)
+    if result.run.terminated_by == "replay_stopped":
+        await stopped(result, f"the required hook guard looked at every {tag}")
+    else:
+        assert (await reproduce(result.recording)).identical
+        assert tag in {"prompt.system", "prompt.tools", "message.user", "llm.request"} or inside
+
+
+async def test_what_came_before_the_stop_is_compared(tmp_path: Path) -> None:
+    """Another message, another answer, a call that is missing: each shows."""
+    recording = (await record(tmp_path, looking_up("a", "b"), lookup)).recording
+    turns = [*looking_up("a")[:1], call("lookup", key="new")]
+    result = await replay(recording, {"model": ScriptedModel(turns)}, trace=None)
+    await stopped(result, "")
+    for kind, change in (
+        ("message-added", {"content": "Something else."}),
+        ("tool-call-started", {"position": 3}),
+        ("llm-requested", {"parameters": {"seed": 1}}),
+    ):
+        again = await reproduce(changed_at(result.recording, kind, change))
+        assert not again.identical
+        assert again.divergences[0].where.endswith(kind)
+
+
+def changed_at(recording: Recording, kind: str, change: dict[str, Any]) -> Recording:
+    """Return the recording with its last event of a kind changed."""
+    place = max(number for number, each in enumerate(recording.records) if each.kind == kind)
+    found = recording.records[place]
+    changed = found._replace(event=found.event.model_copy(update=change))
+    return replace(recording, records=(*recording.records[:place], changed, *recording.records[place + 1 :]))

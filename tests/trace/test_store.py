@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,34 @@ def test_the_plain_file_comes_before_the_packed_one(store: TraceStore):
 
 
 def test_ids_of_any_kind_sort_by_time(tmp_path: Path):
-    """Runs with ids of their own are placed by the time of their files."""
+    """Runs with ids of their own are placed by their first event, also compressed ones and whoever touches the file."""
     store = TraceStore(tmp_path)
-    for number, run_id in enumerate(["zebra", "ant", "01KABCDEF00000000000000000"]):
-        record(store.path_for(run_id), [header(run_id), ending()])
-        os.utime(store.path_for(run_id), (1_000_000_000 + number, 1_000_000_000 + number))
-    assert [path.stem for path in store.paths()] == ["01KABCDEF00000000000000000", "ant", "zebra"]
+    for number, run_id in enumerate(["zebra", "ant", "bee", "01KABCDEF00000000000000000"]):
+        path = store.path_for(run_id)
+        record(path, [header(run_id), ending()])
+        path.write_bytes(re.sub(rb'"ts":\d+', b'"ts":%d' % (10**15 + number * 10**6), path.read_bytes(), count=1))
+        os.utime(path, (2_000_000_000 - number, 2_000_000_000 - number))
+    packed = store.path_for("bee").with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(store.path_for("bee").read_bytes()))
+    store.path_for("bee").unlink()
+    assert [path.name for path in store.paths()] == [
+        "01KABCDEF00000000000000000.jsonl", "bee.jsonl.gz", "ant.jsonl", "zebra.jsonl",
+    ]  # fmt: skip
+
+
+def test_what_is_no_trace_sorts_by_the_time_of_its_file(tmp_path: Path):
+    """It has no first event that says when it started."""
+    for number, name in enumerate(["b.jsonl", "c.jsonl.gz", "a.jsonl"]):
+        (tmp_path / name).write_bytes(b"nothing")
+        os.utime(tmp_path / name, (1_000_000_000 + number, 1_000_000_000 + number))
+    assert [path.name for path in TraceStore(tmp_path).paths()] == ["a.jsonl", "c.jsonl.gz", "b.jsonl"]
+
+
+def test_a_folder_with_the_name_of_a_trace(tmp_path: Path):
+    """It is said to be one."""
+    (tmp_path / "x.jsonl").mkdir()
+    with pytest.raises(TraceNotFoundError, match="x.jsonl': a folder, not a trace; --trace-dir names a folder"):
+        TraceStore(tmp_path).resolve(tmp_path / "x.jsonl")
 
 
 def test_a_file_that_holds_another_run(store: TraceStore, caplog: pytest.LogCaptureFixture):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from pydantic import Field
@@ -15,6 +16,17 @@ Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault",
 """How a replayed result came about, from the surest to the least sure."""
 GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
 """Rungs of recorded answers that were given in the same state of the world."""
+
+
+def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
+    """Return the share of a replay's calls whose answer is grounded, 0 to 1; None when it made no call.
+
+    Args:
+        rungs: how many calls got their answer in which way.
+        stops: how many got none, which ended the replay.
+    """
+    calls = sum(rungs.values()) + stops
+    return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
 
 
 class ToolCallStarted(EventBase):

@@ -1,0 +1,185 @@
+"""A replay is a run of its own: recorded, told from the original, and stopped rather than wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, register_strategy
+from playhead.compose.killswitches import max_iterations
+from playhead.errors import NotReplayableError
+from playhead.replay import Overrides, replay, replay_sync, reproduce
+from playhead.replay.live import pause
+from playhead.testing import ScriptedModel, Turn, call, error, text
+from playhead.trace.events import ReplayDiverged, ReplayServed
+from playhead.trace.integrity import check_trace
+from tests.kernel.runs import make_agent
+from tests.replay.small_runs import SCRIPT, lookup, recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_a_replay_that_changes_nothing_is_the_same_run(tmp_path: Path) -> None:
+    """Every call is served at its own place, the result is `same`, and the trace says whose replay it is."""
+    recording = await recorded(tmp_path)
+    result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=tmp_path)
+    assert (result.verdict, result.grounded, dict(result.rungs)) == ("same", 1.0, {"exact": 2})
+    assert (result.stopped, result.notes, result.run.output) == (None, (), "done")
+    assert result.diff.identical
+    header = result.recording.header
+    assert (header.replay_of, header.replay_mode, header.overrides) == (
+        recording.run_id,
+        "replay",
+        {"model": "scripted/model"},
+    )
+    served = [each.event for each in result.recording.records if isinstance(each.event, ReplayServed)]
+    answers = [call.completed for call in recording.root.calls.values()]
+    assert [(each.rung, recording.records[each.source_seq or 0].event) for each in served] == [
+        ("exact", answer) for answer in answers
+    ]
+
+
+async def test_a_replay_is_itself_a_recording(tmp_path: Path) -> None:
+    """Its trace checks, is read back as it happened, reproduces, and can be replayed in its turn."""
+    recording = await recorded(tmp_path)
+    changed = ScriptedModel([call("lookup", key="b"), call("lookup", key="z"), text("other")])
+    result = await replay(
+        recording, {"system_prompt": "Be brief.", "model": changed}, on_missing="lenient", trace=tmp_path
+    )
+    assert result.run.trace_path is not None
+    assert check_trace(result.run.trace_path).ok
+    again = await reproduce(result.run.trace_path)
+    assert (again.identical, again.status) == (True, "closed")
+    third = await replay(result.recording, {"model": ScriptedModel([call("lookup", key="b"), text("x")])}, trace=None)
+    assert (dict(third.rungs), third.run.trace_path) == ({"exact": 1}, None)
+    assert any("itself a replay" in note for note in third.notes)
+
+
+async def test_turns_without_calls_have_no_grounds(tmp_path: Path) -> None:
+    """A replay that made no call has nothing to be grounded in, and can be told all the same."""
+    recording = await recorded(tmp_path, [Turn(text="done")])
+    result = await replay(recording, {"model": ScriptedModel([text("done")])}, trace=None)
+    assert (result.grounded, result.verdict) == (None, "same")
+
+
+async def test_code_that_is_not_what_was_recorded(tmp_path: Path) -> None:
+    """With `agent=` the code's prompt counts, and a note says what is different."""
+    recording = await recorded(tmp_path, system_prompt="Old.")
+    result = await replay(recording, agent=make_agent(None, SCRIPT, lookup, system_prompt="New."), trace=None)
+    assert result.notes == ("agent= is not the agent that was recorded: system_prompt",)
+    assert result.recording.header.agent.system_prompt == "New."
+
+
+async def test_a_failing_model_ends_the_replay_and_not_the_caller(tmp_path: Path) -> None:
+    """What the live model's failure left is the result; the verdict is that nothing can be said."""
+    recording = await recorded(tmp_path)
+    result = await replay(recording, {"model": ScriptedModel([SCRIPT[0], error("gone")])}, trace=tmp_path)
+    assert (result.stopped, result.verdict) == ("llm_error: gone", "inconclusive")
+    assert (result.run.status, result.run.terminated_by) == ("failed", "llm_error")
+
+
+async def test_retries_of_a_live_model_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes between attempts, as it would; nowhere else in a replay."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    recording = await recorded(tmp_path, retry_delay_s=0.25)
+    model = ScriptedModel([error("busy", retryable=True), error("busy", retryable=True), *SCRIPT])
+    assert (await replay(recording, {"model": model}, trace=None)).verdict == "same"
+    assert waited == [0.25, 0.5]
+    await pause(5)
+    assert waited == [0.25, 0.5]
+
+
+async def test_a_damaged_recording_is_refused_and_a_cut_one_is_not(tmp_path: Path) -> None:
+    """Damage proves nothing; a recording that was cut off is replayed, and the verdict is that it cannot be told."""
+    recording = await recorded(tmp_path)
+    lines = recording.path.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(b"".join(lines[:-1]))
+    result = await replay(cut, {"model": ScriptedModel(SCRIPT)}, trace=None)
+    assert (result.verdict, result.stopped, result.run.output) == ("inconclusive", None, "done")
+    assert result.notes[0] == "the recording is open: how its run would have ended is not known"
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(b"".join([*lines[:3], *lines[4:]]))
+    with pytest.raises(NotReplayableError, match="is not what was written"):
+        await replay(damaged, {"model": ScriptedModel(SCRIPT)}, trace=None)
+
+
+async def test_every_place_where_a_recording_can_be_cut(tmp_path: Path) -> None:
+    """A replay of a run that was killed goes as far as there are answers, and stops loudly."""
+    child = Agent(ScriptedModel([call("lookup", key="c"), text("found")]), name="child", tools=[lookup], meta_tools=())
+    turns = [call("lookup", key="a"), call("child", task="t"), text("done")]
+    script = [turns[0], turns[1], call("lookup", key="c"), text("found"), turns[2]]
+    recording = await recorded(tmp_path, turns, lookup, child)
+    lines = recording.path.read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(lines)):
+        path = tmp_path / f"cut{kept}.jsonl"
+        path.write_bytes(b"".join(lines[:kept]))
+        if kept == 1:
+            with pytest.raises(NotReplayableError, match="ends before it says which tools"):
+                await replay(path, {"model": ScriptedModel(script)}, trace=None)
+            continue
+        result = await replay(path, {"model": ScriptedModel(script)}, trace=None)
+        assert result.verdict == "inconclusive"
+        assert (result.stopped is None) == (result.run.output == "done"), result.stopped
+
+
+def test_the_blocking_form(tmp_path: Path) -> None:
+    """`replay_sync` takes what `replay` takes, and a reference in place of a recording."""
+    agent = make_agent(tmp_path, SCRIPT, lookup)
+    path = agent.run_sync("Do it.").trace_path
+    assert path is not None
+    heard: list[str] = []
+    result = replay_sync(
+        path,
+        Overrides(model=ScriptedModel(SCRIPT)),
+        trace=tmp_path,
+        on_record=lambda record: heard.append(record.kind),
+    )
+    assert result.verdict == "same"
+    assert heard == [record.kind for record in result.recording.records]
+
+
+async def test_facts_answer_as_they_did(tmp_path: Path) -> None:
+    """What steers a strategy besides model and tools is served in its order, and once more than recorded is loud."""
+    asked: list[str] = []
+    times, nap_s = [2], [0.0]
+
+    def luck() -> int:
+        asked.append("luck")
+        return len(asked)
+
+    async def lucky(state: Any, session: Any) -> Any:
+        found = [await session.facts.ask("luck", luck) for _ in range(times[0])]
+        await session.facts.sleep(nap_s[0])
+        session.terminate("end_turn", found)
+        return state
+
+    register_strategy("lucky", lucky)
+    agent = make_agent(tmp_path, [], strategy="lucky")
+    await agent.run("Do it.", run_id="run")
+    nap_s[0] = 1000  # which has passed already
+    result = await replay(tmp_path / "run.jsonl", {"model": ScriptedModel([])}, trace=None)
+    assert (result.run.output, result.verdict, len(asked)) == ([1, 2], "same", 2)
+    times[0] = 3
+    result = await replay(tmp_path / "run.jsonl", {"model": ScriptedModel([])}, on_missing="lenient", trace=None)
+    assert result.stopped is not None
+    assert "root asks for the fact 'luck', which was not recorded for it" in result.stopped
+    assert len(asked) == 2
+
+
+async def test_hooks_of_the_recorded_run_are_named(tmp_path: Path) -> None:
+    """They are code, which a replay does without: a note says whose doing is done again, and the trace has it too."""
+    recording = await recorded(tmp_path, compose=[max_iterations(1)])
+    result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=None)
+    print(result.notes, result.recording.header.agent.hooks)
+    assert result.recording.header.agent.hooks == ()
+    noted = [each.event.what for each in result.recording.records if isinstance(each.event, ReplayDiverged)]
+    assert noted[: len(result.notes)] == list(result.notes)

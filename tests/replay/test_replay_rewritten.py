@@ -1,0 +1,120 @@
+"""Calls and tools that hooks rewrote: what runs is told from what the model was shown, and from what it asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.replay import replay, reproduce
+from playhead.replay.history import read_past
+from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.events import ReplayServed
+from tests.kernel.runs import make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Harness
+    from playhead.replay import ReplayResult
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look up."""
+    return f"value of {key}"
+
+
+@tool
+def write(key: str) -> str:
+    """Write."""
+    return f"wrote {key}"
+
+
+def describing(harness: Harness) -> None:
+    """Tell the model of tools in other words."""
+
+    def other(specs: Any, _: Any) -> Any:
+        return [spec.model_copy(update={"description": "Better."}) for spec in specs]
+
+    harness.on("prompt.tools", other)
+
+
+async def test_what_a_hook_says_of_a_tool_is_not_the_tool(tmp_path: Path) -> None:
+    """A replay has the agent's own tools; its model is told of them as the recorded one was."""
+    turns = [call("write", key="a"), call("lookup", key="a"), text("done")]
+    run = await record(tmp_path, turns, lookup, write, compose=[describing])
+    own = {spec.name: spec for spec in run.events("tools-defined")[0].tools}
+    assert read_past(run.recording).specs["root"] == own
+    assert (await reproduce(run.recording)).divergences == ()
+    model = ScriptedModel(turns)
+    result = await replay(run.recording, {"model": model}, trace=None)
+    assert (result.verdict, result.stopped, dict(result.rungs)) == ("same", None, {"exact": 2})
+    assert {each.description for each in model.requests[-1].tools} == {"Better."}
+    assert list(result.recording.root.own_tools.values()) == list(own.values())
+
+
+def renaming(**keys: str) -> Any:
+    """Return a block that looks up other keys than it is asked for."""
+
+    def block(harness: Harness) -> None:
+        def other(asked: Any, _: Any) -> Any:
+            key = keys.get(asked.arguments["key"])
+            return asked.model_copy(update={"arguments": {"key": key}}) if key else None
+
+        harness.on("tool.call", other, name="renaming")
+
+    return block
+
+
+def served(result: ReplayResult) -> list[tuple[str, int | None]]:
+    """Return rung and source of each answer."""
+    events = [each.event for each in result.recording.records]
+    return [(each.rung, each.source_seq) for each in events if isinstance(each, ReplayServed)]
+
+
+def observed_in(steps: Any) -> list[str]:
+    """Return what the recorded model was told."""
+    return [content for kind, _, content in steps if kind == "observation"]
+
+
+def observed(result: ReplayResult) -> list[str]:
+    """Return what the model was told."""
+    return [step.content for step in result.run.steps if step.type == "observation"]
+
+
+ORDERS = ["abc", "cba", "bca", "cab", "bac", "acb"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("which", [lookup, write])
+async def test_calls_that_hooks_rewrote_get_what_was_recorded_for_what_ran(
+    order: str, which: Any, tmp_path: Path
+) -> None:
+    """In any order, beside each other or not; no call keeps what it does not ask for any more."""
+    name = which.spec.name
+    asked = [calls(*[call(name, key=key) for key in "abc"]), text("done")]
+    run = await record(tmp_path, asked, which, compose=[renaming(a="b", b="z")])
+    again = [calls(*[call(name, key=key) for key in order]), text("done")]
+    result = await replay(run.recording, {"model": ScriptedModel(again)}, on_missing="lenient", trace=None)
+    answer = dict(zip("abc", observed_in(run.steps()), strict=True))
+    assert observed(result) == [answer[key] for key in order]
+    sources = [source for _, source in served(result)]
+    assert len(set(sources)) == len(order)
+    if which is lookup:
+        assert {rung for rung, _ in served(result)} <= {"exact", "reordered"}
+
+
+async def test_a_rewritten_call_takes_no_other_calls_answer(tmp_path: Path) -> None:
+    """What a hook made of the first call is what the second asks for itself: that one is answered in its place."""
+    turns = [calls(call("lookup", key="a"), call("lookup", key="b")), text("done")]
+    run = await record(tmp_path, turns, lookup)
+    rewritten = await record(tmp_path / "other", turns, lookup, compose=[renaming(a="b")])
+    assert [each.started.args for each in rewritten.recording.root.calls.values()] == [{"key": "b"}, {"key": "b"}]
+    agent = make_agent(None, turns, lookup, compose=[renaming(a="b")])
+    result = await replay(run.recording, agent=agent, on_missing="lenient", trace=None)
+    assert [rung for rung, _ in served(result)] == ["synthetic-error", "exact"]
+    assert "has been served already or is another call's" in observed(result)[0]
+    again = await replay(rewritten.recording, {"model": ScriptedModel(turns)}, trace=None)
+    assert [rung for rung, _ in served(again)] == ["exact", "exact"]
