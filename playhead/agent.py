@@ -194,6 +194,7 @@ class Agent:
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,
+            address=address_of(self.model),
             parameters=to_json(parameters or {}),
             strategy=get_strategy(strategy)[0],
             strategy_settings=to_json(strategy_settings or {}),
@@ -321,6 +322,12 @@ class Agent:
         recorder = Recorder(clock, writer, redactor, (self._subscriptions, subscriptions))
         policy = settings.on_trace_error if settings else "continue"
         return RunContext(run_id, recorder, LiveWorld(), self._approver, policy, self._harness.hooks(), kept)
+
+
+def address_of(model: Model) -> str | None:
+    """Return where a model's provider is reached, when its adapter says so."""
+    address = getattr(model, "address", None)
+    return scrub(address) if isinstance(address, str) else None
 
 
 def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:

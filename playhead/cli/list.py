@@ -42,6 +42,8 @@ def _print(store: TraceStore, limit: int) -> None:
     if not paths:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
         return
-    text_console().print(RunList([summarise(path) for path in paths[:limit]], [run_id_of(path) for path in paths]), crop=False)
+    text_console().print(
+        RunList([summarise(path) for path in paths[:limit]], [run_id_of(path) for path in paths]), crop=False
+    )
     if len(paths) > limit:
         note(f"{limit} of {len(paths):,} runs in {store.folder}; --limit shows more")

@@ -109,7 +109,8 @@ def summary(original: Recording, outcome: ReplayResult, min_grounded: float) -> 
     for note in outcome.notes:
         yield Row("note", in_options(note))
     yield Row("verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict])
-    yield Row("trace", "none" if outcome.run.trace_path is None else str(outcome.run.trace_path))
+    path = "none" if outcome.run.trace_path is None else str(outcome.run.trace_path)
+    yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # somebody will copy it
 
 
 def next_commands(original: Recording, outcome: ReplayResult, trace_dir: Path | None) -> Iterator[Line]:

@@ -30,7 +30,9 @@ NEWEST: Final = 20
     exits={1: "a file is damaged; what can be read of it is counted all the same", **options.UNREADABLE},
 )
 @options.run_argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named.")
+@click.option(
+    "--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named."
+)
 def command(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool) -> int:
     """Count what one run or several took: tokens, cost and time by model, tool and agent, errors, stated reasons.
 

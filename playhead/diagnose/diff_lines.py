@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 _MOST_COMPARED: Final = 1_000
@@ -76,14 +76,14 @@ def _shortened(lines: list[str]) -> list[str]:
     shown = list(lines)
     places = [list(group) for _, group in groupby(range(len(lines)), key=lambda place: lines[place][:1])]
     partner: dict[int, int] = {}
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in pairwise(places):
         if lines[one[0]][0] == "-" and lines[other[0]][0] == "+":
             for a, b in zip(one, other, strict=False):
                 partner[a], partner[b] = b, a
     for place, line in enumerate(lines):
         if len(line) > _LONGEST_LINE:
-            other = lines[partner[place]] if place in partner else ""
-            shown[place] = line[0] + _cut(line[1:], common_length(line[1:], other[1:]))
+            beside = lines[partner[place]] if place in partner else ""
+            shown[place] = line[0] + _cut(line[1:], common_length(line[1:], beside[1:]))
     return shown
 
 

@@ -49,7 +49,7 @@ def tool_call_lines(page: Page, diff: RunDiff) -> None:
 
 def _own(diff: RunDiff) -> str:
     """Return which of the kernel's own tools are among the calls: elsewhere they are not counted."""
-    names = sorted({each.tool for each in (*diff.tool_sequence, *diff.same_calls)} & LAST_WORDS)
+    names = sorted({*(each.tool for each in diff.tool_sequence), *(each.tool for each in diff.same_calls)} & LAST_WORDS)
     return f" with {' and '.join(names)}" if names else ""
 
 

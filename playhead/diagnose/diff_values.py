@@ -62,10 +62,8 @@ def written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of
 def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
     if left is right:
         return True
-    if isinstance(left, str):
-        return bool(left == right)
-    if type(left) is not type(right):
-        return False
+    if isinstance(left, str) or type(left) is not type(right):
+        return isinstance(left, str) and bool(left == right)
     if isinstance(left, dict):
         return len(left) == len(right) and all(
             key in right and _written_alike(each, right[key]) for key, each in left.items()

@@ -17,7 +17,15 @@ from playhead.diagnose.summaries import duration_text
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from playhead.diagnose.diff_types import Decision, Difference, FirstDivergence, InputChange, RunDiff, RunFigures
+    from playhead.diagnose.diff_types import (
+        Decision,
+        Difference,
+        FirstDecision,
+        FirstDivergence,
+        InputChange,
+        RunDiff,
+        RunFigures,
+    )
 
 _MOST_INPUTS: Final = 12
 _MOST_LINES: Final = 12

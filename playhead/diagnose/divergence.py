@@ -219,10 +219,10 @@ def _same(one: Record, other: Record) -> bool:
         return False
     left, right = one.event.__dict__, other.event.__dict__
     for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
-        other = right.get(name)
-        if value is other or name in VOLATILE:
+        now = right.get(name)
+        if value is now or name in VOLATILE:
             continue
-        if not (value == other if type(value) is str else written_alike(value, other)):
+        if not (value == now if type(value) is str else written_alike(value, now)):
             return False
     return True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.terminal import Line, pad
@@ -54,7 +53,6 @@ class RunList:
                 run.task or "-",
             )
 
-
     def _narrow_lines(self) -> Iterator[Line]:
         short = unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
         names = [pad(short[run.run_id], min(len(short[run.run_id]), 20)) for run in self.runs]
@@ -76,7 +74,9 @@ def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    return len(commonprefix([one.upper(), other.upper()]))
+    """Return how many characters two ids begin with in common."""
+    places = enumerate(zip(one.upper(), other.upper(), strict=False))
+    return next((place for place, (a, b) in places if a != b), min(len(one), len(other)))
 
 
 def _started(started_us: int | None) -> str:

@@ -18,7 +18,7 @@ from playhead.diagnose.statistics_figures import (
     tool_statistics,
 )
 from playhead.trace import events as e
-from playhead.trace.events.tools import GROUNDED
+from playhead.trace.events.tools import grounded_share
 from playhead.trace.owners import agent_path
 
 if TYPE_CHECKING:
@@ -116,12 +116,11 @@ class StatisticsFold:
     def _replays(self) -> m.ReplayStatistics | None:
         if not self.replays:
             return None
-        calls = sum(self.rungs.values()) + self.stops
-        grounded = sum(self.rungs[rung] for rung in GROUNDED)
+        grounded = grounded_share(self.rungs, self.stops)
         return m.ReplayStatistics(
             runs=self.replays,
             rungs=dict(self.rungs.most_common()),
-            grounded=round(grounded / calls, 4) if calls else None,
+            grounded=None if grounded is None else round(grounded, 4),
             divergences=self.divergences,
         )
 

@@ -157,7 +157,8 @@ class ReplayStatistics(_Part):
     rungs: dict[Text, int]
     """Results by rung, from `exact` to `synthetic-error`."""
     grounded: float | None
-    """Results that are exact, reordered or normalised, of all; null when there is none."""
+    """Calls whose result is exact, reordered or normalised, of all: those that stopped their replay are not; null when there
+    is none."""
     divergences: int
     """Notes that a replay did something else than its recording."""
 

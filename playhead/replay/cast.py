@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.agent import address_of
 from playhead.errors import UnknownModelError, UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
@@ -72,7 +73,7 @@ class Cast:
         self.root_header = recording.header.agent if agent is None else agent.header
         self.below = _distinct(_recorded_below(recording, inside) if agent is None else _code_below(agent))
         """The agents below the root: those of the code when it was given, else the recorded ones; each once."""
-        self._require_known()
+        self._require_known("the recording" if agent is None else "agent=")
         self._address = self._checked_address(address)
         self._models: dict[str, Model] = {}
         self._substitutes = self._read_substitutes(recording.header.agent.model)
@@ -179,11 +180,11 @@ class Cast:
         named = {provider_of(name) for name in self._named()}
         return recorded == self.root_header.model and named <= {provider_of(recorded)}
 
-    def _require_known(self) -> None:
+    def _require_known(self, where: str) -> None:
         counts = Counter(each.header.name for each in self.below)
         for name in self._overrides.of_agents:
             if not counts[name]:
-                raise UsageError(f"agents: the recording has no agent {name!r}.{nearest(name, counts)}")
+                raise UsageError(f"agents: {where} has no agent {name!r}.{nearest(name, counts)}")
             if counts[name] > 1:
                 raise UsageError(
                     f"agents: {counts[name]} different agents are called {name!r}, and nothing says which is meant; "
@@ -196,7 +197,7 @@ def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has
     changed = changes.merged_parameters
     merged = {**header.parameters, **changed}
     parameters = {name: value for name, value in merged.items() if value is not None or name not in changed}
-    update: dict[str, Any] = {"model": model.name, "parameters": parameters}
+    update: dict[str, Any] = {"model": model.name, "address": address_of(model), "parameters": parameters}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
     if changes.system_prompt is not None:

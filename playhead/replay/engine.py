@@ -18,7 +18,6 @@ from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
-from playhead.replay.serving import Answers
 from playhead.replay.world import ReplayWorld
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from playhead.diagnose.diff import RunDiff
     from playhead.kernel.tools import Tool
     from playhead.replay.missing import OnMissing
+    from playhead.replay.serving import Answers
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
 
@@ -66,8 +66,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
             in another state of the world counts as none for `strict` and for a function; `lenient` serves it as `stale`.
         agent: the agent from code, for what a recording cannot hold: a strategy, the model object. Its tools' schemas
             and prompts count instead of the recorded ones; their bodies do not run.
-        api_base: address of the overriding model's provider, or of the recorded one's.
-        api_key: that provider's key.
+        api_base: address of the provider of the models that the overrides name, or of the root's recorded model.
+        api_key: that provider's key; of several providers each has its own in the environment.
         rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
             out of the replay's trace.
         trace: folder of the replay's own trace; None for none; by default the settings' folder.

@@ -259,7 +259,11 @@ class FrozenAgent(FrozenTool):
         if recorded.started is None:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
         then = recorded.started.agent
-        header = self._given.header.model_copy(update={"hooks": then.hooks}) if self._given else then
+        header = (
+            self._given.header.model_copy(update={"hooks": then.hooks, "address": then.address})
+            if self._given
+            else then
+        )
         model = FrozenModel(self._world, recorded, header.model)
         return await AgentTool(header, model, self._given.tools if self._given else {}).run(arguments, context)
 

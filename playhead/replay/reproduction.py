@@ -161,7 +161,8 @@ def _until_stopped(recording: Recording) -> Recording:
 def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:
     if agent is None:
         return recording.header.agent, {}
-    header = agent.header.model_copy(update={"prices": recording.header.agent.prices})
+    then = recording.header.agent
+    header = agent.header.model_copy(update={"prices": then.prices, "address": then.address})
     return header, agent.tools
 
 

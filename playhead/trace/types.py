@@ -237,6 +237,8 @@ class AgentHeader(Value):
     """The agent's name."""
     model: str
     """`provider/model` as asked for."""
+    address: str | None = None
+    """Where the provider was reached, without credentials; None for its usual address, or when the adapter does not say."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other request parameters, as handed to the adapter."""
     strategy: str = "reactive"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli.changes import read_rebinding, read_tool_result
+from playhead.cli.changes import in_options, read_rebinding, read_tool_result
 from playhead.errors import UsageError
 from playhead.replay import load_recording
 from playhead.trace.integrity import check_trace
@@ -171,6 +171,14 @@ def test_a_result_of_ones_own_is_not_in_doubt(recorded: Path, server: ChatServer
     assert "2 tool results, 1 of them yours (--tool-result); 100% of the other calls grounded in the recording" in said
 
 
+def test_where_a_result_of_ones_own_comes_to_light(recorded: Path, server: ChatServer) -> None:
+    """The first event that differs is the result: it is no riddle, but what was asked for."""
+    result = replay(server, "--tool-result", "lookup=9 feet", answers=(SAME[0], saying("9 feet.")))
+    assert "result of tool-call-completed (lookup) differs (the change above comes to light here)" in " ".join(
+        result.stdout.split()
+    )
+
+
 def test_results_beside_ones_own_that_nobody_recorded(recorded: Path, server: ChatServer) -> None:
     """The verdict is about the other calls: none of them has a recorded result."""
     both = saying("", lookup={"key": "Mount Zed"}, calculator={"expression": "1 + 1"})
@@ -312,3 +320,18 @@ def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> No
     assert "hunter22" not in result.output
     assert b"hunter22" not in (recorded.parent / f"{newest(home)}.jsonl").read_bytes()
     json.loads((recorded.parent / f"{newest(home)}.jsonl").read_bytes().splitlines()[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no API key for a/b: set A_KEY, or pass api_key= (any text will do)", "no API key for a/b: set A_KEY (any text will do)"),
+        ("no API key for a/b: set A_KEY, or pass api_key=", "no API key for a/b: set A_KEY"),
+        ("pass api_base=, its address", "pass --api-base, its address"),
+        ("pass model=, another one", "pass --model, another one"),
+        ("x['model'] = 'model=1'", "x['model'] = 'model=1'"),
+    ],
+)  # fmt: skip
+def test_messages_speak_of_options(text: str, said: str) -> None:
+    """What is an argument in Python is an option here, or comes from the environment."""
+    assert in_options(text) == said

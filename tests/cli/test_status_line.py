@@ -426,3 +426,35 @@ def test_a_run_that_is_told_is_recorded_as_one_that_is_not(tmp_path: Path) -> No
             agent.run_sync("go", run_id="same")
         files.append((tmp_path / name / "same.jsonl").read_bytes())
     assert files[0] == files[1]
+
+
+def test_the_time_is_that_of_the_command_and_a_cost_is_known_after_an_answer() -> None:
+    """The clock runs while an adapter is loaded; before the first answer nothing is said of the cost."""
+    clock = TickingClock()
+    progress = Progress(Console(file=Terminal(), width=80), clock)
+    figures = [progress.status()[1]]
+    for record in records(STARTED, ASKED, answered()):
+        progress(record)
+        figures.append(progress.status()[1])
+    assert figures == [
+        "0.0s   0 tokens", "0.0s   0 tokens", "iter 1/10   0.0s   0 tokens", "iter 1/10   0.0s   30 tokens   $0.2500",
+    ]  # fmt: skip
+    for _ in range(1000):
+        clock.now_us()
+    assert progress.status()[1].startswith("iter 1/10   1.0s")
+
+
+def test_what_an_interrupted_start_leaves_behind_is_not_told(tmp_path: Path) -> None:
+    """A request of litellm's that nobody awaited any more is no mistake of anybody's; other coroutines are told of."""
+    program = (
+        "from playhead.cli.running import run_told\n"
+        "async def acompletion(): pass\n"
+        "async def forgotten(): pass\n"
+        "def start(told):\n"
+        "    acompletion(); forgotten()\n"
+        "    raise KeyboardInterrupt\n"
+        "try:\n    run_told(start, None, as_json=False)\nexcept KeyboardInterrupt:\n    pass\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "acompletion' was never awaited" not in told.stderr
+    assert "forgotten' was never awaited" in told.stderr

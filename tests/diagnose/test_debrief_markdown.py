@@ -113,3 +113,19 @@ def test_a_parser_sees_no_markup_but_ours(text: str):
     blocks = parser.parse(debrief_markdown(build_debrief(_full_of(text))))
     tokens = [token for block in blocks for token in (block, *(block.children or ()))]
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in tokens} <= OURS
+
+
+def test_prose_is_not_escaped_more_than_it_has_to_be():
+    """A number at the start stays a number; what would begin a list does not; a bar is readable, and no cell's end."""
+    told = {each: debrief_markdown(build_debrief(_full_of(each))) for each in ("1274.064 metres", "1. item", "a | b")}
+    assert ": 1274.064 metres" in told["1274.064 metres"]
+    assert "&#46;064" not in told["1274.064 metres"]
+    assert "1&#46; item" in told["1. item"]
+    assert "a \\| b" in told["a | b"]
+
+
+def test_calls_of_the_kernels_own_tools_are_named():
+    """The table of tools has the final answer, the figures have not, and both say so."""
+    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
+    assert "| final-answer (the kernel's own) | 1 |" in markdown
+    assert "| calls of functions and agents, failed | 3, 0 |\n" in markdown

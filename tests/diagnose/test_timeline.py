@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from playhead import Agent, tool
-from playhead.diagnose.runs import RunList
+from playhead.diagnose.runs import RunList, unique_beginnings
 from playhead.diagnose.terminal import escape
 from playhead.diagnose.timeline import Heading, Timeline
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
@@ -159,3 +161,36 @@ def test_recent_runs_as_a_table() -> None:
         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…  -            \\x1b              -  -",
     ]
     assert "MODEL" in plain(RunList(runs), width=120)
+
+
+def test_a_narrow_terminal_shows_what_happened(recorded: Path) -> None:
+    """Without times and columns; what does not fit beside its kind stands below it."""
+    lines = timeline(scan(recorded), 40).splitlines()
+    assert all(len(line) <= 40 and line == line.rstrip() for line in lines)
+    assert lines[0] == "seq kind what"
+    place = lines.index('    lookup(key="Mt Zed")')
+    assert lines[place - 1].endswith(" tool-call-started")
+    assert lines[place + 1] == "    └ the table has heights (0.9)"
+
+
+def test_a_narrow_list_shows_ids_that_can_be_typed() -> None:
+    """As much of each id as means no other run, also none of those that are not listed; its end; its task."""
+
+    def summary(run_id: str, status: str) -> RunSummary:
+        return RunSummary(run_id, Path(f"{run_id}.jsonl"), 0, "a", "p/m", "How high is Mount Zed in feet?", status)
+
+    runs = [summary("01M80JX37V0PFKS8VC1S402HQT", "done"), summary("01M80JNKX4YTKTVFPG6B9EGY21", "failed")]
+    assert plain(RunList(runs, ["01M80JNKW65SV0FJ9YB3H6299B"]), width=40).splitlines() == [
+        "RUN        STATUS  TASK",
+        "01M80JX    done    How high is Mount Ze…",
+        "01M80JNKX  failed  How high is Mount Ze…",
+    ]
+
+
+@given(st.sets(st.text("abAB-", min_size=1, max_size=8), max_size=12))
+def test_a_short_id_means_one_run(run_ids: set[str]) -> None:
+    """Whatever the ids are, and whatever the case: it is the id itself, or begins no other one."""
+    for run_id, short in unique_beginnings(run_ids).items():
+        assert run_id.startswith(short)
+        others = {each for each in run_ids if each.upper().startswith(short.upper())} - {run_id}
+        assert short == run_id or not others

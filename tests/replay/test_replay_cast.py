@@ -10,11 +10,10 @@ from playhead import Agent
 from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
 from playhead.kernel.models.litellm import LiteLLMModel
 from playhead.replay import replay
-from playhead.replay.cast import Address, Cast
+from playhead.replay.cast import Address, Cast, changed_header
 from playhead.replay.history import read_past
 from playhead.replay.overrides import Overrides
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.events import RunStarted
 from tests.kernel.runs import make_agent, record, record_agent
 
 if TYPE_CHECKING:
@@ -122,6 +121,17 @@ async def test_where_a_key_goes(tmp_path: Path) -> None:
     assert keys(cast(recording, both, api_key=key), key) == {"groq/a", "groq/b"}
 
 
+async def test_the_header_says_where_the_replays_model_is(tmp_path: Path) -> None:
+    """Not where the recorded one was."""
+    recording = await recorded_family(tmp_path, "openai/root", "openai/child")
+    changed = cast(recording, {"model": "groq/a"}, api_base="http://me:secret@127.0.0.1:9/v1", api_key="any").root(
+        has_tools=True
+    )
+    assert (changed.model, changed.address) == ("groq/a", "http://127.0.0.1:9/v1")
+    there = recording.header.agent.model_copy(update={"address": "http://there"})
+    assert changed_header(there, Overrides(), ScriptedModel([]), has_tools=True).address is None
+
+
 @pytest.mark.parametrize(
     ("overrides", "error", "message"),
     [
@@ -147,12 +157,11 @@ async def test_a_replay_that_cannot_ask_its_model_leaves_no_trace(
     for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "GROQ_API_BASE"):
         monkeypatch.delenv(name, raising=False)
     recording = await recorded_family(tmp_path, "openai/root", "openai/root")
-    before = list(tmp_path.iterdir())
     records: list[Any] = []
     with pytest.raises(error, match=message):
-        await replay(recording, overrides, trace=tmp_path, on_record=records.append)
-    assert list(tmp_path.iterdir()) == before
-    assert not any(isinstance(record.event, RunStarted) for record in records)
+        await replay(recording, overrides, trace=tmp_path / "new", on_record=records.append)
+    assert not (tmp_path / "new").exists()
+    assert records == []
 
 
 async def test_a_server_that_needs_no_key_is_asked_without_one(monkeypatch: pytest.MonkeyPatch) -> None:

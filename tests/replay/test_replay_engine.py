@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,6 +12,7 @@ from playhead import Agent, register_strategy
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import NotReplayableError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
+from playhead.replay.engine import ReplayOptions
 from playhead.replay.live import pause
 from playhead.testing import ScriptedModel, Turn, call, error, text
 from playhead.trace.events import ReplayDiverged, ReplayServed
@@ -147,6 +149,18 @@ def test_the_blocking_form(tmp_path: Path) -> None:
     assert heard == [record.kind for record in result.recording.records]
 
 
+def test_the_blocking_form_has_the_options_of_the_other() -> None:
+    """So that an editor completes them, and a checker knows their types."""
+    keywords = {
+        name: each.annotation
+        for name, each in inspect.signature(replay).parameters.items()
+        if each.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    written = {name: each.__forward_arg__ for name, each in ReplayOptions.__annotations__.items()}
+    assert written == keywords
+    assert not ReplayOptions.__required_keys__
+
+
 async def test_facts_answer_as_they_did(tmp_path: Path) -> None:
     """What steers a strategy besides model and tools is served in its order, and once more than recorded is loud."""
     asked: list[str] = []
@@ -179,7 +193,7 @@ async def test_hooks_of_the_recorded_run_are_named(tmp_path: Path) -> None:
     """They are code, which a replay does without: a note says whose doing is done again, and the trace has it too."""
     recording = await recorded(tmp_path, compose=[max_iterations(1)])
     result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=None)
-    print(result.notes, result.recording.header.agent.hooks)
-    assert result.recording.header.agent.hooks == ()
+    assert result.notes[0].startswith("in the recorded run max_iterations (before think) had a say; what they did then")
+    assert result.recording.header.agent.hooks == recording.header.agent.hooks
     noted = [each.event.what for each in result.recording.records if isinstance(each.event, ReplayDiverged)]
-    assert noted[: len(result.notes)] == list(result.notes)
+    assert noted == list(result.notes)

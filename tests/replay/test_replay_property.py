@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from playhead.diagnose.statistics import run_statistics
 from playhead.replay import engine, replay
 from tests.replay.stores import ScriptsModel, judge, perturbed, random_scripts, record_store
 
@@ -37,6 +38,9 @@ async def test_nothing_is_silently_wrong(group: int, monkeypatch: pytest.MonkeyP
         judged = judge(strict.recording.records)
         assert judged.wrong == [], (seed, judged.wrong)
         assert not {"stale", "synthetic-error"} & set(judged.rungs), seed
+        told = run_statistics([strict.recording]).replays
+        assert told is not None
+        assert told.grounded == (None if strict.grounded is None else round(strict.grounded, 4)), seed
         assert (strict.stopped is None) == (not {"stale", "synthetic-error"} & set(lenient.rungs)), seed
     assert min(rungs[each] for each in ("exact", "reordered", "normalised", "stale", "synthetic-error")) > 10, rungs
 

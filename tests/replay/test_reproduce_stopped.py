@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from anyio.lowlevel import checkpoint
 
 from playhead import Agent, tool
+from playhead.errors import ReplayError
 from playhead.replay import ToolResult, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import record
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose import Harness
-    from playhead.replay import ReplayResult, Reproduction
+    from playhead.replay import MissedCall, ReplayResult, Reproduction
     from playhead.trace.recording import Recording
 
 QUIET: dict[str, Any] = {"rationale": False, "meta_tools": ()}
@@ -125,9 +127,25 @@ async def test_two_answers_that_may_be_meant(tmp_path: Path) -> None:
     await stopped(await replay(recording, {"model": changed}, trace=None), "nothing says which answer is right")
 
 
+async def test_a_function_that_gives_up(tmp_path: Path) -> None:
+    """What simulates a call may stop the replay, while others run beside it."""
+
+    async def simulate(missed: MissedCall) -> str:
+        await checkpoint()
+        if missed.arguments["key"] == "no":
+            raise ReplayError("I know nothing of no")
+        return "simulated"
+
+    recording = (await record(tmp_path, looking_up("a", "b"), lookup, write)).recording
+    for tools in (["lookup"] * 4, ["lookup", "write", "lookup", "write"]):
+        turns = [calls(*[call(name, key=key) for name, key in zip(tools, ["a", "new", "no", "b"], strict=True)])]
+        result = await replay(recording, {"model": ScriptedModel(turns)}, on_missing=simulate, trace=None)
+        await stopped(result, "I know nothing of no")
+
+
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("inside", [False, True])
-async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, inside: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, inside: bool, tmp_path: Path) -> None:
     """Wherever the replay was stopped for it, in the root or in an agent, the reproduction goes no further."""
     turns = looking_up("a", "b")
     again = [calls(call("lookup", key="b"), call("lookup", key="a"), call("lookup", key="c")), text("other")]

@@ -329,3 +329,9 @@ def test_problems_say_what_is_wrong(path: Path, content: bytes):
     ]
     records, _ = read(path)
     assert [each.seq for each in records] == [0, 1, 2, *range(5, 20), 4]
+
+
+def test_a_path_as_text(path: Path, content: bytes):
+    """A path may be text, as everywhere."""
+    path.write_bytes(content)
+    assert check_trace(str(path)) == check_trace(path)

@@ -199,7 +199,7 @@ def test_what_is_no_trace_sorts_by_the_time_of_its_file(tmp_path: Path):
 def test_a_folder_with_the_name_of_a_trace(tmp_path: Path):
     """It is said to be one."""
     (tmp_path / "x.jsonl").mkdir()
-    with pytest.raises(TraceNotFoundError, match="x.jsonl': a folder, not a trace; --trace-dir names a folder"):
+    with pytest.raises(TraceNotFoundError, match=r"x\.jsonl': a folder, not a trace; --trace-dir names a folder"):
         TraceStore(tmp_path).resolve(tmp_path / "x.jsonl")
 
 

@@ -68,6 +68,12 @@ class LiteLLMModel:
         return self._name
 
     @property
+    def address(self) -> str | None:
+        """Return where the provider is reached, without credentials; None for its usual address."""
+        address = self._api_base or base_in_environment(self._provider)
+        return public_address(address) if address else None
+
+    @property
     def secrets(self) -> Mapping[str, str]:
         """Return the key in use and whatever else of the provider's secrets the environment holds, by name."""
         return secrets_of(self._provider, api_key=self._api_key, address=self._api_base)

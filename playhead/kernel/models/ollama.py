@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
-from playhead.kernel.models.credentials import public_address, secrets_of
+from playhead.kernel.models.credentials import base_in_environment, public_address, secrets_of
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
 from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
@@ -49,6 +49,12 @@ class OllamaModel:
     def name(self) -> str:
         """Return `ollama/model`."""
         return self._name
+
+    @property
+    def address(self) -> str | None:
+        """Return where the server is, without credentials; None for its usual address."""
+        address = self._host or base_in_environment("ollama")
+        return public_address(address) if address else None
 
     @property
     def secrets(self) -> Mapping[str, str]:

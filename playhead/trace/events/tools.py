@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
@@ -11,6 +10,9 @@ from playhead.trace.events.base import EventBase
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import Integer, Rationale, Role
 from playhead.trace.values import JsonValue, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
 """How a replayed result came about, from the surest to the least sure."""
