@@ -134,6 +134,8 @@ def _lines(page: Page, lines: tuple[str, ...]) -> None:
     """Show the lines of a text that differ; a changed line begins where it differs."""
     hidden = hidden_lines(lines)
     places = page.focused(lines[lines[0] == "@@" : -1 if hidden else None])
+    while places and not places[-1].strip():  # a blank line that both have says nothing at the end
+        places.pop()
     for line in places[:_MOST_LINES]:
         page.marked(line[:1] if line != "@@" else " ", line[1:] if line != "@@" else "…", lines=2)
     page.more(len(places) - _MOST_LINES, "lines", hidden)

@@ -52,7 +52,8 @@ class StatisticsFold:
         self.statuses: Counter[str] = Counter()
         self.models: dict[str, ModelFigures] = {}
         self.tools: dict[str, ToolFigures] = {}
-        self.agents: dict[str, AgentFigures] = {}
+        self.agents: dict[tuple[str, str], AgentFigures] = {}
+        """By the root agent's name, and the path of agents below it."""
         self.expected = 0
         self.stated = 0
         self.replays = 0
@@ -100,7 +101,7 @@ class StatisticsFold:
             time=_time(self.times),
             models=tuple(sorted(models, key=lambda each: -(each.tokens_in + each.tokens_out))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
-            agents=tuple(agent_statistics(owner, each) for owner, each in self.agents.items()),
+            agents=tuple(agent_statistics(path, each) for (_, path), each in self.agents.items()),
             reasons=m.Reasons(
                 expected=self.expected,
                 stated=self.stated,
@@ -144,6 +145,8 @@ class _Run:
 
     def __init__(self, fold: StatisticsFold) -> None:
         self._fold = fold
+        self._root = ""
+        """The root agent's name."""
         self._specs: dict[str, dict[str, ToolSpec]] = {}
         self._asked_for_reasons: set[str] = set()
         self._attempts: dict[tuple[str, int, int], str] = {}
@@ -248,11 +251,13 @@ class _Run:
         self._last_us = now if self._last_us is None else max(now, self._last_us)
 
     def _agent(self, owner: str) -> AgentFigures:
-        return self._fold.agents.setdefault(agent_path(owner), AgentFigures())
+        return self._fold.agents.setdefault((self._root, agent_path(owner)), AgentFigures())
 
     def _start_agent(self, owner: str, event: e.RunStarted | e.AgentStarted) -> None:
         if event.agent.rationale:
             self._asked_for_reasons.add(owner)
+        if owner == "root":
+            self._root = event.agent.name
         agent = self._agent(owner)
         agent.name = event.agent.name
         agent.runs += 1

@@ -87,7 +87,10 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
         except BaseException as raised:  # noqa: BLE001 - as above
             # A replay that may not go on is no less stopped for what went wrong before.
             error = raised if isinstance(raised, ReplayError) else error or raised
-            end_with_error(session, raised)
+            if isinstance(raised, ReplayError):
+                session.ending.withhold("replay_stopped", "kernel", describe(raised))
+            else:
+                end_with_error(session, raised)
             state = transition(close_state(state, session), output=None)  # hooks have not let it pass
     session.ending.close()
     termination = _termination_of(session, state)

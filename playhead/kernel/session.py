@@ -243,7 +243,7 @@ class Session:
 
     def withhold(self, source: str, error: str) -> None:
         """End as failed and without an output, however it ended before: what has to look at it has failed."""
-        self.ending.withhold(source, error)
+        self.ending.withhold("hook_failed", source, error)
         if self.agent is not self:  # a tool's body is part of the agent that called it
             self.agent.withhold(source, error)
 

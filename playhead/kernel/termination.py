@@ -73,11 +73,11 @@ class Ending:
             self._termination = self._next or termination
             return self._next is None or self._next is termination
 
-    def withhold(self, source: str, error: str) -> None:
+    def withhold(self, reason: str, source: str, error: str) -> None:
         """End the agent as failed and without an output, however it ended before."""
         with self._lock:
             if not self._closed:
-                self._termination = Termination("hook_failed", source=source, failed=True, error=error, withheld=True)
+                self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> None:
         """From here on what stands is final."""

@@ -82,6 +82,7 @@ class Cast:
         }
         self.root_model = self._model_of(self.root_header.model, None if agent is None else agent.model)
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
+        self._require_addresses()
 
     async def check(self) -> None:
         """Ask the adapters what can be known before anything is sent; the objects of a program are not asked.
@@ -164,6 +165,17 @@ class Cast:
         given = [*(change.values() if isinstance(change, dict) else [change])]
         given += [each.model for each in self._overrides.of_agents.values()]
         return [name for name in given if isinstance(name, str)]
+
+    def _require_addresses(self) -> None:
+        """Refuse to ask a provider's usual address for a model that was served elsewhere: prompts would go to strangers."""
+        for header in (self.root_header, *(each.header for each in self.below)):
+            model = self._models.get(header.model)
+            if header.address is not None and model is not None and address_of(model) is None:
+                raise UsageError(
+                    f"{header.model} was reached at {header.address} when this was recorded, and no address was given: its "
+                    f"prompts would go to {header.model.partition('/')[0]}'s own. Pass api_base=, that address or another one, "
+                    "or the model that is to answer instead"
+                )
 
     def _checked_address(self, address: Address) -> Address:
         providers = sorted({provider_of(name) for name in self._named()})

@@ -104,11 +104,11 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         run=run,
         recording=own,
         diff=diff,
-        verdict=_verdict(recording, diff, stopped, _grounded_but_overridden(stage.world.answers), least),
+        verdict=_verdict(recording, own, diff, stopped, _grounded_but_overridden(stage.world.answers), least),
         grounded=grounded,
         rungs=dict(stage.world.answers.rungs),
         stopped=stopped,
-        notes=(*plan.notes, *stage.world.notes, *_notes_after(plan, stage.world.answers)),
+        notes=(*plan.notes, *stage.world.notes, *_notes_after(plan, stage.world.answers, own)),
     )
 
 
@@ -224,13 +224,28 @@ def _grounded_but_overridden(answers: Answers) -> float | None:
     return grounded_share(rungs, answers.stops)
 
 
-def _verdict(recording: Recording, diff: RunDiff, stopped: str | None, grounded: float | None, least: float) -> Verdict:
-    if stopped is not None or recording.status != "closed" or (grounded is not None and grounded < least):
+def _silent_models(own: Recording) -> list[str]:
+    """Return the agents below the root whose model did not answer: what they would have said is not known."""
+    ended = ((owner.owner, owner.completed) for owner in own.owners.values() if owner.owner != "root")
+    return [owner for owner, completed in ended if completed is not None and completed.terminated_by == "llm_error"]
+
+
+def _verdict(  # noqa: PLR0913, PLR0917 - all that it is made of
+    recording: Recording, own: Recording, diff: RunDiff, stopped: str | None, grounded: float | None, least: float
+) -> Verdict:
+    if (
+        stopped is not None
+        or _silent_models(own)
+        or recording.status != "closed"
+        or (grounded is not None and grounded < least)
+    ):
         return "inconclusive"
     return "same" if diff.identical else "changed"
 
 
-def _notes_after(plan: Plan, answers: Answers) -> Iterator[str]:
+def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
+    for owner in _silent_models(own):
+        yield f"the model of {owner} failed, so what it would have said is not known"
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
     for number, rule in enumerate(plan.overrides.results):

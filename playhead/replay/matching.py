@@ -142,8 +142,24 @@ class Matcher:
         if call is not None:
             return Match(call, "reordered")
         if asked.key is not None:
-            call = self._only(asked, self._shelf(asked).fresh(asked, _key_hash(asked.args, asked.key), now))
+            call = self._only(asked, self._of_key(asked, _key_hash(asked.args, asked.key), now))
         return None if call is None else Match(call, "normalised")
+
+    def _of_key(self, asked: Asked, identity: str, now: int | None) -> list[PastCall]:
+        """Return the calls that the key says are the same; they have to have been answered the same.
+
+        Raises:
+            AmbiguousResultError: they were not, so the key does not say what the answer is.
+        """
+        found = list(self._shelf(asked).fresh(asked, identity, now))
+        different = self._shelf(asked).different(asked, identity) if found else None
+        if different is not None:
+            one, other = different
+            raise AmbiguousResultError(
+                f"{asked.tool}: by its key ({', '.join(asked.key or ())}) the call is the same as events {one.seq} and "
+                f"{other.seq} of the recording, which were answered differently; nothing says which is right"
+            )
+        return found
 
     def _stale(self, asked: Asked) -> Match | None:
         call = self._exact(asked)
@@ -191,12 +207,23 @@ class _Shelf:
         self._matcher = matcher
         self._all: dict[tuple[str, str, str], deque[PastCall]] = defaultdict(deque)
         self._of_state: dict[tuple[str, str, str, int | None], deque[PastCall]] = defaultdict(deque)
+        self._first: dict[tuple[str, str, str, int | None], PastCall] = {}
+        self._different: dict[tuple[str, str, str], tuple[PastCall, PastCall]] = {}
 
     def put(self, call: PastCall, identity: str) -> None:
         key = (call.owner, call.started.tool, identity)
         self._all[key].append(call)
         if call.answered and not call.overlapped:
-            self._of_state[(*key, None if call.refused else call.effects_before)].append(call)
+            state = (*key, None if call.refused else call.effects_before)
+            self._of_state[state].append(call)
+            first = self._first.setdefault(state, call)
+            if first.started.args_hash != call.started.args_hash and not _same_answer(first, call):
+                self._different.setdefault(key, (first, call))
+
+    def different(self, asked: Asked, identity: str) -> tuple[PastCall, PastCall] | None:
+        """Return two calls of one state that are the same by this shelf, and were answered differently."""
+        keys = ((owner, asked.tool, identity) for owner in asked.sources)
+        return next((self._different[key] for key in keys if key in self._different), None)
 
     def all(self, asked: Asked, identity: str) -> Iterator[PastCall]:
         """Yield of each owner the first that is left."""

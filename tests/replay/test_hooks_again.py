@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CASES: Final = 300
 
 
+QUICK: Final = Message(id=10**6, role="user", content="And be quick.")
 CHANGES: Final[dict[type, Callable[[Any], Any]]] = {
     str: lambda given: f"{given} (changed)",
     Message: lambda given: given.model_copy(update={"content": "changed"}),
@@ -38,7 +39,6 @@ CHANGES: Final[dict[type, Callable[[Any], Any]]] = {
     tuple: lambda given: given[:-1],
     dict: lambda given: {**given, "more": 1},
 }
-QUICK: Final = Message(id=10**6, role="user", content="And be quick.")
 PHASE_ANSWERS: Final[dict[str, Any]] = {
     "stop": Stop("enough"),
     "terminate": Terminate("too much", switch="limit", terminated_by="limit"),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, register_strategy
+from playhead import Agent, PlayheadError, load_recording, register_strategy
 from playhead.compose.killswitches import max_iterations
-from playhead.errors import NotReplayableError
+from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
 from playhead.replay.engine import ReplayOptions
 from playhead.replay.live import pause
@@ -197,3 +197,31 @@ async def test_hooks_of_the_recorded_run_are_named(tmp_path: Path) -> None:
     assert result.recording.header.agent.hooks == recording.header.agent.hooks
     noted = [each.event.what for each in result.recording.records if isinstance(each.event, ReplayDiverged)]
     assert noted == list(result.notes)
+
+
+async def test_an_agent_below_whose_model_fails_proves_nothing(tmp_path: Path):
+    """The failed call is an answer like any other to the caller, but the verdict knows that it is none of the agent's."""
+    child = Agent(ScriptedModel([text("found")], name="scripted/child"), name="child", trace=None)
+    turns = [call("child", task="Look."), text("done")]
+    agent = Agent(ScriptedModel(turns, name="scripted/root"), tools=[child], trace=tmp_path, rationale=False)
+    await agent.run("Go.", run_id="run")
+    broken = {"agents": {"child": {"model": ScriptedModel([error("boom")])}}, "model": ScriptedModel(turns)}
+    outcome = await replay(tmp_path / "run.jsonl", broken, trace=None)
+    assert outcome.verdict == "inconclusive"
+    assert any("the model of root/child@0.0 failed" in note for note in outcome.notes)
+
+
+async def test_a_model_that_was_served_elsewhere_is_not_asked_at_its_usual_address(tmp_path: Path, monkeypatch: Any):
+    """What was said to a server of one's own is not sent to the provider because an option was forgotten."""
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key-of-anybody")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.delenv(name, raising=False)
+    agent = Agent("openai/tiny", api_base="http://user:secret@127.0.0.1:9/v1", trace=tmp_path, max_retries=0)
+    with pytest.raises(PlayheadError):
+        await agent.run("Go.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    assert recording.header.agent.address == "http://127.0.0.1:9/v1"
+    with pytest.raises(UsageError, match=r"was reached at http://127\.0\.0\.1:9/v1"):
+        await replay(recording, {"system_prompt": "Be brief."}, trace=None)
+    elsewhere = await replay(recording, api_base="http://127.0.0.1:10/v1", trace=None)
+    assert [change.name for change in elsewhere.diff.inputs] == ["address"]

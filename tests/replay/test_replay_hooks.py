@@ -14,6 +14,7 @@ from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, text
+from playhead.trace.events import ReplayDiverged
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
 
@@ -105,7 +106,7 @@ async def test_a_hook_that_is_not_required_is_missed_aloud(tmp_path: Path):
     assert other.requests[0].messages[0].content == "Be long."
     told = "tenant changed prompt.system when this was recorded, and was not asked about what is new in the replay"
     assert told in changed.notes
-    assert told in [each.event.what for each in changed.recording.records if each.kind == "replay-diverged"]
+    assert told in [each.event.what for each in changed.recording.records if isinstance(each.event, ReplayDiverged)]
 
 
 async def test_a_killswitch_stops_the_replay_in_the_same_turn(tmp_path: Path):

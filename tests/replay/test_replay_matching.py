@@ -280,3 +280,21 @@ async def test_a_remembered_answer_is_given_again(tmp_path: Path) -> None:
     late = [call("act", key="a"), call("number", key="a"), text("done")]
     result = await replay(recording, {"model": ScriptedModel(late)}, on_missing="lenient", trace=None)
     assert root_rungs(result)[1] == ("number", "stale", 1)
+
+
+async def test_a_key_that_does_not_identify_the_answer_is_no_reason_to_choose(tmp_path: Path):
+    """Two recorded calls that the key says are the same were answered differently: a third is not given either answer."""
+
+    @tool(read_only=True, key=("city",))
+    def weather(city: str, unit: str) -> str:
+        """Tell the temperature."""
+        return {"C": "20", "F": "68"}[unit]
+
+    turns = [call("weather", city="Rome", unit="C"), call("weather", city="Rome", unit="F"), text("done")]
+    agent = Agent(ScriptedModel(turns), tools=[weather], trace=tmp_path, rationale=False)
+    await agent.run("Go.", run_id="run")
+    other = [call("weather", city="Rome", unit="K"), text("done")]
+    outcome = await replay(tmp_path / "run.jsonl", {"model": ScriptedModel(other)}, on_missing="lenient", trace=None)
+    assert outcome.verdict == "inconclusive"
+    assert outcome.stopped is not None
+    assert "its key (city)" in outcome.stopped
