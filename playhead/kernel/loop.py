@@ -42,8 +42,9 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
                 break
             session.enter_iteration(state.iteration)
         session.state = state
+        phase, body = PHASE_OF[state.status], kernel.phases[state.status]
         try:
-            state = await run_phase(PHASE_OF[state.status], kernel.phases[state.status], state, session)
+            state = await (body(state, session) if session.hooks is None else run_phase(phase, body, state, session))
         except RunEndedError:
             break
         state = collect_spending(state, session)

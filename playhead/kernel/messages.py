@@ -56,12 +56,15 @@ class Messages:
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
         message = Message(id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
+        ref = MessageRef(request=response.request)
+        if self._session.hooks is None:
+            return self._refer(message, ref)
         passed = await self._offered("message.assistant", message)
         if passed is None and not message.tool_calls:
             return None
         passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
         if passed is message and response.request not in self._session.rewritten:
-            return self._refer(passed, MessageRef(request=response.request))
+            return self._refer(passed, ref)
         return self.add("assistant", passed.content, tool_calls=passed.tool_calls)
 
     async def add_result(self, planned: PlannedCall, completed: ToolCallCompleted) -> Message | None:
@@ -74,12 +77,15 @@ class Messages:
         if role == "tool":
             fields["tool_call_id"] = completed.call_id
         message = Message(id=self._next, role=role, content=completed.message_text(role), **fields)
+        ref = MessageRef(call=completed.call_id)
+        if self._session.hooks is None and completed.call_id not in self._session.rewritten:
+            return self._refer(message, ref)
         passed = await self._offered("message.tool-result", message, key=completed.call_id, **call_details(completed))
         if passed is None and role == "user":
             return None
         passed = passed or message.model_copy(update={"content": REMOVED})
         if passed is message and completed.call_id not in self._session.rewritten:
-            return self._refer(passed, MessageRef(call=completed.call_id), **fields)
+            return self._refer(passed, ref)
         return self.add(role, passed.content, **fields)
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
@@ -136,9 +142,16 @@ class Messages:
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )
 
-    def _refer(self, message: Message, ref: MessageRef, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
-        message = message if message.id == self._next else message.model_copy(update={"id": self._next})
-        self._session.emit(MessageAdded(id=self._take_id(), role=message.role, ref=ref, **fields))
+    def _refer(self, message: Message, ref: MessageRef) -> Message:
+        if message.id != self._next:  # another message has joined while hooks were asked
+            message = message.model_copy(update={"id": self._next})
+        self._next += 1
+        fields: dict[str, Any] = {}  # a field that is not set is not written
+        if message.tool_call_id is not None:
+            fields["tool_call_id"] = message.tool_call_id
+        if message.name is not None:
+            fields["name"] = message.name
+        self._session.emit(MessageAdded(id=message.id, role=message.role, ref=ref, **fields))
         return message
 
     async def _offered(self, tag: str, message: Message, key: str = "", **details: Any) -> Message | None:  # noqa: ANN401

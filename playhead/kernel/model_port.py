@@ -73,14 +73,14 @@ class ModelPort:
             parameters=request.parameters,
             purpose=purpose,
         )
+        if session.hooks is None:
+            return await self._attempts(request, asked)
         try:
-            if thread.messages is not request.messages:
-                request = replace(request, messages=thread.messages)
-            response = await self._attempts(request, asked)
+            response = await self._attempts(replace(request, messages=thread.messages), asked)
         except ModelError as error:
             await session.fail("llm-failure", describe(error), attempt=header.max_retries + 1 if error.retryable else 1)
             raise
-        return response if session.hooks is None else await self._passed(response)
+        return await self._passed(response)
 
     async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
         session, retries = self._session, self._session.header.max_retries

@@ -30,13 +30,14 @@ async def run_phase(
     state: KernelState,
     session: Session,
 ) -> KernelState:
-    """Run one phase of the loop with what the hooks say before and after it, and at an error in it.
+    """Run one phase of the loop, of a session with hooks, with what they say before and after it, and at an error in it.
 
     Raises:
         RunEndedError: a hook ended the agent.
     """
+    hooks = cast("Hooks", session.hooks)
     session.phase = phase
-    if session.hooks is None or not session.hooks.at_phase(phase):
+    if not hooks.at_phase(phase):
         return await body(state, session)
     turns, session.turns = session.turns, state.iteration if phase == "think" else session.turns
     answer = await steer(phase, "before", state, session)

@@ -35,14 +35,17 @@ class Thread:
 
     def add(self, *messages: Message | None) -> Thread:
         """Return the thread with these messages at its end; None stands for one that a hook removed."""
-        added = tuple(message for message in messages if message is not None)
+        added: list[Message] = []
         ranges = list(self.ranges)
-        for message in added:
+        for message in messages:
+            if message is None:
+                continue
+            added.append(message)
             if ranges and ranges[-1][1] == message.id - 1:
                 ranges[-1] = (ranges[-1][0], message.id)
             else:
                 ranges.append((message.id, message.id))
-        return Thread(self.messages + added, tuple(ranges))
+        return Thread(self.messages + tuple(added), tuple(ranges))
 
 
 @dataclass(frozen=True, slots=True)

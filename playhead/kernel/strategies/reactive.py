@@ -128,5 +128,7 @@ async def _steps(completed: ToolCallCompleted, state: KernelState, session: Sess
     arguments = as_text(planned.call.arguments if planned.call.arguments is not None else planned.call.raw_arguments)
     action = Step(type="action", content=arguments, **common)
     observed = Step(type="observation", content=completed.observation(), ok=completed.ok, **common)
+    if session.hooks is None:
+        return [action, observed]
     passed = await session.offer("observation.tool-result", observed, key=completed.call_id, **call_details(completed))
     return [action] if passed is SUPPRESS else [action, passed]
