@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from playhead.version import VERSION
 
 if TYPE_CHECKING:
-    from playhead.agent import Agent, RunResult
+    from playhead.agent import Agent
     from playhead.diagnose.diff import diff_recordings
     from playhead.errors import PlayheadError, RunError
     from playhead.kernel.approval import Approval, ApprovalRequest
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         reproduce,
         reproduce_sync,
     )
+    from playhead.result import RunResult
     from playhead.trace.integrity import check_trace
     from playhead.trace.recording import Recording
 
@@ -53,7 +54,7 @@ _HOMES = {
     "Recording": "playhead.trace.recording",
     "ReplayResult": "playhead.replay",
     "RunError": "playhead.errors",
-    "RunResult": "playhead.agent",
+    "RunResult": "playhead.result",
     "ToolContext": "playhead.kernel.tool_context",
     "ToolResult": "playhead.replay",
     "check_trace": "playhead.trace.integrity",

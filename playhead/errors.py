@@ -125,7 +125,7 @@ class RunError(PlayheadError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.result: object | None = None
-        """The partial `playhead.agent.RunResult`, set before the error leaves `Agent.run`."""
+        """The partial `playhead.RunResult`, set before the error leaves `Agent.run`."""
         self.trace_path: Path | None = None
         """Where the run's trace is, or None when it was not traced."""
 
@@ -170,7 +170,7 @@ class ReplayError(PlayheadError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.result: object | None = None
-        """The partial `playhead.agent.RunResult` of the replay that it stopped."""
+        """The partial `playhead.RunResult` of the replay that it stopped."""
         self.trace_path: Path | None = None
         """Where that replay's own trace is, or None when it was not traced."""
 

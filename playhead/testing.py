@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from playhead.kernel.models.scripted import ScriptedModel, Turn, call, calls, error, text, with_match
 
 if TYPE_CHECKING:
-    from playhead.agent import RunResult
+    from playhead.result import RunResult
 
 
 class TickingClock:

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from playhead.agent import RunResult
     from playhead.kernel.models.scripted import Turn
     from playhead.replay import Reproduction
     from playhead.replay.result import ReplayResult
+    from playhead.result import RunResult
     from playhead.trace.integrity import Check
     from playhead.trace.recording import Recording
     from playhead.trace.types import Request

@@ -11,7 +11,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from playhead.agent import RunResult
+    from playhead.result import RunResult
 
 CENT: Final = 0.01
 

@@ -18,8 +18,8 @@ from playhead.kernel.approval import Approval
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.agent import RunResult
     from playhead.kernel.approval import ApprovalRequest
+    from playhead.result import RunResult
     from playhead.trace.recorder import OnRecord
 
 

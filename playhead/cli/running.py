@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from playhead.agent import RunResult
+    from playhead.result import RunResult
     from playhead.trace.recorder import OnRecord
 
 Reached = TypeVar("Reached")

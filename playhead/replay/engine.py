@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from playhead.agent import DEFAULT, Agent, RunResult, TraceTo, open_writer, record_run
+from playhead.agent import DEFAULT, Agent, TraceTo, open_writer, record_run
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
@@ -19,6 +19,7 @@ from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.world import ReplayWorld
+from playhead.result import RunResult
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
