@@ -91,8 +91,9 @@ class Copies:
 
     def __init__(self, *, shared: bool) -> None:
         self._shared = shared
-        self._messages: _Grown[Message] = _Grown(self.message)
-        self._steps: _Grown[Step] = _Grown(twin)
+        # Nobody returns what he was only shown, so of those copies no originals are looked for.
+        self._messages: _Grown[Message] = _Grown(self.message, may_come_back=not shared)
+        self._steps: _Grown[Step] = _Grown(twin, may_come_back=False)
         self._of_call = self.call if shared else None
         self._known: dict[int, tuple[object, Any]] = {}
 
@@ -141,8 +142,9 @@ class Copies:
 class _Grown(Generic[Item]):
     """Copies of the items of a tuple that grows at its end."""
 
-    def __init__(self, copied: Callable[[Item], Item]) -> None:
+    def __init__(self, copied: Callable[[Item], Item], *, may_come_back: bool) -> None:
         self._copied = copied
+        self._may_come_back = may_come_back
         self._source: tuple[Item, ...] = ()
         self._copies: tuple[Item, ...] = ()
         self._originals: dict[int, Item] = {}
@@ -156,7 +158,8 @@ class _Grown(Generic[Item]):
         if len(items) > len(self._source):
             new = tuple(map(self._copied, items[known:]))
             self._source, self._copies = items, self._copies + new
-            self._originals.update(zip(map(id, new), items[known:], strict=True))
+            if self._may_come_back:
+                self._originals.update(zip(map(id, new), items[known:], strict=True))
         return self._copies[: len(items)]
 
     def original(self, item: Item) -> Item:

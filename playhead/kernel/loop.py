@@ -44,7 +44,11 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
         session.state = state
         phase, body = PHASE_OF[state.status], kernel.phases[state.status]
         try:
-            state = await (body(state, session) if session.hooks is None else run_phase(phase, body, state, session))
+            session.phase = phase
+            if session.hooks is None or not session.hooks.at_phase(phase):
+                state = await body(state, session)
+            else:
+                state = await run_phase(phase, body, state, session)
         except RunEndedError:
             break
         state = collect_spending(state, session)

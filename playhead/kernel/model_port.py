@@ -76,7 +76,9 @@ class ModelPort:
         if session.hooks is None:
             return await self._attempts(request, asked)
         try:
-            response = await self._attempts(replace(request, messages=thread.messages), asked)
+            if thread.messages is not request.messages:  # what hooks put there has ids now
+                request = replace(request, messages=thread.messages)
+            response = await self._attempts(request, asked)
         except ModelError as error:
             await session.fail("llm-failure", describe(error), attempt=header.max_retries + 1 if error.retryable else 1)
             raise

@@ -30,15 +30,11 @@ async def run_phase(
     state: KernelState,
     session: Session,
 ) -> KernelState:
-    """Run one phase of the loop, of a session with hooks, with what they say before and after it, and at an error in it.
+    """Run a phase of the loop at which hooks are asked, with what they say before and after it, and at an error in it.
 
     Raises:
         RunEndedError: a hook ended the agent.
     """
-    hooks = cast("Hooks", session.hooks)
-    session.phase = phase
-    if not hooks.at_phase(phase):
-        return await body(state, session)
     turns, session.turns = session.turns, state.iteration if phase == "think" else session.turns
     answer = await steer(phase, "before", state, session)
     if isinstance(answer, Skip):
