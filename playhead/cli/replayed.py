@@ -12,6 +12,7 @@ from playhead.cli.result import ending_row, result_as_json
 from playhead.diagnose.diff_view import DiffView
 from playhead.diagnose.summaries import preview
 from playhead.diagnose.terminal import Line, escape
+from playhead.trace.events.tools import GROUNDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,8 +35,6 @@ RUNGS: Final = {
     "synthetic-error": "not recorded: the model was told so",
 }
 """What each rung means, from the surest to the least sure."""
-GROUNDED: Final = ("exact", "reordered", "normalised")
-"""Rungs of results that were recorded for the call."""
 STYLES: Final = {"same": "bold green", "changed": "bold yellow", "inconclusive": "bold red"}
 """How a verdict looks."""
 LONGEST: Final = 240

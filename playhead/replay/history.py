@@ -7,22 +7,21 @@ out and an abandoned one may have.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.replay.frozen import outermost_scope
 from playhead.trace.events import ApprovalDecided, ToolCallCompleted, ToolCallStarted, ToolsDefined
+from playhead.trace.owners import agent_path
 
 if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec
 
-_PLACE: Final = re.compile(r"@[^/]*")
 BY_HOOKS: Final = frozenset({"Skipped", "Suppressed"})
-"""Types of the refusals that are a hook's doing; in a replay hooks are not in effect."""
+"""Types of the refusals that are a hook's doing: the tool was not asked, so they are no answer of its."""
 CallKey = tuple[str, str]
 """An owner, and the id of one of its calls."""
 
@@ -40,11 +39,6 @@ class Effect(NamedTuple):
     def __str__(self) -> str:
         """Return the call as a message names it."""
         return f"{self.tool} by {self.agent}"
-
-
-def agent_path(owner: str) -> str:
-    """Return the names of the agents that led to an owner: `root/researcher@3.0` is `root/researcher`."""
-    return _PLACE.sub("", owner)
 
 
 @dataclass(slots=True)

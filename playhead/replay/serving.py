@@ -19,11 +19,12 @@ from playhead.errors import (
     UnrecordedCallError,
 )
 from playhead.kernel.tools import Outcome
-from playhead.replay.history import Effect, State, agent_path
+from playhead.replay.history import Effect, State
 from playhead.replay.misses import describe_unserved, name_call
 from playhead.replay.missing import MissedCall, no_recording, simulated
 from playhead.trace.events import ReplayDiverged, ReplayServed
 from playhead.trace.events.tools import GROUNDED
+from playhead.trace.owners import agent_path
 from playhead.trace.values import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
