@@ -2,61 +2,46 @@
 
 from __future__ import annotations
 
-import logging
-import platform
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.compose.harness import Block, Harness
-from playhead.errors import ReplayError, RunError, ToolDefinitionError, TraceWriteError, UsageError, nearest
+from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, prices_of
-from playhead.kernel.execution import Execution, as_run_error, execute
+from playhead.kernel.guards import check_guards
+from playhead.kernel.main_script import require_guard
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.parameters import check_parameters, secrets_in
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.session import RunContext
+from playhead.kernel.signals import listening
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.text_calls import folded
-from playhead.kernel.threads import run_blocking
+from playhead.kernel.threads import Waiting, run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.kernel.world import LiveWorld
 from playhead.result import RunResult
+from playhead.running import DEFAULT, Default, TraceTo, open_control, open_writer, record_run
 from playhead.trace.clock import Clock, SystemClock
-from playhead.trace.events import EVENT_TYPES, FORMAT, RunCompleted, RunStarted
+from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
 from playhead.trace.redaction import Redactor, RedactText
-from playhead.trace.store import TraceStore, new_run_id
+from playhead.trace.store import new_run_id
 from playhead.trace.values import JsonValue, scrub, to_json
-from playhead.trace.writer import TraceWriter
-from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.approval import Approver
+    from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.settings import Settings
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, Content, Message
-
-log = logging.getLogger("playhead")
+    from playhead.trace.types import Content, Message
 
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 DEFAULT_META_TOOLS: Final = ("final-answer",)
-
-
-class _Default:
-    """Says that an argument was not given."""
-
-    def __repr__(self) -> str:
-        return "<the settings' folder>"
-
-
-DEFAULT = _Default()
-TraceTo = str | Path | None | _Default
 
 
 class Agent:
@@ -142,7 +127,7 @@ class Agent:
         check_parameters(self.header.parameters)
         self._approver = checks.checked_approver(approver, self.tools)
         self._redact = checks.functions("redact", redact)
-        self._trace = trace if trace is None or isinstance(trace, _Default) else checks.checked_folder(trace)
+        self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()
         self._harness = Harness()
@@ -187,6 +172,10 @@ class Agent:
         """Return what a run asks at its chokepoints and phases, as it is registered now; None when nothing is."""
         return self._harness.hooks()
 
+    def guards(self) -> tuple[GuardMaker, ...]:
+        """Return the killswitches at the ports, as they are registered now."""
+        return self._harness.guards()
+
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
         """Return the agent as a tool for another one.
 
@@ -203,6 +192,7 @@ class Agent:
             approver=self._approver,
             redact=self._redact,
             hooks=self._harness.hooks,
+            guards=self._harness.guards,
         )
 
     def redaction_rules(self) -> list[RedactText]:
@@ -211,7 +201,9 @@ class Agent:
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
-        return run_blocking(lambda: self.run(task, run_id=run_id))
+        waiting = Waiting()
+        with listening():
+            return run_blocking(lambda: self._run(task, run_id, waiting), waiting)
 
     async def run(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and return what was reached.
@@ -227,13 +219,28 @@ class Agent:
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
+        return await self._run(task, run_id, None)
+
+    async def _run(self, task: Content, run_id: str | None, waiting: Waiting | None) -> RunResult:
+        require_guard()
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         update = {"prices": await prices_of(self.model), "hooks": self._harness.info()}
         header = self.header.model_copy(update=update)
+        await self._check_guards()
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = self._open(run_id, None if self._trace is None else _settings())
-        return await record_run(run, header, self.model, self.tools, task)
+        return await record_run(run, header, self.model, self.tools, task, waiting=waiting)
+
+    async def _check_guards(self) -> None:
+        """Let the killswitches, also those of agents below, look at what they are to guard."""
+        for makers, model, tools in [
+            (self.guards(), self.model, self.tools),
+            *((agent.guards(), agent.model, agent.tools) for agent in _agents_below(self.tools)),
+        ]:
+            below = list(_agents_below(tools))
+            names = {name for each in (tools, *(agent.tools for agent in below)) for name in each}
+            await check_guards(makers, [model, *(agent.model for agent in below)], names)
 
     def _open(self, run_id: str, settings: Settings | None) -> RunContext:
         clock = self._clock()
@@ -252,95 +259,23 @@ class Agent:
             subscriptions.add(None, kept.append)
         recorder = Recorder(clock, writer, redactor, (self._subscriptions, subscriptions))
         policy = settings.on_trace_error if settings else "continue"
-        return RunContext(run_id, recorder, LiveWorld(), self._approver, policy, self._harness.hooks(), kept)
+        return RunContext(
+            run_id,
+            recorder,
+            LiveWorld(),
+            self._approver,
+            policy,
+            hooks=self._harness.hooks(),
+            guards=self._harness.guards(),
+            kept=kept,
+            control=None if writer is None else open_control(writer.path),
+        )
 
 
 def address_of(model: Model) -> str | None:
     """Return where a model's provider is reached, when its adapter says so."""
     address = getattr(model, "address", None)
     return scrub(address) if isinstance(address, str) else None
-
-
-def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
-    """Create the file of a run; None, with a warning, when it cannot be and the run is to go on without."""
-    store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
-    path = store.path_for(run_id)
-    try:
-        if store.create() and isinstance(trace, _Default):
-            print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
-        return TraceWriter(path, clock.now_us, settings.durability)
-    except OSError as error:
-        message = f"the trace {path} cannot be created: {error.strerror or error}"
-        if settings.on_trace_error == "stop":
-            raise TraceWriteError(message) from None
-        log.warning("%s; the run goes on without one", message)
-        return None
-
-
-async def record_run(  # noqa: PLR0913 - what a run is made of
-    run: RunContext,
-    header: AgentHeader,
-    model: Model,
-    tools: dict[str, Tool],
-    task: Content,
-    *,
-    replay_of: str | None = None,
-    replay_mode: str | None = None,
-    overrides: dict[str, JsonValue] | None = None,
-) -> RunResult:
-    """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`."""
-    session = Session(run, header, model, tools, hooks=run.hooks)
-    started = RunStarted(
-        format=FORMAT,
-        run_id=run.run_id,
-        agent=header,
-        task=task,
-        versions=_versions(),
-        redacted=run.recorder.redactor.has_rules,
-        replay_of=replay_of,
-        replay_mode=replay_mode,
-        overrides=overrides or {},
-    )
-    try:
-        session.emit(started)
-    except TraceWriteError:
-        run.recorder.seal()
-        raise
-    try:
-        execution = await execute(
-            session,
-            task,
-            lambda reached: run.recorder.emit(
-                RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()), session.owner
-            ),
-        )
-    finally:
-        run.recorder.seal()
-    return _finish(run, session, execution)
-
-
-def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
-    writer = run.recorder.writer
-    result = RunResult(
-        **execution.ending_fields(),
-        run_id=run.run_id,
-        trace_path=writer.path if writer else None,
-        trace_complete=writer is not None and run.recorder.complete,
-        steps=execution.state.steps,
-        strategy_used=session.header.strategy,
-    )
-    if writer is not None and not run.recorder.complete:
-        log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
-    result._records = tuple(run.kept or ())  # noqa: SLF001 - its own
-    error = execution.error
-    if error is None and execution.termination.reason == "trace_error":  # and a tool's body caught it
-        error = TraceWriteError(str(execution.termination.error))
-    if error is None:
-        return result
-    error = as_run_error(error)
-    if isinstance(error, (RunError, ReplayError)):
-        error.result, error.trace_path = result, result.trace_path
-    raise error
 
 
 def _model(model: str | Model, api_base: str | None, api_key: str | None) -> Model:
@@ -395,10 +330,6 @@ def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:
         if isinstance(each, AgentTool):
             yield each
             yield from _agents_below(each.tools)
-
-
-def _versions() -> dict[str, str]:
-    return {"playhead": VERSION, "python": platform.python_version()}
 
 
 def _settings() -> Settings:

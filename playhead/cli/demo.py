@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from playhead.agent import DEFAULT, Agent
+from playhead.agent import Agent
 from playhead.cli import exits, options
 from playhead.cli.check import check_as_json, verdict_lines
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
@@ -29,6 +29,7 @@ from playhead.errors import TraceWriteError
 from playhead.kernel.tools import tool
 from playhead.replay import load_recording, reproduce_sync
 from playhead.replay.engine import replay_sync
+from playhead.running import DEFAULT
 from playhead.testing import ScriptedModel, call, calls
 from playhead.testing import text as say
 from playhead.trace.integrity import check_trace

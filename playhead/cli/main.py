@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
     "run": "Run an agent on a task and record it.",
+    "kill": "End a run that goes on, from outside.",
+    "approvals": "List the calls that wait for a yes.",
+    "approve": "Let a call that waits run.",
+    "deny": "Do not let a call that waits run.",
     "list": "List recent runs.",
     "show": "Show a run, event by event.",
     "debrief": "Tell what a run decided and why, and where that does not hold.",

@@ -13,6 +13,8 @@ from playhead.trace.clock import SystemClock
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from playhead.trace.clock import Clock
@@ -56,6 +58,10 @@ class Progress:
             told = Told(record, elapsed_us, self._beginning(record))
         lines = told.live if self._screen.live else told.plain
         self._screen.show(lambda: list(lines()))
+
+    def ask(self, question: str) -> Callable[[bool], None]:
+        """Show a question in place of the status line, and nothing else until what is returned is called."""
+        return self._screen.ask(question)
 
     def status(self) -> tuple[str, str]:
         """Return what is awaited now, and the figures: turn, time, tokens, and the cost once one is known."""

@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from playhead.agent import DEFAULT, Agent
+from playhead.agent import Agent
 from playhead.cli import exits, options, suggestions
+from playhead.cli.approving import WAYS, approver_for
 from playhead.cli.given import read_parameter, read_prompt
 from playhead.cli.output import text_console, write_json
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools
-from playhead.kernel.approval import Approval
+from playhead.running import DEFAULT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from playhead.kernel.approval import ApprovalRequest
+    from playhead.cli.progress import Progress
+    from playhead.kernel.approval import Approver
     from playhead.result import RunResult
-    from playhead.trace.recorder import OnRecord
 
 
 @options.command(
@@ -68,16 +70,36 @@ if TYPE_CHECKING:
 @click.option("--api-base", metavar="URL", help="Address of the provider, when it is not the usual one.")
 @click.option("--run-id", help="The run's id, a new one by default.")
 @click.option("--no-rationale", is_flag=True, help="Do not ask the model for the reason of each call.")
-def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: bool, **choices: Any) -> int:  # noqa: ANN401 - options, see `make_agent`
+@click.option(
+    "--approve",
+    type=click.Choice(WAYS),
+    help="Who decides on calls that require approval: you on this terminal, another process (`playhead approve`), or "
+    "nobody.  [default: ask on a terminal, else deny]",
+)
+def command(
+    *,
+    task: str,
+    run_id: str | None,
+    approve: str | None,
+    trace_dir: Path | None,
+    as_json: bool,
+    **choices: Any,  # noqa: ANN401 - options, see `make_agent`
+) -> int:
     """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
     What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
     tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0), and is said. A tool that
-    requires approval is denied.
+    requires approval runs only after a yes to exactly that call.
     """
-    agent = make_agent(trace_dir, **choices)
+    screen: list[Progress] = []  # which is there once the run is told
 
-    def start(told: OnRecord) -> RunResult:
+    def show(question: str) -> Callable[[bool], None]:
+        return screen[0].ask(question)
+
+    agent = make_agent(trace_dir, approver_for(approve, trace_dir, show), **choices)
+
+    def start(told: Progress) -> RunResult:
+        screen.append(told)
         agent.subscribe(None, told)
         return agent.run_sync(task, run_id=run_id)
 
@@ -91,6 +113,7 @@ def command(*, task: str, run_id: str | None, trace_dir: Path | None, as_json: b
 
 def make_agent(  # noqa: PLR0913 - the options
     trace_dir: Path | None,
+    approver: Approver,
     *,
     model: str,
     tool_names: tuple[str, ...],
@@ -111,11 +134,6 @@ def make_agent(  # noqa: PLR0913 - the options
         parameters=dict(map(read_parameter, parameters)),
         api_base=api_base,
         rationale=not no_rationale,
-        approver=nobody_to_ask,
+        approver=approver,
         trace=DEFAULT if trace_dir is None else trace_dir,
     )
-
-
-def nobody_to_ask(request: ApprovalRequest) -> Approval:
-    """Deny: the command line asks nobody, so a tool that needs a yes does not run."""
-    return Approval(approved=False, why=f"playhead run asks nobody; run {request.tool} from Python with approver=")

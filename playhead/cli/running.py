@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.result import RunResult
-    from playhead.trace.recorder import OnRecord
 
 Reached = TypeVar("Reached")
 LOG_WIDTH: Final = 160
 """Cells of a line of progress that goes to no terminal."""
 
 
-def run_told(start: Callable[[OnRecord], Reached], trace_dir: Path | None, *, as_json: bool) -> Reached:
-    """Return what `start` reaches, which hands every event of its run to the function it is given.
+def run_told(start: Callable[[Progress], Reached], trace_dir: Path | None, *, as_json: bool) -> Reached:
+    """Return what `start` reaches, which hands every event of its run to the progress it is given.
 
     A failure, Ctrl-C and SIGTERM say where the trace is, and as JSON what was reached; then they go on.
     """

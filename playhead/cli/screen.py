@@ -54,6 +54,7 @@ class Screen:
         self._frame = 0
         self._drawn = 0
         self._failure: Exception | None = None
+        self._question: _Question | None = None
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -81,13 +82,38 @@ class Screen:
         except Full:
             self.missing += 1
 
+    def ask(self, question: str) -> Callable[[bool], None]:
+        """Show a question that ends in a prompt, and nothing else until what is returned is called; one at a time.
+
+        It takes whether the question was answered: if not, nobody has ended the prompt's line.
+        """
+        asked = self._question = _Question(question)
+        return asked.end
+
     def _draw_all(self) -> None:
         try:
             while not (self._ended.is_set() and self._waiting.empty()):
+                self._stand_still()
                 self._draw(self._next())
             self._draw([], last=True)
         except Exception as error:  # noqa: BLE001 - told at the end; the run goes on
             self._failure = error
+
+    def _stand_still(self) -> None:
+        """Show the question that stands, below what came before it, and wait until it is over."""
+        asked, self._question = self._question, None
+        if asked is None or asked.over.is_set():
+            return
+        self._draw(self._next(), bare=True)
+        self._write(asked.text)
+        while not asked.over.wait(REFRESH_S) and not self._ended.is_set():
+            pass
+        if not asked.answered:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        self._console.file.write(text)
+        self._console.file.flush()
 
     def _next(self) -> list[RenderableType]:
         """Wait for something to show, but not longer than the status line may stand still."""
@@ -100,10 +126,10 @@ class Screen:
             pass
         return found
 
-    def _draw(self, lines: list[RenderableType], *, last: bool = False) -> None:
+    def _draw(self, lines: list[RenderableType], *, last: bool = False, bare: bool = False) -> None:
         if last and self.missing:
             lines = [*lines, Line((f"… {self.missing:,} lines are missing: the terminal was too slow", "yellow"))]
-        status = None if last or not self.live else self._status_line()
+        status = None if last or bare or not self.live else self._status_line()
         if lines or status or self._drawn:
             self._console.print(_Frame(self._drawn, lines, status), crop=False)
         self._drawn = status.cells if status else 0
@@ -120,6 +146,20 @@ class Screen:
         except (OSError, ValueError):
             now = 0
         return min(now or self._console.width, self._console.width)
+
+
+class _Question:
+    """A question on the screen."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.over = threading.Event()
+        self.answered = False
+
+    def end(self, answered: bool) -> None:  # noqa: FBT001 - all there is to say
+        """Let the screen go on."""
+        self.answered = answered
+        self.over.set()
 
 
 class _StatusLine:

@@ -40,6 +40,23 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     return _starting(items, incomplete)
 
 
+def waiting_calls(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
+    """Suggest the calls of the run that wait for an answer."""
+    try:
+        from playhead.cli.inbox import waiting_calls as waiting  # noqa: PLC0415 - as above
+        from playhead.trace.store import TraceStore  # noqa: PLC0415 - as above
+
+        calls = waiting(TraceStore(_folder(ctx).expanduser()), ctx.params.get("run"))
+    except Exception:  # noqa: BLE001 - a traceback in the middle of somebody's command line helps nobody
+        return []
+    items = [
+        CompletionItem(each.reference, help=fit(each.pending.tool, TASK_WIDTH))
+        for each in calls
+        if _PLAIN.fullmatch(each.reference)
+    ]
+    return _starting(items, incomplete)
+
+
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
     """Suggest the models of the newest runs, and providers."""
     used = dict.fromkeys(run.model for run in _newest(ctx) if run.model and _PLAIN.fullmatch(run.model))

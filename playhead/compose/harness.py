@@ -11,6 +11,7 @@ from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
 from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint
+from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
 from playhead.trace.types import HookInfo, Message
 
@@ -32,6 +33,7 @@ class Harness(Registrar):
     def __init__(self) -> None:
         self._registrations: tuple[Registration, ...] = ()
         self._seeds: tuple[tuple[str, Any], ...] = ()
+        self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
         self._collecting: list[list[Undo]] = []
 
@@ -79,6 +81,19 @@ class Harness(Registrar):
 
         return self._collected(undo)
 
+    def guard(self, maker: GuardMaker) -> Undo:
+        """Add a killswitch at the ports, for this agent and all below it, in the runs that begin from now on."""
+        if not isinstance(maker, GuardMaker):
+            raise UsageError(
+                f"guard takes a GuardMaker, as the blocks of playhead.compose.killswitches make; {maker!r} is none"
+            )
+        self._guards = (*self._guards, maker)
+
+        def undo() -> None:
+            self._guards = tuple(each for each in self._guards if each is not maker)
+
+        return self._collected(undo)
+
     def use(self, block: Block) -> Undo:
         """Let a block register what it has; what is returned undoes all of that.
 
@@ -122,10 +137,14 @@ class Harness(Registrar):
             self._hooks = ComposedHooks(self._registrations, self._seeds)
         return self._hooks
 
+    def guards(self) -> tuple[GuardMaker, ...]:
+        """Return the killswitches at the ports, as they are registered now."""
+        return self._guards
+
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
         hooks = self.hooks()
-        return () if hooks is None else hooks.info()
+        return (*(() if hooks is None else hooks.info()), *(each.info() for each in self._guards))
 
     def _at_phase(self, role: str, phase: str, function: object, options: Options) -> Undo:
         if phase != "*" and phase not in PHASES:

@@ -11,6 +11,7 @@ from playhead.errors import RecordingEndedError
 from playhead.trace.events import (
     EmissionChanged,
     EmissionSuppressed,
+    KillswitchFired,
     LlmFailed,
     ToolCallCompleted,
     ToolCallStarted,
@@ -183,6 +184,8 @@ def is_ending(record: Record) -> bool:
     event = record.event
     if isinstance(event, LlmFailed):
         return bool(event.cancelled) or event.error.type == RecordingEndedError.__name__
+    if isinstance(event, KillswitchFired):
+        return event.at == "outside"  # at a moment that no replay has
     return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 

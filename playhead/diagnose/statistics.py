@@ -309,14 +309,14 @@ class _Run:
         tool = self._fold.tools[event.tool] if event.tool in self._fold.tools else ToolFigures()
         call = (owner, event.call_id)
         denied = not event.ok and (call in self._denied or call in self._unfit)
-        tool.ended["ok" if event.ok else "refused" if denied else event.ended or "failed"] += 1
+        tool.ended["ok" if event.ok else "refused" if denied or event.ended == "stopped" else event.ended or "failed"] += 1
         tool.marks["cached"] += event.cached
         tool.marks["abandoned"] += event.abandoned
         if not event.ok:
             tool.errors[event.error.type[:100] if event.error else "(no error given)"] += 1
         if event.rung is not None:
             self._serve(call, event.rung)
-        if event.ended != "refused" and not event.cached and not denied:
+        if event.ended not in ("refused", "stopped") and not event.cached and not denied:
             tool.durations.append(finite(event.duration_ms))
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
-from playhead.kernel.execution import as_run_error, execute
+from playhead.kernel.execution import as_run_error
 from playhead.kernel.session import MAX_DEPTH, Session
+from playhead.kernel.supervision import Supervisor
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.types import AgentHeader, Prices, ToolSpec
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.approval import Approver
+    from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.tool_context import ToolContext
@@ -46,6 +48,7 @@ class AgentTool:
         approver: Approver | None = None,
         redact: tuple[RedactText, ...] = (),
         hooks: Callable[[], Hooks | None] = lambda: None,
+        guards: Callable[[], tuple[GuardMaker, ...]] = lambda: (),
     ) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
         self.header = header
@@ -55,6 +58,8 @@ class AgentTool:
         self.redact = redact
         self.hooks = hooks
         """Asked when the agent runs: hooks may be added until then."""
+        self.guards = guards
+        """The same for its killswitches."""
         self.spec = ToolSpec(
             name=header.name,
             description=description or f"Hand a task to the agent {header.name}.",
@@ -74,6 +79,8 @@ class AgentTool:
         update: dict[str, Any] = {"prices": await prices_of(self.model)}
         if hooks is not None:
             update["hooks"] = hooks.info()  # those of the agents above that are for this one too
+        if self.guards():
+            update["hooks"] = (*update.get("hooks", ()), *(each.info() for each in self.guards()))
         header = self.header.model_copy(update=update)
         session = Session(
             parent.run,
@@ -85,12 +92,14 @@ class AgentTool:
             parent=parent,
             approver=self.approver,
             hooks=hooks,
+            guards=self.guards(),
         )
         task = scrub(from_json(arguments["task"]))
         session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))
-        execution = await execute(
-            session, task, lambda reached: session.emit_last(AgentCompleted(**reached.ending_fields()))
+        supervisor = Supervisor(
+            session, lambda reached: session.emit_last(AgentCompleted(**reached.ending_fields()))
         )
+        execution = await supervisor.run(task)
         parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):
             raise execution.error

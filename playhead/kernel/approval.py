@@ -1,20 +1,32 @@
-"""Asking somebody whether a call may run. Anything but an explicit yes is a no."""
+"""Asking somebody whether a call may run. Anything but an explicit yes, in time, is a no."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.describe import is_failure
+import anyio
+
+from playhead.errors import ReplayError, TraceWriteError
+from playhead.kernel.threads import start_in_thread
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
+    from playhead.trace.control import Control
     from playhead.trace.types import Rationale, ToolSpec
     from playhead.trace.values import JsonValue
+
+CLEANUP_S: Final = 0.05
+"""Seconds that an async approver which is not waited for any more has to put things in order."""
+
+
+def _unchanged(value: JsonValue) -> JsonValue:
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +36,7 @@ class ApprovalRequest:
     tool: str
     """The tool."""
     arguments: JsonValue
-    """Exactly the arguments that the body would get."""
+    """Exactly the arguments that the body would get; a copy, so that to write into it changes nothing."""
     risk: str
     """How bad a wrong call is, as the tool declares."""
     run_id: str
@@ -33,6 +45,14 @@ class ApprovalRequest:
     """The agent that asks."""
     rationale: Rationale | None
     """The model's own reason."""
+    call_id: str = ""
+    """The call; unique in its agent."""
+    args_hash: str = ""
+    """Hash of the arguments, as the trace has it."""
+    control: Control | None = field(default=None, compare=False, repr=False)
+    """The run's control folder, through which another process can be asked; None when it has none."""
+    redact: Callable[[JsonValue], JsonValue] = field(default=_unchanged, compare=False, repr=False)
+    """Returns a value without the secrets that the run knows: for whoever writes the arguments down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +65,117 @@ class Approval:
 
 
 Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Approval]"]
+"""Decides on a call. A function that is not async runs in a thread, so it may wait for somebody."""
 
 
-async def decide(session: Session, spec: ToolSpec, planned: PlannedCall) -> dict[str, Any]:
-    """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver."""
-    approver = session.approver
+async def decide(  # noqa: PLR0913, PLR0917 - who is asked what, and for how long
+    session: Session,
+    spec: ToolSpec,
+    planned: PlannedCall,
+    approver: Approver | None,
+    args_hash: str,
+    timeout_s: float | None = None,
+) -> dict[str, Any]:
+    """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver.
+
+    An answer that comes after `timeout_s` seconds is never used. The call does not wait for an approver that goes on
+    after that, or after the run was cancelled.
+    """
     if approver is None:
         return {"approved": False, "why": "nobody was there to ask"}
-    arguments = from_json(planned.call.arguments)  # a copy: what is shown can be written into, what runs cannot
-    request = ApprovalRequest(spec.name, arguments, spec.risk, session.run.run_id, session.owner, planned.rationale)
+    request = ApprovalRequest(
+        spec.name,
+        from_json(planned.call.arguments),  # a copy: what is shown can be written into, what runs cannot
+        spec.risk,
+        session.run.run_id,
+        session.owner,
+        planned.rationale,
+        call_id=planned.call.id,
+        args_hash=args_hash,
+        control=session.run.control,
+        redact=session.run.recorder.redactor.redact,
+    )
+    late_at = None if timeout_s is None else anyio.current_time() + timeout_s
+    with anyio.move_on_after(timeout_s):
+        answer = await _answer_of(approver, request)
+        if late_at is None or anyio.current_time() < late_at:  # the loop may have been held up since it came
+            return _as_decision(answer)
+    return {"approved": False, "why": f"the approver did not answer within {timeout_s:g} s"}
+
+
+class _Raised:
+    """What stands for the answer of an approver that raised."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+async def _answer_of(approver: Approver, request: ApprovalRequest) -> object:
+    """Return whatever the approver answers; raises only what is to end the whole run."""
+    if _is_async(approver):
+        try:
+            answer: object = approver(request)
+        except Exception as error:  # noqa: BLE001 - the approver's own
+            answer = _Raised(error)
+    else:
+        answer = await _in_thread(approver, request)
+    if inspect.isawaitable(answer):
+        answer = await _awaited(answer)
+    if isinstance(answer, _Raised) and isinstance(answer.error, (ReplayError, TraceWriteError)):
+        raise answer.error
+    return answer
+
+
+async def _in_thread(approver: Approver, request: ApprovalRequest) -> object:
+    call = start_in_thread(lambda: approver(request), lambda _: None)
+    await call.wait()
+    return call.value if call.error is None else _Raised(call.error)
+
+
+async def _awaited(awaitable: Awaitable[object]) -> object:
+    """Return what is awaited, in a task of its own: one that swallows its cancellation is left to itself."""
+    task = asyncio.create_task(_caught(awaitable))
+    done = anyio.Event()
+    task.add_done_callback(lambda _: done.set())
     try:
-        answer = approver(request)
-        if inspect.isawaitable(answer):
-            answer = await answer
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        return {"approved": False, "why": f"the approver raised {type(error).__name__}"}
-    return _as_decision(answer)
+        await done.wait()
+    finally:
+        if not task.done():
+            task.cancel()
+            with anyio.move_on_after(CLEANUP_S, shield=True):
+                await done.wait()
+    return task.result()
+
+
+async def _caught(awaitable: Awaitable[object]) -> object:
+    try:
+        return await awaitable
+    except BaseException as error:  # noqa: BLE001 - asyncio lets a SystemExit in a task end the whole loop
+        return _Raised(error)
+
+
+def _is_async(approver: Approver) -> bool:
+    """Return whether to call it only makes what is to be awaited in the loop."""
+    method = getattr(approver, "__call__", None)  # noqa: B004 - of an object that is called like a function
+    return inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(method)
 
 
 def _as_decision(answer: object) -> dict[str, Any]:
-    if isinstance(answer, Approval):
-        said = {"why": answer.why, "by": answer.by}
-        words = {name: scrub(str(value)) for name, value in said.items() if value is not None}
-        return {"approved": answer.approved is True, **words}
+    if isinstance(answer, _Raised):
+        return {"approved": False, "why": f"the approver raised {type(answer.error).__name__}"}
     if answer is True:
         return {"approved": True}
+    try:
+        if isinstance(answer, Approval):
+            return _said(answer)
+    except Exception as error:  # noqa: BLE001 - a class of the user's, whose fields may do anything
+        return {"approved": False, "why": f"the approval raised {type(error).__name__} when it was read"}
     why = "denied" if answer is False else f"the approver returned {type(answer).__name__}, not an approval"
     return {"approved": False, "why": why}
+
+
+def _said(answer: Approval) -> dict[str, Any]:
+    """Return the fields of a decision; each is read once, for a class of the user's may say something else then."""
+    approved = answer.approved is True
+    said = {"why": answer.why, "by": answer.by}
+    return {"approved": approved, **{name: scrub(str(value)) for name, value in said.items() if value is not None}}

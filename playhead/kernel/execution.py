@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -24,6 +24,8 @@ from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import anyio
 
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
@@ -61,27 +63,19 @@ class Execution:
         return "failed" if self.termination.failed else "done"
 
 
-async def execute(session: Session, task: Content, on_end: Callable[[Execution], object] = lambda _: None) -> Execution:
+async def execute(
+    session: Session, task: Content, on_end: Callable[[Execution], object], scope: anyio.CancelScope
+) -> Execution:
     """Run the session's strategy on the task; errors are returned with what was reached, never lost with it.
 
     `on_end` gets the same before anything is returned: of a coroutine that is thrown away nobody gets what it returns.
+    Cancelling `scope` ends the strategy, not what comes after it.
     """
-    clock = session.run.recorder.clock
-    started_us = clock.now_us()
-    state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy)
-    error: BaseException | None = None
-    try:
-        state = await _run_strategy(await _begin(state, session, task), session)
-    except RunEndedError:
-        # Asked for something after the end: the end stands.
-        state = session.state or state
-    except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
-        error = raised
-        state = session.state or state
-        end_with_error(session, raised)
+    state, error = await _strategy_run(session, task, scope)
     _termination_of(session, state)
     state = close_state(state, session)
-    if session.hooks is not None and (error is None or isinstance(error, Exception)):
+    cancelled = session.ending.termination is not None and session.ending.termination.reason in _CANCELLED
+    if session.hooks is not None and not cancelled and (error is None or isinstance(error, Exception)):
         try:
             state = await _complete(state, session, error)
         except BaseException as raised:  # noqa: BLE001 - as above
@@ -92,14 +86,66 @@ async def execute(session: Session, task: Content, on_end: Callable[[Execution],
             else:
                 end_with_error(session, raised)
             state = transition(close_state(state, session), output=None)  # hooks have not let it pass
-    session.ending.close()
+    first = session.ending.close()
     termination = _termination_of(session, state)
-    if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
-        session.emit_last(FinalAnswer(output=state.output, **termination.answer))
-    session.leave_loop(state)
-    execution = Execution(state, termination, error, session.turns, (clock.now_us() - started_us) / 1000)
-    on_end(execution)
+    execution = Execution(state, termination, error, session.turns, _since(session))
+    if first:
+        _record_end(execution, session, on_end)
     return execution
+
+
+_CANCELLED: Final = ("cancelled", "parent_ended")
+
+
+async def _strategy_run(
+    session: Session, task: Content, scope: anyio.CancelScope
+) -> tuple[KernelState, BaseException | None]:
+    """Return what the strategy reached, and what it raised."""
+    header = session.header
+    session.started_us = session.run.recorder.clock.now_us()
+    first = session.state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=header.strategy)
+    try:
+        with scope:
+            return await _run_strategy(await _begin(first, session, task), session), None
+    except RunEndedError:
+        # Asked for something after the end: the end stands.
+        return session.state, None
+    except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
+        end_with_error(session, raised)
+        return session.state, raised
+    return session.state, None  # ended from outside
+
+
+def _record_end(execution: Execution, session: Session, on_end: Callable[[Execution], object]) -> None:
+    state, termination = execution.state, execution.termination
+
+    def record() -> None:
+        if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
+            session.emit_last(FinalAnswer(output=state.output, **termination.answer))
+        session.leave_loop(state)
+        on_end(execution)
+
+    session.run.in_flight.end(session.owner, "agent", record)
+
+
+def abandoned_execution(session: Session) -> Execution:
+    """Return what an agent had reached whose code is left behind; made from outside of its loop.
+
+    An output that hooks have to look at is not among it.
+    """
+    state = session.state or KernelState(
+        task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy
+    )
+    termination = _termination_of(session, state)
+    hooks = session.hooks
+    if hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete")):
+        termination = replace(termination, output=None, withheld=True)
+    state = close_state(state, session, termination)
+    return Execution(state, termination, None, session.turns, _since(session))
+
+
+def _since(session: Session) -> float:
+    return (session.run.recorder.clock.now_us() - session.started_us) / 1000
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:

@@ -12,6 +12,7 @@ from playhead.kernel.state import FINAL, KernelState, Status, transition
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
+    from playhead.kernel.termination import Termination
 
 Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
 """One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
@@ -68,10 +69,10 @@ def collect_spending(state: KernelState, session: Session) -> KernelState:
     return transition(state, usage=usage, cost_usd=cost_usd)
 
 
-def close_state(state: KernelState, session: Session) -> KernelState:
-    """Return the state as the agent's end left it."""
+def close_state(state: KernelState, session: Session, ended: Termination | None = None) -> KernelState:
+    """Return the state as the agent's end left it, or as `ended` says."""
     state = collect_spending(state, session)
-    ended = session.termination
+    ended = ended or session.termination
     if ended is None:
         return state
     output = state.last_observation if ended.output is None and not ended.withheld else ended.output

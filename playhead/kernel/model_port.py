@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,7 @@ from playhead.errors import (
     PlayheadError,
 )
 from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.guards import admit, tell
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
@@ -88,9 +90,14 @@ class ModelPort:
         session, retries = self._session, self._session.header.max_retries
         for attempt in range(retries + 1):
             session.require_running()
-            session.emit(asked if attempt == 0 else asked.model_copy(update={"attempt": attempt}))
+            sent, told = replace(request, attempt=attempt), asked
+            if session.guards:
+                sent = await admit(session, sent)
+            if attempt or sent.parameters is not request.parameters:
+                told = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
+            session.emit(told)
             try:
-                return await self._attempt(request, asked.request, attempt)
+                return await self._attempt(sent, asked.request, attempt)
             except ModelError as error:
                 if not error.retryable or attempt == retries:
                     raise
@@ -134,30 +141,37 @@ class ModelPort:
         return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
     async def _attempt(self, request: Request, number: int, attempt: int) -> LlmResponded:
-        clock = self._session.run.recorder.clock
+        session = self._session
+        clock, in_flight, what = session.run.recorder.clock, session.run.in_flight, f"request {number}.{attempt}"
         started = clock.now_us()
+
+        def failed(failure: BaseException) -> LlmFailed:
+            return LlmFailed(
+                request=number,
+                attempt=attempt,
+                error=_error_info(failure),
+                retryable=getattr(failure, "retryable", False),
+                cancelled=None if isinstance(failure, Exception) else True,
+                latency_ms=(clock.now_us() - started) / 1000,
+            )
+
+        in_flight.begin(session.owner, what, lambda: session.emit_last(failed(CancelledError())))
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters), attempt=attempt)
-            completion = await self._session.adapter.complete(given)
+            given = replace(request, parameters=deepcopy(request.parameters))
+            completion = await session.adapter.complete(given)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             failure = _as_model_error(error)
-            self._session.emit(
-                LlmFailed(
-                    request=number,
-                    attempt=attempt,
-                    error=_error_info(failure),
-                    retryable=getattr(failure, "retryable", False),
-                    cancelled=None if isinstance(failure, Exception) else True,
-                    latency_ms=(clock.now_us() - started) / 1000,
-                )
-            )
+            event = failed(failure)
+            in_flight.end(session.owner, what, lambda: session.emit(event))
+            tell(session, event, "response", request=number, attempt=attempt)
             if failure is error:
                 raise
             raise failure from error
-        self._session.emit(response)
-        self._session.bill(response.usage, response.cost_usd)
+        if in_flight.end(session.owner, what, lambda: session.emit(response)):
+            session.bill(response.usage, response.cost_usd)
+            tell(session, response, "response", request=number, attempt=attempt)
         return response
 
     async def _wait(self, number: int, attempt: int) -> None:

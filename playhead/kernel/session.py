@@ -6,13 +6,14 @@ things behind its ports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.copies import Copies
 from playhead.kernel.fact_port import FactPort
 from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.in_flight import InFlight
 from playhead.kernel.messages import Messages
 from playhead.kernel.model_port import ModelPort
 from playhead.kernel.termination import Ending, Termination
@@ -21,19 +22,26 @@ from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFire
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.approval import Approver
+    from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState
+    from playhead.kernel.supervision import Supervisor
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
     from playhead.kernel.world import World
+    from playhead.trace.control import Control
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
     from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
+GRACE_S: Final = 0.1
+"""Seconds from being cancelled to being left behind."""
 MAX_DEPTH: Final = 3
 """Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
 
@@ -49,8 +57,18 @@ class RunContext:
     on_trace_error: Literal["continue", "stop"] = "continue"
     hooks: Hooks | None = None
     """The root agent's."""
+    guards: tuple[GuardMaker, ...] = ()
+    """The root agent's killswitches at the ports."""
     kept: list[Record] | None = None
     """Every event, of a run that writes none."""
+    control: Control | None = None
+    """Where other processes reach the run; None when they cannot."""
+    in_flight: InFlight = field(default_factory=InFlight)
+    """What has begun and not ended."""
+    isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """Ends the process of each isolated call that runs, by owner and call, from any thread."""
+    shared: dict[object, Any] = field(default_factory=dict)
+    """What killswitches keep for all agents of the run."""
 
 
 class Session:
@@ -69,6 +87,7 @@ class Session:
         payer: Session | None = None,
         approver: Approver | None = None,
         hooks: Hooks | None = None,
+        guards: tuple[GuardMaker, ...] = (),
     ) -> None:
         self.run = run
         self.header = header
@@ -103,17 +122,25 @@ class Session:
         """What hooks keep from one call to the next, in this run of this agent."""
         self.hook_failures: dict[tuple[str, str], int] = {}
         """How often which hook failed, and where."""
+        self.started_us = 0
+        """When it began to run, in microseconds since the Unix epoch."""
         self.failures = 0
         """Calls that failed in a row, up to now."""
         self.adapter = run.world.model_for(owner, model)
         self.toolset = run.world.tools_for(owner, tools)
         self.hooks: Hooks | None = run.world.hooks_for(owner, hooks)
         """Who is asked at the chokepoints; None when nobody is."""
+        self.guards: tuple[Guard, ...] = run.world.guards_for(self, guards)
+        """The killswitches at the ports: those of the agents above first."""
+        self.supervisor: Supervisor | None = None
+        """Who ends it from outside of its loop; None before it runs."""
         self.messages = Messages(self)
         """The record of the thread."""
         self.model = ModelPort(self)
         self.tools = ToolPort(self)
         self.facts = FactPort(self)
+        self.abandoned_itself = False
+        """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
         self._emissions: dict[str, int] = {}
         self._next_position = 0
         self.ending = Ending()
@@ -127,13 +154,16 @@ class Session:
         Raises:
             TraceWriteError: it could not be written, and the run was told to stop then.
         """
+        if self.abandoned_itself:
+            return
         recorder = self.run.recorder
         if not recorder.emit(event, self.owner, self.iteration) and not recorder.sealed:
             self._on_lost(event)
 
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
-        self.run.recorder.emit(event, self.owner, self.iteration)
+        if not self.abandoned_itself:
+            self.run.recorder.emit(event, self.owner, self.iteration)
 
     def leave_loop(self, state: KernelState) -> None:
         """Record where the loop ended; what follows is outside of it."""
@@ -261,6 +291,18 @@ class Session:
             because=answer.reason or None,
         )
         return self.ending.end(termination) or self.ending.overrule(termination)
+
+    def interrupt(
+        self, termination: Termination, switch: KillswitchFired | None = None, grace_s: float = GRACE_S
+    ) -> bool:
+        """End this agent from outside of its loop, from any thread; what it waits for is cancelled or left behind.
+
+        The first cause stands here too, but for an answer that hooks still look at.
+        """
+        won = self.ending.interrupt(termination, lambda: None if switch is None else self.emit_last(switch))
+        if self.supervisor is not None and not self.ending.closed:
+            self.supervisor.stop(grace_s)
+        return won
 
     @property
     def termination(self) -> Termination | None:

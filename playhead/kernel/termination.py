@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
 
@@ -36,12 +38,12 @@ class Termination:
 class Ending:
     """A compare-and-set from whatever thread: the first termination stands.
 
-    Until the agent has closed there are two exceptions, both for hooks: the model's own answer may be overruled, and
-    anything may be withheld.
+    Until the agent has closed there are two exceptions: the model's own answer may be overruled by hooks and from
+    outside, and anything may be withheld.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an observer of what is recorded under it may look at the run
         self._termination: Termination | None = None
         self._next: Termination | None = None
         """The first that came after the model's answer: should the answer not stand, this one does."""
@@ -52,15 +54,35 @@ class Ending:
         """What stands, or None while the agent runs."""
         return self._termination
 
-    def end(self, termination: Termination) -> bool:
-        """End the agent in this way; False when it has ended already."""
+    @property
+    def closed(self) -> bool:
+        """Whether what stands is final."""
+        return self._closed
+
+    def end(self, termination: Termination, record: Callable[[], object] | None = None) -> bool:
+        """End the agent in this way; False when it has ended already.
+
+        `record` is called when this one stands, and before the agent can close: what it records comes before the end.
+        """
         with self._lock:
             if self._termination is None:
                 self._termination = termination
+                if record is not None:
+                    record()
                 return True
             if self._termination.reason in ANSWERED and termination.reason not in ANSWERED:
                 self._next = self._next or termination
             return False
+
+    def interrupt(self, termination: Termination, record: Callable[[], object]) -> bool:
+        """End the agent in this way, from outside: also one whose answer hooks still look at."""
+        with self._lock:
+            if self.end(termination, record):
+                return True
+            if not self.overrule(termination):
+                return False
+            record()
+            return True
 
     def overrule(self, termination: Termination | None) -> bool:
         """Let the model's answer not stand: end in this way instead, or with None go on. False when that is not so.
@@ -79,7 +101,8 @@ class Ending:
             if not self._closed:
                 self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
-    def close(self) -> None:
-        """From here on what stands is final."""
+    def close(self) -> bool:
+        """From here on what stands is final. False for all but the first who closes."""
         with self._lock:
-            self._closed = True
+            closed, self._closed = self._closed, True
+            return not closed

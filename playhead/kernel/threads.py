@@ -17,6 +17,7 @@ import anyio
 from anyio.lowlevel import current_token
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class ThreadCall:
         self._function = function
         self._on_late = on_late
         self._done = anyio.Event()
-        self._in_loop = _scheduler()
+        self._in_loop = loop_scheduler()
         self._lock = threading.Lock()
         self._finished = False
         self._abandoned = False
@@ -66,6 +67,10 @@ class ThreadCall:
             with self._lock:
                 self._abandoned = not self._finished
             raise
+
+    async def ended(self) -> None:
+        """Wait until the function has ended; when cancelled, it is not given up: somebody still has to `wait`."""
+        await self._done.wait()
 
     @property
     def abandoned(self) -> bool:
@@ -126,7 +131,13 @@ def start_in_thread(function: Callable[[], object], on_late: Callable[[bool], No
     return call
 
 
-def _scheduler() -> Callable[[Callable[[], object]], object]:
+def asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the running loop, or None when it is another library's."""
+    native: Any = current_token().native_token
+    return native if hasattr(native, "call_soon_threadsafe") else None
+
+
+def loop_scheduler() -> Callable[[Callable[[], object]], object]:
     """Return the loop's own way to call something soon, from any thread and without waiting for it."""
     native: Any = current_token().native_token
     if hasattr(native, "call_soon_threadsafe"):
@@ -134,32 +145,50 @@ def _scheduler() -> Callable[[Callable[[], object]], object]:
     return native.run_sync_soon  # type: ignore[no-any-return]  # trio
 
 
-def run_blocking(main: Callable[[], Awaitable[T]]) -> T:
+class Waiting:
+    """A thread that waits for a run which goes on in another one."""
+
+    def __init__(self) -> None:
+        self.outcome: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+        """What the run reached, or raised; the first counts."""
+        self.left_behind = False
+        """Whether its loop is held up: nobody waits for that to close anything."""
+        self.stop: Callable[[], object] | None = None
+        """Ends the run, from any thread, so that an outcome comes soon."""
+
+
+def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = None) -> T:
     """Run an async function in a loop of its own, in a daemon thread, and wait for its result.
 
-    Works inside a running loop and in notebooks. Ctrl-C cancels the function, and the interrupt is raised when it has
-    closed what it had open.
+    Works inside a running loop and in notebooks. Ctrl-C ends the function, and the interrupt is raised when it has
+    closed what it had open. Through `waiting` a result may come while the loop itself is held up.
     """
-    outcome: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-    cancel: list[Callable[[], object]] = []
+    waiting = waiting or Waiting()
+    ended = threading.Event()
 
-    async def scoped() -> T:
+    async def scoped() -> None:
         with anyio.CancelScope() as scope:
-            in_loop = _scheduler()
-            cancel.append(lambda: in_loop(scope.cancel))
-            return await main()
+            in_loop = loop_scheduler()
+            waiting.stop = waiting.stop or (lambda: in_loop(scope.cancel))
+            # From in here: a coroutine that was left behind may keep the loop from ever ending.
+            waiting.outcome.put((await main(), None))
+            return
         raise KeyboardInterrupt
 
     def work() -> None:
         _forget_loop()
         try:
-            outcome.put((anyio.run(scoped), None))
+            anyio.run(scoped)
         except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            outcome.put((None, error))
+            waiting.outcome.put((None, error))
+        finally:
+            ended.set()
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(work,), name="playhead-run", daemon=True).start()
-    value, error = _wait_for(outcome, cancel)
+    value, error = _wait_for(waiting)
+    if not waiting.left_behind:
+        ended.wait(CLOSING_S)
     if error is not None:
         raise error
     return value  # type: ignore[no-any-return]
@@ -172,18 +201,18 @@ def _forget_loop() -> None:
         sniffio.current_async_library_cvar.set(None)
 
 
-def _wait_for(
-    outcome: queue.SimpleQueue[tuple[Any, BaseException | None]], cancel: list[Callable[[], object]]
-) -> tuple[Any, BaseException | None]:
+def _wait_for(waiting: Waiting) -> tuple[Any, BaseException | None]:
     try:
-        return outcome.get()
+        return waiting.outcome.get()
     except KeyboardInterrupt:
-        if cancel:
-            cancel[0]()
+        if waiting.stop is not None:
+            waiting.stop()
             with contextlib.suppress(queue.Empty):
-                outcome.get(timeout=INTERRUPT_S)
+                waiting.outcome.get(timeout=INTERRUPT_S)
         raise
 
 
 INTERRUPT_S: Final = 2.0
 """Seconds that Ctrl-C waits for the run to close its trace."""
+CLOSING_S: Final = 0.1
+"""Seconds that a result waits for its loop to close what it holds; then that goes on in its daemon thread."""

@@ -80,6 +80,11 @@ class ToolContext:
         """The agent's other tools, checked, limited and recorded: `await context.tools.call("name", key="a")`."""
         return self.scope.tools
 
+    def give_up(self) -> None:
+        """Note that the body is left running: its call has ended, so the ports refuse what it asks from now on."""
+        self.session.abandoned.add(self.call_id)
+        self.scope.terminate("cancelled", failed=True)
+
     def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
         """Record that the body came back after its call had been given up."""
         run = self.session.run

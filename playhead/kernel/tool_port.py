@@ -14,6 +14,7 @@ from playhead.errors import (
     UsageError,
     nearest,
 )
+from playhead.kernel.guards import asking, fire, stopped, tell
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
 from playhead.kernel.state import PlannedCall
@@ -32,6 +33,7 @@ from playhead.trace.values import JsonValue, from_json, to_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from playhead.kernel.guards import Guard
     from playhead.kernel.session import Session
 
 
@@ -127,7 +129,7 @@ class ToolPort:
             await session.fail("tool-error", passed.observation(), key=call_id)
         return passed  # type: ignore[no-any-return]
 
-    async def _recorded(self, planned: PlannedCall, refusal: ErrorInfo | None) -> ToolCallCompleted:
+    async def _recorded(self, planned: PlannedCall, skipped: ErrorInfo | None) -> ToolCallCompleted:
         session, call = self._session, planned.call
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
@@ -149,15 +151,9 @@ class ToolPort:
             error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
             ended="cancelled",
         )
-        try:
-            session.emit(started)
-            started_us = recorder.clock.now_us()
-            if refusal is None:
-                outcome = await self._outcome(planned, args_hash, started_us)
-            else:
-                outcome = Outcome(ok=False, error=refusal, ended="refused")
-        finally:
-            completed = ToolCallCompleted(
+
+        def completed(outcome: Outcome, *, left: bool = False) -> ToolCallCompleted:
+            return ToolCallCompleted(
                 call_id=call.id,
                 tool=call.name,
                 position=planned.position,
@@ -167,12 +163,24 @@ class ToolPort:
                 duration_ms=(recorder.clock.now_us() - started_us) / 1000,
                 cached=outcome.cached,
                 ended=outcome.ended,
-                abandoned=outcome.abandoned or call.id in session.abandoned,
+                abandoned=left or outcome.abandoned or call.id in session.abandoned,
                 rung=outcome.rung,
             )
-            self.ended[call.id] = completed
-            session.emit(completed)
-        return completed
+
+        in_flight = session.run.in_flight
+        in_flight.begin(session.owner, call.id, lambda: session.emit_last(completed(outcome, left=True)))
+        try:
+            session.emit(started)
+            started_us = recorder.clock.now_us()
+            if skipped is None:
+                outcome = await self._outcome(planned, args_hash, started_us)
+            else:
+                outcome = Outcome(ok=False, error=skipped, ended="refused")
+        finally:
+            event = self.ended[call.id] = completed(outcome)
+            if in_flight.end(session.owner, call.id, lambda: session.emit(event)):
+                tell(session, event, "result", call_id=call.id)
+        return event
 
     async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
         call, tool = planned.call, self._tools.get(planned.call.name)
@@ -193,10 +201,15 @@ class ToolPort:
         problem = tool.check(call.arguments, context)
         if problem is not None:
             return problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
-        if tool.spec.requires_approval:
-            refusal = await self._refusal(tool.spec, planned, args_hash)
-            if refusal is not None:
-                return refusal
+        if self._session.guards and tool.spec.kind != "meta":
+            outcome = stopped(self._session, planned, tool.spec)
+            if outcome is not None:
+                return outcome
+        if tool.spec.requires_approval or self._session.guards:
+            for guard in asking(self._session, planned, tool.spec):
+                denied = await self._denied(guard, tool.spec, planned, args_hash)
+                if denied is not None:
+                    return denied
         self._session.require_running()
         outcome = await tool.run(call.arguments, context)
         if not isinstance(outcome, Outcome):
@@ -209,17 +222,29 @@ class ToolPort:
             raise UsageError(f"the call id {call_id!r} of {self._session.owner} has been used already")
         self._ids.add(call_id)
 
-    async def _refusal(self, spec: ToolSpec, planned: PlannedCall, args_hash: str) -> Outcome | None:
+    async def _denied(
+        self, guard: Guard | None, spec: ToolSpec, planned: PlannedCall, args_hash: str
+    ) -> Outcome | None:
+        """Return how the call ends that nobody allowed, or None when it may run."""
         from playhead.kernel.approval import decide  # noqa: PLC0415 - only for tools that need it
 
         session, call_id = self._session, planned.call.id
-        session.emit(ApprovalRequested(call_id=call_id, tool=spec.name, args_hash=args_hash))
-        answer = await session.facts.ask("approval", lambda: decide(session, spec, planned), key=call_id)
-        decided = ApprovalDecided(call_id=call_id, **answer)
+        switch = None if guard is None else guard.name
+        approver = (None if guard is None else guard.approver) or session.approver
+        timeout_s = None if guard is None else guard.approval_timeout_s
+        session.emit(ApprovalRequested(call_id=call_id, tool=spec.name, args_hash=args_hash, switch=switch))
+        answer = await session.facts.ask(
+            "approval", lambda: decide(session, spec, planned, approver, args_hash, timeout_s), key=call_id
+        )
+        decided = ApprovalDecided(call_id=call_id, **{**answer, "switch": switch})
         session.emit(decided)
         if decided.approved:
             return None
-        return Outcome.failure("ApprovalDenied", f"{spec.name} was not approved: {decided.why or 'no reason given'}")
+        why = f"{spec.name} was not approved: {decided.why or 'no reason given'}"
+        ends = None if guard is None else guard.denied(session, planned, why)
+        if guard is not None and ends is not None:
+            fire(guard, session, ends, "approval", call_id=call_id)
+        return Outcome.failure("ApprovalDenied", why)
 
     def _batches(self, calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
         batches: list[list[PlannedCall]] = []

@@ -6,22 +6,25 @@ import inspect
 import re
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, get_args, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, overload, runtime_checkable
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
-from pydantic.fields import FieldInfo
+from pydantic import ValidationError
 
 from playhead.errors import ToolDefinitionError
+from playhead.kernel.arguments import Arguments, name_of
+from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.threads import start_in_thread
+from playhead.kernel.threads import asyncio_loop, start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
-from playhead.trace.values import JsonValue, content_hash, from_json, scrub, to_json
+from playhead.trace.values import JsonValue, content_hash, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from collections.abc import Awaitable, Callable, Coroutine
 
+    from playhead.kernel.isolation import Home
     from playhead.kernel.tool_context import ToolContext
     from playhead.trace.events.tools import Rung
 
@@ -39,7 +42,7 @@ class Outcome:
     error: ErrorInfo | None = None
     cached: bool = False
     abandoned: bool = False
-    ended: Literal["refused", "timeout", "cancelled"] | None = None
+    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
     rung: Rung | None = None
     """In a replay, how the result came about."""
 
@@ -70,10 +73,14 @@ class Tool(Protocol):
 class FunctionTool:
     """A Python function as a tool. Still callable as the function it was."""
 
-    def __init__(self, function: Callable[..., Any], spec: ToolSpec, arguments: _Arguments) -> None:
+    def __init__(
+        self, function: Callable[..., Any], spec: ToolSpec, arguments: Arguments, home: Home | None = None
+    ) -> None:
+        """Make the tool; `home` says where another process finds the function, when it is to run in one."""
         self.spec = spec
         self._function = function
         self._arguments = arguments
+        self._home = home
         self._is_async = inspect.iscoroutinefunction(function)
         self.__doc__ = function.__doc__
         self.__name__ = spec.name
@@ -104,31 +111,75 @@ class FunctionTool:
             context.cache[key] = outcome
         return outcome
 
+    def run_here(self, arguments: dict[str, JsonValue], backend: str) -> Outcome:
+        """Run the function in this thread and wait for it, whatever it raises; in a process that is there for this."""
+        try:
+            value = self._function(**self._arguments.bind(arguments, None))
+            if inspect.isawaitable(value):
+                value = anyio.run(_awaited, value, backend=backend)
+        except BaseException as error:  # noqa: BLE001 - the process ends anyway
+            return Outcome.failure(type(error).__name__, describe(error))
+        return Outcome(ok=True, result=to_json(value))
+
     async def _run_within_limit(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        try:
+            if self._home is not None:
+                return await self._run_isolated(self._home, arguments, context)
+            value = await self._value(self._arguments.bind(arguments, context), context)
+        except _NotBegunError:
+            context.session.require_running()
+            raise
+        except _LimitReachedError:
+            message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
+            return replace(Outcome.failure("Timeout", message), ended="timeout")
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return Outcome.failure(type(error).__name__, describe(error))
+        return Outcome(ok=True, result=to_json(value))
+
+    async def _run_isolated(self, home: Home, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        from playhead.kernel.isolation import run_isolated  # noqa: PLC0415 - only for tools that need it
+
+        if not home.holds(self, self._function):
+            why = f"{home.module}:{home.qualname} is another object now, and its process would find that one"
+            return Outcome.failure("IsolationFailed", f"{self.spec.name}: {why}; give each tool a name of its own")
+        outcome = await run_isolated(home, arguments, context, self.spec.timeout_s)
+        if outcome is None:
+            raise _LimitReachedError
+        return outcome
+
+    async def _value(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
+        loop = asyncio_loop()
+        if self._is_async and loop is not None:
+            return await _in_task(loop, lambda: self._begin(kwargs, context), context, self.spec.timeout_s)
         with anyio.move_on_after(self.spec.timeout_s):
-            try:
-                kwargs = self._arguments.bind(arguments, context)
-                value = await (self._function(**kwargs) if self._is_async else self._run_in_thread(kwargs, context))
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                return Outcome.failure(type(error).__name__, describe(error))
-            return Outcome(ok=True, result=to_json(value))
-        message = f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s"
-        return replace(Outcome.failure("Timeout", message), ended="timeout")
+            if self._is_async:
+                return await self._function(**kwargs)
+            value = await self._run_in_thread(kwargs, context)
+            if not inspect.isawaitable(value):
+                return value
+            return await (value if loop is None else _in_task(loop, lambda: _awaited(value), context, None))
+        raise _LimitReachedError
+
+    def _begin(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
+        """Call the function, unless the run has ended in the moment since it was asked for."""
+        if context.session.ended:
+            raise _NotBegunError
+        return self._function(**kwargs)
 
     async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
-        call = start_in_thread(lambda: self._function(**kwargs), context.report_late)
+        call = start_in_thread(lambda: self._begin(kwargs, context), context.report_late)
         try:
             await call.wait()
         finally:
             if call.abandoned:
-                context.session.abandoned.add(context.call_id)
+                context.give_up()
         if call.error is not None:
             if is_failure(call.error):
                 raise call.error
             raise RuntimeError(f"it raised {type(call.error).__name__} in its thread") from call.error
-        return await call.value if inspect.isawaitable(call.value) else call.value
+        return call.value
 
     def _explain(self, error: ValidationError) -> str:
         details = error.errors(include_url=False, include_context=False)
@@ -138,6 +189,38 @@ class FunctionTool:
     def _refusal(self, found: str) -> str:
         known = ", ".join(self.spec.parameters.get("properties", {})) or "none"
         return scrub(f"the arguments do not fit {self.spec.name}: {found}. Parameters: {known}")
+
+
+class _LimitReachedError(Exception):
+    """A call has taken as long as it may. A class of its own: a body may raise any other."""
+
+
+class _NotBegunError(Exception):
+    """The run ended before the body began."""
+
+
+async def _in_task(
+    loop: asyncio.AbstractEventLoop,
+    function: Callable[[], Coroutine[Any, Any, Any]],
+    context: ToolContext,
+    timeout_s: float | None,
+) -> Any:  # noqa: ANN401 - any result
+    """Return what a coroutine returns; it runs in a task of its own, for it may swallow its cancellation."""
+    call = TaskCall(loop, function, context.report_late)
+    try:
+        in_time = await call.wait(timeout_s)
+    finally:
+        if call.abandoned:
+            context.give_up()
+    if not in_time:
+        raise _LimitReachedError
+    if call.error is not None:
+        raise call.error
+    return call.value
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:  # noqa: ANN401 - any result
+    return await value
 
 
 @overload
@@ -155,6 +238,7 @@ def tool(
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
     cache: bool = False,
+    isolate: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -170,6 +254,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
     cache: bool = False,
+    isolate: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a typed function, sync or async, a tool.
 
@@ -186,130 +271,32 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
         risk: how bad a wrong call is.
         key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
         cache: answer a repeated call from this run's memory; for read-only tools.
+        isolate: run each call in a process of its own, which is killed at the time limit or when the run ends, with all
+            that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
+            needs `if __name__ == "__main__":` around what it does), and cannot have a `ToolContext`; what it changes in
+            memory is lost. POSIX only.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool.
     """
 
     def make(target: Callable[..., Any]) -> FunctionTool:
-        arguments = _Arguments.of(_checked_function(target))
+        arguments = Arguments.of(_checked_function(target))
         spec = _checked_spec(
             name=_checked_name(getattr(target, "__name__", "") if name is None else name),
             description=description if description is not None else _summary(target),
-            parameters=arguments.schema(_name_of(target)),
+            parameters=arguments.schema(name_of(target)),
             read_only=read_only,
             timeout_s=_checked_timeout(timeout),
             requires_approval=requires_approval,
             risk=risk,
             key=arguments.checked_key(key),
             cache=_checked_cache(cache=cache, read_only=read_only),
+            isolate=isolate,
         )
-        return FunctionTool(target, spec, arguments)
+        return FunctionTool(target, spec, arguments, _home_of(target, arguments) if isolate else None)
 
     return make if function is None else make(function)
-
-
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    """The parameters of a function as a pydantic model.
-
-    The fields have made-up names and the real ones as aliases, because a parameter may be called `schema` or `copy`,
-    which a model's field may not.
-    """
-
-    model: type[BaseModel]
-    fields: dict[str, str]
-    """Field of the model → parameter of the function."""
-    context_parameter: str | None
-
-    @staticmethod
-    def of(function: Callable[..., Any]) -> _Arguments:
-        from playhead.kernel.tool_context import ToolContext  # noqa: PLC0415 - which refers to tools
-
-        fields: dict[str, Any] = {}
-        names: dict[str, str] = {}
-        context_parameter = None
-        for parameter in _signature(function).parameters.values():
-            if _is_context(parameter.annotation, ToolContext):
-                if context_parameter is not None:
-                    raise ToolDefinitionError(f"{_name_of(function)}: it has two ToolContext parameters; one is enough")
-                context_parameter = parameter.name
-                continue
-            field = f"argument_{len(fields)}"
-            names[field] = _checked_parameter(parameter, function).name
-            fields[field] = _field(parameter)
-        try:
-            model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
-            raise ToolDefinitionError(f"{_name_of(function)}: {getattr(error, 'message', error)}") from None
-        return _Arguments(model, names, context_parameter)
-
-    def schema(self, function: str) -> dict[str, Any]:
-        try:
-            schema = _without_titles(self.model.model_json_schema(by_alias=True))
-        except PydanticUserError as error:
-            raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
-        return {key: value for key, value in schema.items() if key != "title"}
-
-    def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
-        """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
-        return self.model.model_validate(from_json(arguments))
-
-    def bind(self, arguments: dict[str, JsonValue], context: ToolContext) -> dict[str, Any]:
-        values = self.read(arguments)
-        kwargs = {name: getattr(values, field) for field, name in self.fields.items()}
-        return kwargs if self.context_parameter is None else {**kwargs, self.context_parameter: context}
-
-    def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
-        unknown = [name for name in key or () if name not in self.fields.values()]
-        if unknown:
-            known = ", ".join(self.fields.values()) or "none"
-            raise ToolDefinitionError(f"key names {', '.join(map(repr, unknown))}; the parameters are: {known}")
-        return None if key is None else tuple(key)
-
-
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    try:
-        return inspect.signature(function, eval_str=True)
-    except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
-        raise ToolDefinitionError(f"{_name_of(function)}: its signature cannot be read: {error}") from None
-
-
-def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
-    if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
-        raise ToolDefinitionError(
-            f"{_name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
-        )
-    return parameter
-
-
-def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
-    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
-    if isinstance(parameter.default, FieldInfo):  # `def f(key: str = Field(description="…"))`
-        return Annotated[annotation, parameter.default], Field(alias=parameter.name)
-    if parameter.default is inspect.Parameter.empty:
-        return annotation, Field(alias=parameter.name)
-    return annotation, Field(default=parameter.default, alias=parameter.name)
-
-
-def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation
-    """Return whether a parameter asks for the context: `ToolContext`, `ToolContext | None`, `Annotated[…]`."""
-    return annotation is context or context in get_args(annotation)
-
-
-def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Drop the titles pydantic makes up from field names: tokens that tell the model nothing."""
-    if isinstance(schema, list):
-        return [_without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _without_titles(each) for name, each in value.items()}
-        if key in ("properties", "$defs") and isinstance(value, dict)
-        else _without_titles(value)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }
 
 
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -318,8 +305,19 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
     if not callable(function) or inspect.isclass(function):
         raise ToolDefinitionError(f"{function!r} is no function; @tool goes on a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ToolDefinitionError(f"{_name_of(function)} is a generator; a tool returns its whole result")
+        raise ToolDefinitionError(f"{name_of(function)} is a generator; a tool returns its whole result")
     return function
+
+
+def _home_of(function: Callable[..., Any], arguments: Arguments) -> Home:
+    from playhead.kernel.isolation import Home  # noqa: PLC0415 - only for tools that need it
+
+    if arguments.context_parameter is not None:
+        raise ToolDefinitionError(
+            f"{name_of(function)}: isolate=True runs it in a process of its own, which the ToolContext of the parameter "
+            f"{arguments.context_parameter} cannot reach; leave out the parameter, or isolate=True"
+        )
+    return Home.of(function)
 
 
 def _checked_spec(**fields: Any) -> ToolSpec:  # noqa: ANN401 - of ToolSpec
@@ -354,7 +352,3 @@ def _checked_cache(*, cache: bool, read_only: bool) -> bool:
 
 def _summary(function: Callable[..., Any]) -> str:
     return inspect.cleandoc(function.__doc__ or "")
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", function))

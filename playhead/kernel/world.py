@@ -10,8 +10,10 @@ import anyio
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
     from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
 
@@ -32,6 +34,10 @@ class World(Protocol):
 
     def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
         """Return what is asked at this owner's chokepoints and phases; None when nothing is."""
+        ...
+
+    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
+        """Return the killswitches at this session's ports, those of the agents above it first."""
         ...
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
@@ -57,6 +63,11 @@ class LiveWorld:
     def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
         """Return the hooks themselves."""
         return hooks
+
+    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
+        """Return the guards above, and one for each killswitch of the agent's own."""
+        above = () if session.parent is None else session.parent.guards
+        return (*above, *(maker.make(session) for maker in makers))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return what `answer` returns, as JSON."""

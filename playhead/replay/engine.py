@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from playhead.agent import DEFAULT, Agent, TraceTo, open_writer, record_run
+from playhead.agent import Agent
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
@@ -20,6 +20,7 @@ from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.world import ReplayWorld
 from playhead.result import RunResult
+from playhead.running import DEFAULT, TraceTo, open_writer, record_run
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
@@ -193,6 +194,7 @@ class _Stage:
             self.world,
             on_trace_error=settings.on_trace_error if settings else "continue",
             hooks=None if self.plan.agent is None else self.plan.agent.hooks(),
+            guards=() if self.plan.agent is None else self.plan.agent.guards(),
         )
 
     def _redactor(self) -> Redactor:

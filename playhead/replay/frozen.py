@@ -11,17 +11,20 @@ from playhead import errors
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.tools import Outcome
+from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.misses import describe_miss
 from playhead.replay.recorded import facts_of, meta_tool
-from playhead.trace.events import ApprovalRequested, ErrorInfo, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
@@ -50,6 +53,7 @@ class FrozenWorld:
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
         self._spent = self._spent_by_scope()
+        self._ended_from_outside = ended_from_outside(recording)
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
@@ -69,6 +73,11 @@ class FrozenWorld:
         """Return what this owner's hooks did then, in their place."""
         recorded = self._recording.owners.get(owner)
         return None if recorded is None else recorded_hooks(recorded)
+
+    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:  # noqa: ARG002
+        """Return what this owner's killswitches did then, in their place."""
+        recorded = self._recording.owners.get(session.owner)
+        return () if recorded is None else recorded_guards(session, recorded)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
@@ -118,6 +127,8 @@ class FrozenWorld:
         """Return the error for a question that the recording does not hold: it ended too early, or another was asked."""
         if self._recording.status in ("open", "truncated"):
             return self.ended(owner, f"{message}: the recording is {self._recording.status}, it ends before that")
+        if any(f"{owner}/".startswith(f"{ended}/") for ended in self._ended_from_outside):
+            return self.ended(owner, f"{message}: its run was ended from outside before that")
         return UnrecordedCallError(message)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
@@ -138,6 +149,18 @@ class FrozenWorld:
             elif owner.completed is not None and _is_outermost_agent(name, scope, owners):
                 spent[scope].append((owner.completed.usage, owner.completed.cost_usd))
         return spent
+
+
+def ended_from_outside(recording: Recording) -> set[str]:
+    """Return the agents that something ended which no replay has: a deadline, a file, another process, a signal."""
+    ended = {
+        record.event.ends or record.owner
+        for record in recording.records
+        if isinstance(record.event, KillswitchFired) and record.event.at == "outside"
+    }
+    if recording.ending is not None and recording.ending.terminated_by == "cancelled":
+        ended.add(recording.root.owner)
+    return ended
 
 
 def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec
 
-BY_HOOKS: Final = frozenset({"Skipped", "Suppressed"})
-"""Types of the refusals that are a hook's doing: the tool was not asked, so they are no answer of its."""
+BY_HOOKS: Final = frozenset({"Refused", "Skipped", "Suppressed"})
+"""Types of the refusals that are a hook's or a killswitch's doing: the tool was not asked, so they are no answer of its."""
 CallKey = tuple[str, str]
 """An owner, and the id of one of its calls."""
 
@@ -76,7 +76,7 @@ class PastCall:
         Not when the recording ends before it, says only that there is none, or a hook kept the call from the tool.
         """
         completed = self.completed
-        if completed is None or completed.ended == "cancelled" or completed.rung == "synthetic-error":
+        if completed is None or completed.ended in ("cancelled", "stopped") or completed.rung == "synthetic-error":
             return False
         return not (self.refused and completed.error is not None and completed.error.type in BY_HOOKS)
 

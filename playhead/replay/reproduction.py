@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playhead.agent import Agent, record_run
+from playhead.agent import Agent
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.session import RunContext
 from playhead.kernel.threads import run_blocking
-from playhead.replay.frozen import FrozenWorld, outermost_scope
+from playhead.replay.frozen import FrozenWorld, ended_from_outside, outermost_scope
 from playhead.replay.loading import load_recording
 from playhead.replay.refusals import require_sound, require_strategy
+from playhead.running import record_run
 from playhead.trace.clock import SystemClock
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
@@ -77,7 +78,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     inside = _inside_tools(recording)
     known = _until_stopped(recording)
     recorded = (record for record in known.records if record.owner not in inside)
-    follower = _Follower(Comparison(recorded, open_ended=known.status in ("open", "truncated")))
+    follower = _Follower(Comparison(recorded, open_ended=known.status in ("open", "truncated") or bool(ended_from_outside(recording))))
     await _run_frozen(known, agent, follower)
     if follower.errors:
         raise follower.errors[0]

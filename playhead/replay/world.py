@@ -9,6 +9,7 @@ from anyio.lowlevel import checkpoint
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
+from playhead.kernel.world import LiveWorld
 from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
 from playhead.replay.matching import Matcher
@@ -21,8 +22,10 @@ from playhead.replay.serving import Answers, Call, Serving
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
     from playhead.replay.cast import Cast
@@ -86,6 +89,10 @@ class ReplayWorld:
             note=self.notes.append,
         )
         return None if repeated.idle else repeated
+
+    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
+        """Return the killswitches of the code, when it was given: a replay's models are live, and cost what they cost."""
+        return LiveWorld().guards_for(session, makers)
 
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""

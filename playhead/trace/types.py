@@ -170,6 +170,8 @@ class ToolSpec(Value):
     """The arguments that identify a call; None: all of them."""
     cache: bool = False
     """Whether a repeated call of this run may be answered from memory."""
+    isolate: bool = False
+    """Whether each call runs in a process of its own, which can be killed."""
     kind: Literal["function", "agent", "meta"] = "function"
     """A function, an agent that is entered, or a tool of the kernel itself."""
 
@@ -219,9 +221,9 @@ class HookInfo(Value):
     """A function of the user's that may change, see or stop a run: all of it that is data."""
 
     role: str
-    """`on`, `tap`, `before`, `after`, `on-error`, or `emit` for what is emitted at the start."""
+    """`on`, `tap`, `before`, `after`, `on-error`, `emit` for what is emitted at the start, or `guard` for a killswitch."""
     at: str
-    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag."""
+    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag; for a guard its settings."""
     name: str
     """What events call it."""
     tags: tuple[str, ...] = ()

@@ -83,10 +83,13 @@ def test_options_reach_the_model(chat: ChatServer, home: Path) -> None:
 
 
 def test_a_tool_that_requires_approval_is_denied(chat: ChatServer, home: Path) -> None:
-    """The command line has nobody to ask, so such a tool never runs, and the model and the trace are told why."""
+    """Without a terminal there is nobody to ask: such a tool never runs, and the model and the trace are told why."""
     run(chat, "--tools", "my_tools:guarded", "--run-id", "a", "--no-rationale", "--max-iterations", "1")
     errors = [call.completed.error for call in load_recording("a").root.calls.values() if call.completed]
-    why = "lookup was not approved: playhead run asks nobody; run lookup from Python with approver="
+    why = (
+        "lookup was not approved: playhead run asks nobody about lookup; --approve ask does on a terminal, "
+        "--approve inbox anywhere"
+    )
     assert [error.message for error in errors if error and error.type == "ApprovalDenied"] == [why]
 
 

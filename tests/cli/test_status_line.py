@@ -245,6 +245,35 @@ def test_what_others_print_meanwhile_does_not_tear_the_line() -> None:
     assert terminal.kept() == ["one\\x1b[2J", "90%", "rest"]
 
 
+def test_a_question_stands_alone() -> None:
+    """What came before it is shown above it, nothing is drawn while it stands, and what came meanwhile follows."""
+    terminal = Terminal()
+    screen = Screen(Console(file=terminal, width=60, color_system=None, force_terminal=True), lambda: ("busy", ""))
+    with screen:
+        for answered, end in ((True, "y\n"), (False, "")):
+            screen.show(lambda: [Line("before")])
+            over = screen.ask("Go?\nyes or no: ")
+            while not terminal.getvalue().endswith("yes or no: "):
+                time.sleep(0.001)
+            shown = terminal.getvalue()
+            screen.show(lambda: [Line("after")])
+            time.sleep(0.25)
+            assert terminal.getvalue() == shown
+            terminal.write(end)
+            over(answered)
+    kept = [line for line in terminal.kept() if line]
+    assert kept == ["before", "Go?", "yes or no: y", "after", "before", "Go?", "yes or no: ", "after"]
+
+
+def test_a_question_does_not_outlive_the_run() -> None:
+    """A run that ends while somebody is asked takes the question away."""
+    terminal = Terminal()
+    with Screen(Console(file=terminal, width=60, color_system=None), lambda: ("", "")) as screen:
+        screen.ask("yes or no: ")
+        screen.show(lambda: [Line("the end")])
+    assert "the end" in terminal.kept()
+
+
 def test_a_terminal_that_takes_nothing_does_not_hold_up_the_run() -> None:
     """Two thousand lines wait, more are counted, and the run goes on; then it is said what is missing."""
     stopped, gate = threading.Event(), threading.Event()

@@ -109,7 +109,11 @@ async def test_hooks_added_after_the_agent_became_a_tool(tmp_path: Path):
 async def test_contexts_say_whose_they_are(tmp_path: Path):
     """Owner, agent, turn and phase are those of the agent whose payload it is, also of two that run side by side."""
     seen: list[Any] = []
-    below = child([call("lookup", key="a"), text("42")] * 2, lookup)
+
+    def turn(request: Any) -> Any:  # for either of the two, whichever asks first
+        return text("42") if request.number else call("lookup", key="a")
+
+    below = child([turn] * 4, lookup)
     turns = [calls(call("child", task="Go."), call("child", task="Go.")), text("done")]
     run = await record(tmp_path, turns, below, compose=[tagged(seen)])
     assert run.result.output == "done"

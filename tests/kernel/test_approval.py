@@ -151,6 +151,8 @@ async def test_what_the_approver_sees(tmp_path: Path):
             run_id="run",
             owner="root",
             rationale=Rationale(why="bob waits", confidence=0.5),
+            call_id="call_0_0",
+            args_hash=content_hash({"amount": 2**60}),
         )
     ]
     assert cashier.paid == [(2**60, "bob")]

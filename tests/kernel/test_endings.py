@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -277,18 +278,20 @@ async def test_calls_after_the_end(tmp_path: Path, turn: list[Any], ran: list[st
 
 def test_a_run_that_is_thrown_away(tmp_path: Path):
     """A run whose coroutine is destroyed, with no loop left, closes its trace all the same."""
-
-    class Forever:
-        def __await__(self) -> Any:
-            yield
+    loop = asyncio.new_event_loop()
+    asked = asyncio.Event()
 
     class Model(ScriptedModel):
         async def complete(self, request: Any) -> Any:
-            await Forever()
+            asked.set()
+            await asyncio.Event().wait()
 
     running = make_agent(tmp_path, Model([])).run("Do it.", run_id="run")
-    running.send(None)
+    task = loop.create_task(running)
+    loop.run_until_complete(asked.wait())
+    loop.close()
     running.close()
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # as it is meant to be
     recording = load_recording(tmp_path / "run.jsonl")
     assert (recording.status, check_trace(recording.path).verdict) == ("closed", "ok")
     assert recording.ending is not None

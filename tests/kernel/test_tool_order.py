@@ -143,22 +143,22 @@ async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(tmp_path: P
     original = Recorder.emit
 
     def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
-        lost = event.kind == "tool-call-started" and event.args["name"] == "b"
+        lost = event.kind == "tool-call-completed" and event.call_id == "call_0_1"
         return not lost and original(self, event, owner, iteration)
 
     @tool(read_only=True)
     async def read(name: str) -> str:
         """Read."""
-        await anyio.sleep(0.002)
+        await anyio.sleep(0 if name == "b" else 0.01)
         ended.append(name)
         return name
 
     monkeypatch.setattr(Recorder, "emit", emit)
     agent = make_agent(tmp_path, [turn_of("abcdef")], read)
     agent.subscribe("tool-call-completed", lambda record: recorded.append(record.event.call_id))  # type: ignore[attr-defined]
-    with pytest.raises(TraceWriteError, match="tool-call-started could not be written"):
+    with pytest.raises(TraceWriteError, match="tool-call-completed could not be written"):
         await agent.run("Do it.")
-    assert (ended, sorted(recorded)) == (["a"], ["call_0_0", "call_0_1"])
+    assert (ended, sorted(recorded)) == (["b", "a", "c"], ["call_0_0", "call_0_2"])
 
 
 async def test_three_slow_calls_take_as_long_as_one(tmp_path: Path):

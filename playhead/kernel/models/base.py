@@ -43,6 +43,18 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class CountsTokens(Protocol):
+    """A model that can tell how many tokens a prompt has, before it is sent."""
+
+    async def count_tokens(self, request: Request) -> int | None:
+        """Return the tokens of the request's prompt, tools included, not below what the provider will count.
+
+        None when it cannot be told for this request.
+        """
+        ...
+
+
+@runtime_checkable
 class Checked(Protocol):
     """A model that can tell, before anything is sent, that it cannot be asked at all."""
 

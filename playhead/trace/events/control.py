@@ -127,6 +127,8 @@ class ApprovalRequested(EventBase):
     """The tool."""
     args_hash: str
     """Hash of exactly the arguments that are to be approved."""
+    switch: str | None = None
+    """The killswitch that wants it; None when the tool itself requires approval."""
 
 
 class ApprovalDecided(EventBase):
@@ -141,6 +143,8 @@ class ApprovalDecided(EventBase):
     """The reason given."""
     by: str | None = None
     """Who decided."""
+    switch: str | None = None
+    """As in the request."""
 
 
 class BudgetReserved(EventBase):
@@ -149,12 +153,22 @@ class BudgetReserved(EventBase):
     kind: Literal["budget-reserved"] = "budget-reserved"
     request: Integer
     """The request."""
+    attempt: Integer = 0
+    """0 for the first attempt, then 1, 2 …"""
+    switch: str = "budget_limit"
+    """Whose ledger it is, by the killswitch's name."""
     tokens: Integer | None = None
-    """Tokens set aside."""
+    """Tokens set aside; None when tokens are not limited."""
     cost_usd: float | None = None
-    """US dollars set aside."""
+    """US dollars set aside; None when costs are not limited."""
+    prompt_tokens: Integer | None = None
+    """The part of `tokens` that is for the prompt."""
     output_cap: Integer | None = None
     """The cap on output tokens that the request was given for it."""
+    left_tokens: Integer | None = None
+    """Tokens that nobody has spent or set aside, after this."""
+    left_cost_usd: float | None = None
+    """US dollars that nobody has spent or set aside, after this."""
 
 
 class KillswitchFired(EventBase):
@@ -167,6 +181,19 @@ class KillswitchFired(EventBase):
     """What it found."""
     on_trigger: Literal["stop", "terminate"] = "stop"
     """Whether the run counts as done or as failed."""
+    at: Literal["phase", "request", "response", "call", "approval", "result", "outside"] = "phase"
+    """Where it fired: at a phase of the loop, before a request, after its answer, before a call, when it was denied, after
+    its result, or from outside the loop, at any moment."""
+    terminated_by: str | None = None
+    """The reason code of the ending; None in recordings that are older than this field, and at a phase."""
+    ends: str | None = None
+    """The agent that it ends, with all below it; None: the one that the event belongs to."""
+    request: Integer | None = None
+    """The request, when it fired at one."""
+    attempt: Integer | None = None
+    """Which attempt at that request."""
+    call_id: str = ""
+    """The call, when it fired at one."""
 
 
 class FactRecorded(EventBase):

@@ -89,7 +89,7 @@ class ToolCallCompleted(EventBase):
     """Whether the answer came from this run's memory of an equal call."""
     abandoned: bool = False
     """Whether the body was still running when the call was given up."""
-    ended: Literal["refused", "timeout", "cancelled"] | None = None
+    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
     """How the kernel ended the call; absent when its body returned or raised (an exception may have any name)."""
     rung: Rung | None = None
     """In a replay, how the result came about."""

@@ -1,0 +1,108 @@
+"""Killing the process of a run, and never another one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from playhead.trace.control import Control
+
+CLOCK_S: Final = 1.5
+"""Seconds by which the system's word for when a process began may be wrong: it counts from a boot in whole seconds."""
+GONE_S: Final = 5.0
+"""Seconds that the system may take to end a killed process."""
+POLL_S: Final = 0.02
+
+
+def kill(control: Control) -> str | None:
+    """Send SIGKILL to the process that runs a run; return why not, when it is not certain that it is that process."""
+    try:
+        handle = _hold(control.process.pid)
+    except ProcessLookupError:
+        return f"the process {control.process.pid} is gone"
+    except OSError as error:
+        return f"the process {control.process.pid} cannot be reached: {error.strerror}"
+    try:
+        why = doubt(control)  # from here on no other process can take the place of the one that is held
+        if why is None:
+            _send(handle, control.process.pid)
+    except PermissionError:
+        return f"the process {control.process.pid} belongs to another user"
+    except ProcessLookupError:
+        return f"the process {control.process.pid} is gone"
+    finally:
+        if handle is not None:
+            os.close(handle)
+    return why
+
+
+def doubt(control: Control) -> str | None:
+    """Return why the process that the control folder names may be another than the one that made it; None if it is not.
+
+    It has to be of this machine, to have begun before the folder was made, and to hold the folder's file open, which is
+    locked as long as that process lives.
+    """
+    pid = control.process.pid
+    if control.process.host != os.uname().nodename:
+        return f"it runs on the machine {control.process.host!r}"
+    if pid <= 1 or pid == os.getpid():
+        return f"its process is {pid}, which is never killed from here"
+    return _identity_doubt(control) if control.held else f"the process {pid} is gone"
+
+
+def _identity_doubt(control: Control) -> str | None:
+    import psutil  # noqa: PLC0415 - only to kill
+
+    pid = control.process.pid
+    try:
+        process = psutil.Process(pid)
+        if process.create_time() > control.process.created_us / 1e6 + CLOCK_S:
+            return f"the process {pid} is another: it began after the run"
+        if not any(_same(each.path, control.process_file) for each in process.open_files()):
+            return f"the process {pid} may be another: it does not hold the run's control folder"
+    except psutil.NoSuchProcess:
+        return f"the process {pid} is gone"
+    except psutil.Error as error:
+        return f"nothing can be found out about the process {pid}: {type(error).__name__}"
+    return None
+
+
+def wait_until_gone(control: Control) -> bool:
+    """Wait until a killed process has ended; False when the system takes very long."""
+    import psutil  # noqa: PLC0415 - only to kill
+
+    late = time.monotonic() + GONE_S
+    while time.monotonic() < late:
+        try:
+            if psutil.Process(control.process.pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(POLL_S)
+    return False
+
+
+def _hold(pid: int) -> int | None:
+    """Return a handle on a process, which no other process can slip under; None where the system has none."""
+    if sys.platform == "linux" and pid > 0:
+        return os.pidfd_open(pid)
+    return None
+
+
+def _send(handle: int | None, pid: int) -> None:
+    if sys.platform == "linux" and handle is not None:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+    else:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _same(path: str, other: Path) -> bool:
+    try:
+        return Path(path).samefile(other)
+    except OSError:
+        return False

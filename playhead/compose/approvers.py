@@ -1,0 +1,218 @@
+"""Who can be asked whether a call may run: somebody at the terminal, or another process of the same user."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from playhead.compose.durations import Duration, seconds
+from playhead.diagnose.approvals import call_lines
+from playhead.kernel.approval import Approval
+from playhead.trace.asked import PendingApproval
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from playhead.kernel.approval import ApprovalRequest, Approver
+    from playhead.trace.control import Control
+
+POLL_S: Final = 0.05
+"""Seconds between two looks at whether somebody has answered."""
+_LONGEST_ANSWER: Final = 4096
+"""Bytes of an answer that is typed; a terminal takes no longer line."""
+PROMPT: Final = "Allow it? [y]es / [n]o, and why: "
+
+Show = Callable[[str], Callable[[bool], None]]
+"""Shows a question that ends in a prompt, and returns what to call when it is over: with whether it was answered."""
+
+
+class _Unanswered(Exception):  # noqa: N818 - no error: nobody answered
+    """Why nobody answered."""
+
+
+def ask_in_terminal(*, show: Show | None = None) -> Approver:
+    """Return an approver that asks whoever sits at the terminal.
+
+    Only `y` or `yes` is a yes. Whatever else is typed is a no, and the reason for it; so is Ctrl-D. Where stdin or
+    stderr is no terminal, nobody is asked and the answer is no. Calls that run side by side are asked about one after
+    the other, and what was typed before a question stood there does not answer it.
+
+    Args:
+        show: shows a question, such as beside a status line; by default it is written to stderr.
+    """
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        try:
+            terminal = _terminal(shown=show is not None)
+            question = "\n".join([*call_lines(pending_of(request)), PROMPT])
+            async with _turn():
+                typed = await _ask(terminal, question, show or _on_stderr)
+        except _Unanswered as why:
+            return Approval(approved=False, why=str(why), by="terminal")
+        return _read_answer(typed)
+
+    return approve
+
+
+def file_inbox(timeout: Duration = "10m") -> Approver:
+    """Return an approver that waits for the answer of another process: `playhead approve RUN` or `playhead deny RUN`.
+
+    The run has to be traced: the question stands in its control folder, beside the trace. Whoever has not answered
+    within `timeout` has denied.
+
+    Raises:
+        UsageError: `timeout` is no length of time.
+    """
+    limit_s = seconds(timeout, "timeout")
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        control = request.control
+        if control is None:
+            return Approval(approved=False, why="no other process can be asked: the run has no control folder")
+        try:
+            pending = control.ask(pending_of(request))
+        except (OSError, ValueError) as error:
+            return Approval(approved=False, why=f"no other process can be asked: {error}")
+        try:
+            return await _answer_of(control, pending, limit_s)
+        finally:
+            control.withdraw(pending)
+
+    return approve
+
+
+def pending_of(request: ApprovalRequest) -> PendingApproval:
+    """Return what is shown of a request: without the secrets that the run knows."""
+    whole = to_json(request.arguments)
+    arguments = request.redact(whole)
+    reason = request.rationale.why if request.rationale is not None else None
+    return PendingApproval(
+        call_id=request.call_id,
+        owner=request.owner,
+        tool=request.tool,
+        arguments=arguments,
+        args_hash=request.args_hash,
+        risk=request.risk,
+        why=None if reason is None else str(request.redact(reason)),
+        redacted=arguments != whole,
+    )
+
+
+async def _answer_of(control: Control, pending: PendingApproval, limit_s: float) -> Approval:
+    late_at = anyio.current_time() + limit_s
+    while anyio.current_time() < late_at:
+        answer = control.take_answer(pending)
+        if answer is not None:
+            return Approval(answer.approved, answer.why, answer.by)
+        await anyio.sleep(min(POLL_S, limit_s))
+    return Approval(approved=False, why=f"nobody answered within {limit_s:g} s")
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------------
+
+_line: Final[deque[object]] = deque()
+"""Questions that wait for the terminal, of all runs of the process: there is one terminal."""
+
+
+@asynccontextmanager
+async def _turn() -> AsyncIterator[None]:
+    """Wait until the terminal is free."""
+    ticket = object()
+    _line.append(ticket)
+    try:
+        while _line[0] is not ticket:  # noqa: ASYNC110 - other runs have other loops
+            await anyio.sleep(POLL_S)
+        yield
+    finally:
+        _line.remove(ticket)
+
+
+def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
+    """Return why nobody can be asked at the terminal, or None when somebody can; `shown`: the question is, elsewhere."""
+    for stream, name in ((sys.stdin, "stdin"), *(() if shown else ((sys.stderr, "stderr"),))):
+        try:
+            there = stream is not None and stream.isatty()
+        except ValueError:  # closed
+            there = False
+        if not there:
+            return f"{name} is no terminal"
+    with suppress(OSError):  # a terminal that does not control this process has no foreground
+        if os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
+            return "the process runs in the background"
+    return None
+
+
+def _terminal(*, shown: bool) -> int:
+    """Return the file of the terminal that is read from; raises `_Unanswered` when there is nobody."""
+    why = nobody_at_the_terminal(shown=shown)
+    if why is not None:
+        raise _Unanswered(f"nobody was there to ask: {why}")
+    return sys.stdin.fileno()
+
+
+def _on_stderr(question: str) -> Callable[[bool], None]:
+    stderr = sys.stderr
+    print(question, end="", flush=True, file=stderr)
+
+    def over(answered: bool) -> None:  # noqa: FBT001 - see `Show`
+        if not answered:
+            print(file=stderr)
+
+    return over
+
+
+async def _ask(terminal: int, question: str, show: Show) -> str:
+    """Return the line that is typed in answer; raises `_Unanswered`.
+
+    The terminal is looked at again and again, and never waited for: so whoever gives up leaves nobody behind that would
+    take the answer to the next question away.
+    """
+    import termios  # noqa: PLC0415 - there is no terminal on most machines that run agents
+
+    with suppress(termios.error):
+        termios.tcflush(terminal, termios.TCIFLUSH)
+    over, answered = show(question), False
+    try:
+        typed = b""
+        while not typed.endswith((b"\n", b"\r")):
+            typed += await _typed(terminal)
+            if len(typed) > _LONGEST_ANSWER:
+                raise _Unanswered("the answer was too long")
+        answered = True
+        return typed.decode(errors="replace").strip()
+    finally:
+        over(answered)
+
+
+async def _typed(terminal: int) -> bytes:
+    """Return what has been typed, once something has."""
+    while True:
+        try:
+            if select.select([terminal], [], [], 0)[0]:
+                typed = os.read(terminal, _LONGEST_ANSWER)
+                break
+        except (OSError, ValueError):  # it has gone
+            typed = b""
+            break
+        await anyio.sleep(POLL_S)
+    if not typed:
+        raise _Unanswered("no answer: the input ended")
+    return typed
+
+
+def _read_answer(typed: str) -> Approval:
+    """Return what was typed as a decision."""
+    word, _, rest = typed.partition(" ")
+    if typed.lower() in ("y", "yes"):
+        return Approval(approved=True, by="terminal")
+    if word.lower().rstrip(",:;.") in ("n", "no"):
+        return Approval(approved=False, why=rest.strip() or None, by="terminal")
+    return Approval(approved=False, why=typed or None, by="terminal")

@@ -1,0 +1,78 @@
+"""A killswitch that lets nothing run without somebody's yes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from playhead.compose.durations import seconds
+from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block, names_of
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.compose.durations import Duration
+    from playhead.compose.harness import Block
+    from playhead.kernel.approval import Approver
+    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.types import ToolSpec
+
+
+def require_approval_for(
+    tools: str | Sequence[str],
+    approver: Approver | None = None,
+    *,
+    timeout: Duration | None = None,
+    on_trigger: Literal["continue", "stop", "terminate"] = "continue",
+) -> Block:
+    """Let a tool run only after somebody said yes to exactly this call: in this agent and in all below it.
+
+    Anything but `True` or `Approval(True)`, in time, is a no: the body does not run, and the model is told why.
+
+    Args:
+        tools: the name of a tool, or a list of names; `*` is every tool but those of the kernel.
+        approver: who is asked: a function, sync or async; by default the agent's own `approver`.
+        timeout: how long the approver has: seconds, or text such as `5m`; no limit by default.
+        on_trigger: after a no `continue` lets the run go on; `stop` ends it with the best output and status `done`;
+            `terminate` makes it a failed one.
+
+    Raises:
+        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+    """
+    names = names_of("require_approval_for", tools)
+    if approver is not None and not callable(approver):
+        raise UsageError(f"an approver is a function that takes the request; {approver!r} is none")
+    timeout_s = None if timeout is None else seconds(timeout, "timeout")
+    trigger = checked_trigger(on_trigger, "continue")
+    return guard_block(
+        "require_approval_for",
+        lambda session: _Approval(session, frozenset(names), approver, timeout_s, trigger),
+        tools=tuple(name for name in names if name != "*"),
+        only=names,
+        timeout_s=timeout_s,
+        on_trigger=trigger,
+    )
+
+
+class _Approval(Switch):
+    def __init__(
+        self,
+        session: Session,
+        names: frozenset[str],
+        approver: Approver | None,
+        timeout_s: float | None,
+        on_trigger: str,
+    ) -> None:
+        super().__init__(session, "require_approval_for", on_trigger)
+        self.approver = approver or session.approver
+        self.approval_timeout_s = timeout_s
+        self._names = names
+        self._goes_on = on_trigger == "continue"
+
+    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
+        return spec.name in self._names or ("*" in self._names and spec.kind != "meta")
+
+    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
+        return None if self._goes_on else self.answer(why)

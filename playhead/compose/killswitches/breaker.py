@@ -1,0 +1,99 @@
+"""A killswitch for tools and providers that fail again and again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, names_of, whole
+from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.compose.harness import Block
+    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.session import Session
+    from playhead.trace.events import EventBase
+
+NOT_THE_TOOLS: Final = frozenset({"UnknownTool", "InvalidArguments", "ApprovalDenied", "Suppressed", "Stopped"})
+"""Errors of calls whose tool was never asked."""
+
+
+def circuit_breaker(
+    failures: int,
+    *,
+    tools: str | Sequence[str] = "*",
+    provider: bool = True,
+    on_trigger: OnTrigger = "stop",
+) -> Block:
+    """End the run when a tool, or the provider of a model, has failed this often in a row.
+
+    A success of the same tool, or an answer of the same model, begins the count anew. Each attempt at a request counts,
+    so retries are cut short. Calls that were refused (unknown tool, wrong arguments, no approval) are the model's
+    failures and not the tool's. Agents below count together with this one.
+
+    Args:
+        failures: how many in a row.
+        tools: the name of a tool, or a list of names; `*` is every tool, each with a count of its own.
+        provider: whether failed requests to models count, too.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
+
+    Raises:
+        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+    """
+    whole("failures", failures, 1)
+    names = names_of("circuit_breaker(tools=)", tools)
+    trigger = checked_trigger(on_trigger)
+    return guard_block(
+        "circuit_breaker",
+        lambda session: CircuitBreaker(session, failures, frozenset(names), provider=provider, on_trigger=trigger),
+        tools=tuple(name for name in names if name != "*"),
+        failures=failures,
+        only=names,
+        provider=provider,
+        on_trigger=trigger,
+    )
+
+
+class CircuitBreaker(Switch):
+    """Counts failures in a row, for each tool and each model."""
+
+    def __init__(
+        self, session: Session, failures: int, names: frozenset[str], *, provider: bool, on_trigger: str
+    ) -> None:
+        super().__init__(session, "circuit_breaker", on_trigger)
+        self._failures = failures
+        self._names = names
+        self._provider = provider
+        self._streaks: Counter[str] = Counter()
+
+    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
+        """Count, and end the agent at the last failure that it may have."""
+        if isinstance(event, ToolCallCompleted) and ("*" in self._names or event.tool in self._names):
+            return self._count(f"the tool {event.tool}", event.ok, failed=is_tool_failure(event), why=_why(event))
+        if self._provider and isinstance(event, (LlmResponded, LlmFailed)):
+            failed = isinstance(event, LlmFailed) and not event.cancelled
+            who = f"the model {session.header.model}"
+            return self._count(who, isinstance(event, LlmResponded), failed=failed, why=_why(event))
+        return None
+
+    def _count(self, who: str, ok: bool, *, failed: bool, why: str) -> Stop | Terminate | None:  # noqa: FBT001
+        if ok:
+            self._streaks[who] = 0
+        elif failed:
+            self._streaks[who] += 1
+            if self._streaks[who] >= self._failures:
+                times = "once" if self._failures == 1 else f"{self._failures} times in a row"
+                return self.answer(f"{who} failed {times}, at last with {why}")
+        return None
+
+
+def is_tool_failure(event: ToolCallCompleted) -> bool:
+    """Return whether it was the tool that failed."""
+    asked = event.ended in (None, "timeout") and (event.error is None or event.error.type not in NOT_THE_TOOLS)
+    return not event.ok and asked
+
+
+def _why(event: ToolCallCompleted | LlmResponded | LlmFailed) -> str:
+    return "" if isinstance(event, LlmResponded) or event.error is None else event.error.type

@@ -1,0 +1,268 @@
+"""A killswitch for tokens and money: the worst case of a request is set aside before it is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, get_args
+
+import anyio
+
+from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
+from playhead.compose.killswitches.prompt_bound import PromptBound, PromptMeter
+from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
+from playhead.errors import UsageError
+from playhead.kernel.guards import Wait
+from playhead.kernel.output_cap import output_cap as stated_cap
+from playhead.kernel.output_cap import with_output_cap
+from playhead.kernel.threads import loop_scheduler
+from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
+from playhead.trace.types import Prices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.compose.harness import Block
+    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
+    from playhead.trace.events import EventBase
+    from playhead.trace.types import Request, Usage
+
+FREE: Final = Prices(input_usd=0.0, output_usd=0.0)
+"""Prices of a model that costs nothing, such as one of your own: `prices={"openai/my-model": FREE}`."""
+OUTPUT_CAP: Final = 4096
+"""Tokens of an answer at most, for requests that state no cap of their own."""
+MIN_OUTPUT_TOKENS: Final = 16
+"""Tokens of an answer below which a request is not worth sending."""
+NOT_BILLED: Final = frozenset(
+    {"MissingApiKeyError", "MissingDependencyError", "ModelRequestError", "RateLimitError", "UnknownModelError"}
+)
+"""Failures with which a provider says that it has done nothing."""
+
+
+def budget_limit(  # noqa: PLR0913 - each is a keyword
+    budget: Budget | None = None,
+    *,
+    max_tokens: int | None = None,
+    max_cost_usd: float | None = None,
+    output_cap: int = OUTPUT_CAP,
+    min_output_tokens: int = MIN_OUTPUT_TOKENS,
+    prompt_bound: PromptBound | None = None,
+    prices: Mapping[str, Prices] | None = None,
+    on_trigger: OnTrigger = "stop",
+) -> Block:
+    """End the run before a request that might spend more than is left.
+
+    Before each attempt the tokens of its prompt and of the longest answer are set aside; the answer's cap is lowered to
+    what is left. Requests beside each other and those of agents below share one ledger; one that does not fit waits
+    while others may still give something back. An attempt that is not answered keeps what was set aside for it.
+
+    The prompt is counted by the adapter where it can; else by an estimate. More is spent than the limit at most by what
+    the prompts in flight were counted too low: by nothing with an exact count or with `prompt_bound="bytes"`.
+
+    Args:
+        budget: a `Budget` that several runs share; else each run has one of its own, of these limits:
+        max_tokens: tokens at most, prompts and answers together.
+        max_cost_usd: US dollars at most.
+        output_cap: tokens of an answer at most, for requests that state no cap of their own.
+        min_output_tokens: a request that could be answered with fewer tokens only is not sent.
+        prompt_bound: how to count a prompt: `bytes` takes each byte for a token, which is never too low; `estimate`
+            takes three; by default the adapter counts, or an estimate is made.
+        prices: US dollars per token by model, where the adapter does not know them; `FREE` for a model of your own.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
+
+    Raises:
+        UsageError: an argument is not valid; or, when a run starts, there is a limit of cost and a model whose price is
+            not known.
+    """
+    if budget is not None and (not isinstance(budget, Budget) or max_tokens is not None or max_cost_usd is not None):
+        raise UsageError("budget_limit takes a Budget, or limits: max_tokens=, max_cost_usd=")
+    if prompt_bound is not None and prompt_bound not in get_args(PromptBound):
+        raise UsageError(
+            f"prompt_bound is `bytes` or `estimate`, or None for the adapter's count; it is {prompt_bound!r}"
+        )
+    terms = Terms(
+        whole("output_cap", output_cap, 1),
+        whole("min_output_tokens", min_output_tokens, 1),
+        prompt_bound,
+        dict(prices or {}),
+    )
+    trigger = checked_trigger(on_trigger)
+    limits = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)  # checks them, too
+
+    def make(session: Session) -> BudgetGuard:
+        own = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)
+        return BudgetGuard(session, own, terms, trigger)
+
+    async def check(model: Model) -> None:
+        if limits.max_cost_usd is not None and terms.prices.get(model.name) is None and await model.prices() is None:
+            raise UsageError(
+                f"the price of {model.name} is not known, so its cost cannot be limited: give "
+                f"prices={{{model.name!r}: Prices(input_usd=…, output_usd=…)}}, or FREE for a model of your own"
+            )
+
+    return guard_block(
+        "budget_limit",
+        make,
+        check=check,
+        max_tokens=limits.max_tokens,
+        max_cost_usd=limits.max_cost_usd,
+        shared=True if budget else None,
+        prompt_bound=prompt_bound,
+        on_trigger=trigger,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a budget is kept."""
+
+    output_cap: int = OUTPUT_CAP
+    """Tokens of an answer at most, where a request states no cap."""
+    min_output_tokens: int = MIN_OUTPUT_TOKENS
+    """Tokens of an answer below which a request is not sent."""
+    prompt_bound: PromptBound | None = None
+    """How a prompt is counted."""
+    prices: Mapping[str, Prices] = None  # type: ignore[assignment]
+    """Prices that the user gave, by model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request for which something is set aside."""
+
+    prompt: int
+    cap: int
+    amount: Amount
+
+
+class BudgetGuard(Switch):
+    """The ledger at the model port of a run."""
+
+    def __init__(self, session: Session, budget: Budget, terms: Terms, on_trigger: str) -> None:
+        super().__init__(session, "budget_limit", on_trigger)
+        self.budget = budget
+        self._terms = terms
+        self._meter = PromptMeter(terms.prompt_bound)
+        self._prompts: dict[tuple[str, int], int] = {}
+        self._open: dict[tuple[str, int, int], _Request] = {}
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Count the prompt."""
+        self._prompts[session.owner, request.number] = await self._meter.bound(session.adapter, request)
+
+    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
+        """Set the worst case aside, or wait for others, or end the agent."""
+        prompt, prices = self._prompts[session.owner, request.number], self._prices(session)
+        if prices is None:
+            return self.answer(f"the price of {session.header.model} is not known")
+        wanted = stated_cap(request.parameters)
+        wanted = self._terms.output_cap if wanted is None else wanted
+        budget = self.budget
+        with budget.lock:
+            cap = min(wanted, affordable(budget, prompt, prices))
+            if cap < wanted and budget.in_flight:
+                return self._wait()
+            if cap < min(wanted, self._terms.min_output_tokens):
+                return self.answer(self._used_up(prompt))
+            amount = Amount(prompt + cap, worst_cost(prompt, cap, prices))
+            budget.set_aside(amount)
+        self._open[session.owner, request.number, request.attempt] = _Request(prompt, cap, amount)
+        return with_output_cap(request, cap)
+
+    def withdraw_request(self, session: Session, request: Request) -> None:
+        """Give back what was set aside."""
+        opened = self._open.pop((session.owner, request.number, request.attempt))
+        self.budget.settle(opened.amount, Amount())
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
+        """Return the entry in the ledger."""
+        opened, budget = self._open[session.owner, request.number, request.attempt], self.budget
+        limits_cost = budget.max_cost_usd is not None
+        return (
+            BudgetReserved(
+                request=request.number,
+                attempt=request.attempt,
+                tokens=opened.amount.tokens if budget.max_tokens is not None else None,
+                cost_usd=opened.amount.femtodollars / 1e15 if limits_cost else None,
+                prompt_tokens=opened.prompt,
+                output_cap=opened.cap,
+                left_tokens=budget.left_tokens,
+                left_cost_usd=budget.left_cost_usd,
+            ),
+        )
+
+    def heard(self, session: Session, event: EventBase) -> None:
+        """Settle an answer; keep what was set aside for an attempt of which nobody knows whether it was billed."""
+        if not isinstance(event, (LlmResponded, LlmFailed)):
+            return
+        opened = self._open.pop((session.owner, event.request, event.attempt), None)
+        if opened is None:
+            return
+        spent = opened.amount
+        if isinstance(event, LlmResponded):
+            spent = self._spent(session, event, opened)
+            self._meter.learn(opened.prompt, event.usage.input_tokens)
+        elif event.error.type in NOT_BILLED and not event.cancelled:
+            spent = Amount()
+        self.budget.settle(opened.amount, spent)
+
+    def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
+        if not event.usage.total_tokens:  # the provider does not say: nothing is free for that
+            return opened.amount
+        prices = self._prices(session)
+        cost = 0 if prices is None else cost_of(event.usage, prices)
+        if event.cost_usd is not None and session.header.model not in self._terms.prices:
+            cost = max(cost, femtodollars(event.cost_usd))
+        return Amount(event.usage.total_tokens, cost)
+
+    def _prices(self, session: Session) -> Prices | None:
+        if self.budget.max_cost_usd is None:
+            return FREE
+        return self._terms.prices.get(session.header.model) or session.header.prices
+
+    def _wait(self) -> Wait:
+        event, in_loop = anyio.Event(), loop_scheduler()
+        self.budget.wait(lambda: in_loop(event.set))
+        return Wait(event)
+
+    def _used_up(self, prompt: int) -> str:
+        budget, found = self.budget, []
+        if budget.max_tokens is not None:
+            found.append(f"{budget.spent_tokens:,} of {budget.max_tokens:,} tokens")
+        if budget.max_cost_usd is not None:
+            found.append(f"${budget.spent_cost_usd:.6g} of ${budget.max_cost_usd:.6g}")
+        return f"{' and '.join(found)} are spent; the next prompt has up to {prompt:,} tokens"
+
+
+def affordable(budget: Budget, prompt: int, prices: Prices) -> int:
+    """Return how many tokens an answer may have, with this prompt, by what is left; below 0 when not even the prompt."""
+    caps = []
+    if budget.left_tokens is not None:
+        caps.append(budget.left_tokens - prompt)
+    left = budget.left_femtodollars
+    if left is not None:
+        left -= worst_cost(prompt, 0, prices)
+        price = femtodollars(prices.output_usd)
+        caps.append(left // price if price else (1 << 53 if left >= 0 else -1))
+    return min(caps)
+
+
+def worst_cost(prompt: int, cap: int, prices: Prices) -> int:
+    """Return the most that a request may cost, in femtodollars: nothing comes from a cache, all may be written to it."""
+    dearest = max(prices.input_usd, prices.cache_write_usd or 0.0, prices.cache_read_usd or 0.0)
+    return prompt * femtodollars(dearest) + cap * femtodollars(prices.output_usd)
+
+
+def cost_of(usage: Usage, prices: Prices) -> int:
+    """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is."""
+    cached, written = usage.cache_read_tokens, usage.cache_write_tokens
+    plain = max(0, usage.input_tokens - cached - written)
+    read_usd = prices.input_usd if prices.cache_read_usd is None else prices.cache_read_usd
+    write_usd = prices.input_usd if prices.cache_write_usd is None else prices.cache_write_usd
+    return (
+        plain * femtodollars(prices.input_usd)
+        + cached * femtodollars(read_usd)
+        + written * femtodollars(write_usd)
+        + usage.output_tokens * femtodollars(prices.output_usd)
+    )

@@ -1,0 +1,85 @@
+"""A killswitch that anybody can pull who can make a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
+from playhead.errors import UsageError
+from playhead.kernel.guards import interrupt
+from playhead.kernel.watch import watch
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from playhead.compose.harness import Block
+    from playhead.kernel.session import Session
+    from playhead.kernel.watch import Task
+
+POLL_S: Final = 0.05
+"""Seconds between two looks."""
+LONGEST: Final = 200
+"""Characters of the file that become the reason."""
+
+
+def kill_file(path: str | Path, *, on_trigger: OnTrigger = "stop") -> Block:
+    """End the run as soon as this file exists; while it exists no run with this switch goes on, or begins.
+
+    The first line of the file, if it has one, becomes the reason. A place that cannot be looked at ends the run, too.
+
+    Args:
+        path: the file; its folder need not exist yet.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
+
+    Raises:
+        UsageError: an argument is not valid.
+    """
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
+        raise UsageError(f"kill_file takes the path of a file; it is {path!r}")
+    file, trigger = Path(path).expanduser().absolute(), checked_trigger(on_trigger)
+    return guard_block(
+        "kill_file", lambda session: _KillFile(session, file, trigger), path=str(file), on_trigger=trigger
+    )
+
+
+class _KillFile(Switch):
+    def __init__(self, session: Session, file: Path, on_trigger: str) -> None:
+        super().__init__(session, "kill_file", on_trigger)
+        self._file = file
+        self._polling: Task | None = None
+
+    def start(self) -> None:
+        self._look()
+        self._polling = watch.every(POLL_S, self._look)
+
+    def stop(self) -> None:
+        if self._polling is not None:
+            self._polling.call_off()
+
+    def _look(self) -> None:
+        try:
+            os.stat(self._file)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            why = f"nobody can tell whether {self._file} exists: {error.strerror or error}"
+        else:
+            why = f"{self._file} exists{_content(self._file)}"
+        self.stop()
+        interrupt(self.session, self.name, self.answer(why))
+
+
+def _content(file: Path) -> str:
+    """Return what the file says, as the end of a sentence; it may be anything, a pipe that never ends among it."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        said = os.read(descriptor, 4 * LONGEST).decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+    return f": {scrub(said[0])[:LONGEST]}" if said else ""

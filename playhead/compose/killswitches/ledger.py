@@ -1,0 +1,139 @@
+"""The ledger: what may be spent, what has been, and what is set aside for requests that are under way.
+
+Everything is counted in whole numbers, so that no sum is ever a little too low.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Final
+
+from playhead.compose.killswitches.trigger import whole
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FEMTO: Final = Decimal(10) ** 15
+"""Femtodollars in a dollar: the cheapest token costs millions of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Tokens and money."""
+
+    tokens: int = 0
+    """Tokens, prompt and answer together."""
+    femtodollars: int = 0
+    """Money, in units of 1e-15 US dollars."""
+
+    def __add__(self, other: Amount) -> Amount:
+        """Return the sum."""
+        return Amount(self.tokens + other.tokens, self.femtodollars + other.femtodollars)
+
+    def __sub__(self, other: Amount) -> Amount:
+        """Return the difference."""
+        return Amount(self.tokens - other.tokens, self.femtodollars - other.femtodollars)
+
+
+class Budget:
+    """What one run may spend, or all the runs that are given the same one.
+
+    >>> budget = Budget(max_tokens=100_000, max_cost_usd=2.50)
+    >>> agent = Agent(model, compose=[budget_limit(budget)])  # doctest: +SKIP
+
+    May be used from many threads and event loops at once.
+    """
+
+    def __init__(self, *, max_tokens: int | None = None, max_cost_usd: float | None = None) -> None:
+        """Begin with nothing spent.
+
+        Args:
+            max_tokens: tokens at most, prompts and answers together.
+            max_cost_usd: US dollars at most.
+
+        Raises:
+            UsageError: a limit is no number of what it limits, or there is none.
+        """
+        if max_tokens is None and max_cost_usd is None:
+            raise UsageError("a budget limits something: max_tokens=, max_cost_usd=, or both")
+        self.max_tokens = None if max_tokens is None else whole("max_tokens", max_tokens, 0)
+        self.max_cost_usd = None if max_cost_usd is None else _dollars(max_cost_usd)
+        self._limit_femto = None if max_cost_usd is None else int(Decimal(str(max_cost_usd)) * FEMTO)
+        self._spent = Amount()
+        self._set_aside = Amount()
+        self._in_flight = 0
+        self._waiting: list[Callable[[], object]] = []
+        self.lock = threading.RLock()
+        """Held by whoever looks at what is left and sets it aside."""
+
+    @property
+    def spent_tokens(self) -> int:
+        """Tokens that are spent; an attempt that was not answered counts with all that was set aside for it."""
+        return self._spent.tokens
+
+    @property
+    def spent_cost_usd(self) -> float:
+        """US dollars that are spent; counted as tokens are."""
+        return float(Decimal(self._spent.femtodollars) / FEMTO)
+
+    @property
+    def set_aside_tokens(self) -> int:
+        """Tokens set aside for requests that are under way."""
+        return self._set_aside.tokens
+
+    @property
+    def left_tokens(self) -> int | None:
+        """Tokens that are neither spent nor set aside; below 0 if a prompt was longer than it was taken to be."""
+        return None if self.max_tokens is None else self.max_tokens - self._spent.tokens - self._set_aside.tokens
+
+    @property
+    def left_cost_usd(self) -> float | None:
+        """US dollars that are neither spent nor set aside."""
+        left = self.left_femtodollars
+        return None if left is None else float(Decimal(left) / FEMTO)
+
+    @property
+    def left_femtodollars(self) -> int | None:
+        """The same, exactly."""
+        if self._limit_femto is None:
+            return None
+        return self._limit_femto - self._spent.femtodollars - self._set_aside.femtodollars
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are under way."""
+        return self._in_flight
+
+    def set_aside(self, amount: Amount) -> None:
+        """Set an amount aside for a request."""
+        with self.lock:
+            self._set_aside += amount
+            self._in_flight += 1
+
+    def settle(self, amount: Amount, spent: Amount) -> None:
+        """Free what was set aside for a request, and count what it spent."""
+        with self.lock:
+            self._set_aside -= amount
+            self._spent += spent
+            self._in_flight -= 1
+            waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+    def wait(self, wake: Callable[[], object]) -> None:
+        """Call a function, from whatever thread, when the next request is settled; the lock has to be held."""
+        self._waiting.append(wake)
+
+
+def femtodollars(usd: float) -> int:
+    """Return an amount of money in whole femtodollars, rounded up."""
+    return int((Decimal(str(usd)) * FEMTO).to_integral_value(ROUND_CEILING))
+
+
+def _dollars(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise UsageError(f"max_cost_usd is a number of US dollars, not below 0; it is {value!r}")
+    return float(value)

@@ -1,0 +1,86 @@
+"""Killswitches that look between the phases of the loop."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from playhead.compose.killswitches.trigger import OnTrigger, ending, whole
+from playhead.errors import UsageError
+from playhead.kernel.describe import describe
+from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playhead.compose.contexts import PhaseContext
+    from playhead.compose.harness import Block, Harness
+
+    Predicate = Callable[[PhaseContext], "bool | str | None | Awaitable[bool | str | None]"]
+
+
+def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
+    """End the run before its turn number `limit` (counted from 0) begins: at most `limit` turns.
+
+    Args:
+        limit: turns of the loop, at least 0.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
+
+    Raises:
+        UsageError: an argument is not valid.
+    """
+    whole("max_iterations", limit, 0)
+    answer = ending(on_trigger)
+
+    def check(context: PhaseContext) -> Stop | Terminate | None:
+        if context.iteration is None or context.iteration < limit:
+            return None
+        return answer(f"{limit} turn{' is' if limit == 1 else 's are'} used", "max_iterations", "max_iterations")
+
+    def block(harness: Harness) -> None:
+        # Not for agents below: each has turns of its own, and its own limit.
+        harness.before("think", check, name="max_iterations", inherit=False)
+
+    return block
+
+
+def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTrigger = "stop") -> Block:
+    """End the run when a function of yours says so: it is asked before every think, act and observe.
+
+    Before `act` the calls that are about to run stand in `context.state.pending`. A predicate that raises, or does not
+    answer in its time, ends the run as failed: a switch that cannot look does not let anything pass.
+
+    Args:
+        predicate: takes the `PhaseContext`; what is true ends the run, and a text says why. Sync or async.
+        name: what traces and results call the switch.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
+
+    Raises:
+        UsageError: an argument is not valid.
+    """
+    if not callable(predicate):
+        raise UsageError(f"stop_when takes a function of the context; {predicate!r} is none")
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"the name of a switch is a text; it is {name!r}")
+    answer = ending(on_trigger)
+
+    async def check(context: PhaseContext) -> Stop | Terminate | None:
+        try:
+            found: Any = predicate(context)
+            if inspect.isawaitable(found):
+                found = await found
+            if not found:
+                return None
+        except Exception as error:  # noqa: BLE001 - whatever it raises, it has not said that the run may go on
+            return Terminate(f"the predicate raised {type(error).__name__}: {describe(error)}", name, name)
+        return answer(found if isinstance(found, str) else f"the predicate {_name(predicate)} is true", name, name)
+
+    def block(harness: Harness) -> None:
+        for phase in LOOP_PHASES:
+            harness.before(phase, check, name=name, inherit=False, required=True)
+
+    return block
+
+
+def _name(predicate: object) -> str:
+    return str(getattr(predicate, "__qualname__", type(predicate).__qualname__)).removeprefix("<locals>.")

@@ -1,0 +1,96 @@
+"""How many tokens a prompt may be, before the provider has counted them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from playhead.kernel.models.base import CountsTokens
+from playhead.trace.types import ImagePart
+
+if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
+    from playhead.trace.types import Message, Request, ToolSpec
+
+PromptBound = Literal["estimate", "bytes"]
+
+PER_REQUEST: Final = 64
+"""Tokens that a chat template may add around the messages."""
+PER_MESSAGE: Final = 16
+"""Tokens that it may add around each."""
+PER_TOOLS: Final = 1024
+"""Tokens that it may add to explain tools: providers put up to some hundred there."""
+BYTES_PER_TOKEN: Final = 3
+"""Of an estimate: English has about 4, code and JSON about 3."""
+IMAGE_TOKENS: Final = {"bytes": 50_000, "estimate": 1_500}
+"""Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a usual number."""
+
+
+class PromptMeter:
+    """Counts the tokens of prompts, by the adapter's own count, by bytes, or by an estimate.
+
+    An estimate that was too low is mended: what the provider counted raises all that follow.
+    """
+
+    def __init__(self, bound: PromptBound | None) -> None:
+        self._bound = bound
+        self._factor = 1.0
+        self._sizes: dict[int, tuple[Message, int]] = {}
+        self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
+
+    async def bound(self, model: Model, request: Request) -> int:
+        """Return the tokens that the prompt has at most, as far as can be told."""
+        if self._bound is None and isinstance(model, CountsTokens):
+            counted = await model.count_tokens(request)
+            if counted is not None:
+                return counted
+        size = self.bytes_of(request)
+        if self._bound == "bytes":
+            return size
+        return int(size / BYTES_PER_TOKEN * self._factor) + 1
+
+    def learn(self, bound: int, counted: int) -> None:
+        """Hear what the provider counted for a prompt of this bound."""
+        if counted > bound > 0:
+            self._factor *= counted / bound
+
+    def bytes_of(self, request: Request) -> int:
+        """Return the bytes of all that the model is sent, with what templates add; a token has one byte at least."""
+        tools = self._bytes_of_tools(request.tools)
+        return PER_REQUEST + tools + sum(self._bytes_of(message) for message in request.messages)
+
+    def _bytes_of(self, message: Message) -> int:
+        known = self._sizes.get(message.id)
+        if known is None or known[0] is not message:
+            known = self._sizes[message.id] = (message, self._size(message))
+        return known[1]
+
+    def _size(self, message: Message) -> int:
+        size = PER_MESSAGE + _length(message.name) + _length(message.tool_call_id)
+        if isinstance(message.content, str):
+            size += _length(message.content)
+        else:
+            kind = "bytes" if self._bound == "bytes" else "estimate"
+            for part in message.content:
+                size += IMAGE_TOKENS[kind] if isinstance(part, ImagePart) else _length(part.text) + PER_MESSAGE
+        for call in message.tool_calls:
+            arguments = call.raw_arguments if call.arguments is None else call.arguments
+            size += PER_MESSAGE + _length(call.id) + _length(call.name) + _json_length(arguments)
+        return size
+
+    def _bytes_of_tools(self, tools: tuple[ToolSpec, ...]) -> int:
+        if not tools:
+            return 0
+        if self._tools[0] is not tools:
+            sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
+            self._tools = (tools, PER_TOOLS + sum(sizes) + PER_MESSAGE * len(tools))
+        return self._tools[1]
+
+
+def _length(text: str | None) -> int:
+    return 0 if text is None else len(text.encode(errors="replace"))
+
+
+def _json_length(value: Any) -> int:  # noqa: ANN401 - JSON
+    """Return the bytes of JSON as it may be sent: with escapes and spaces, which is the longest form."""
+    return len(json.dumps(value))

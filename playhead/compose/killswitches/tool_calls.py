@@ -1,0 +1,98 @@
+"""A killswitch that counts calls before they run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block, whole
+from playhead.errors import UsageError
+from playhead.kernel.guards import Refuse
+
+if TYPE_CHECKING:
+    from playhead.compose.harness import Block
+    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.types import ToolSpec
+
+
+def tool_limit(
+    tool: str | Mapping[str, int] | None = None,
+    calls: int | None = None,
+    *,
+    total: int | None = None,
+    on_trigger: Literal["stop", "terminate", "refuse"] = "stop",
+) -> Block:
+    """End the run before a tool is called once more than it may be.
+
+    Counted are calls whose arguments fit, before anybody is asked to approve them, in this agent and all below it,
+    however many run at once. Tools of the kernel (`final-answer`, …) are not counted.
+
+    Args:
+        tool: a tool's name, or limits by name; `*` is every tool that is not named, each with a limit of its own.
+        calls: how often the tool may be called.
+        total: how often tools may be called in all.
+        on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one; `refuse`
+            lets it go on, and tells the model that the call did not run.
+
+    Raises:
+        UsageError: an argument is not valid; or, when a run starts, no agent of it has a tool of this name.
+    """
+    limits = _limits(tool, calls)
+    if total is not None:
+        whole("total", total, 0)
+    if not limits and total is None:
+        raise UsageError("tool_limit takes a tool and its limit, tool_limit('search', 5), limits by name, or total=")
+    trigger = checked_trigger(on_trigger, "refuse")
+    return guard_block(
+        "tool_limit",
+        lambda session: _ToolLimit(session, limits, total, trigger),
+        tools=tuple(name for name in limits if name != "*"),
+        limits=limits or None,
+        total=total,
+        on_trigger=trigger,
+    )
+
+
+def _limits(tool: object, calls: object) -> dict[str, int]:
+    if tool is None and calls is None:
+        return {}
+    if isinstance(tool, Mapping) and calls is None:
+        given = dict(tool)
+    elif isinstance(tool, str) and calls is not None:
+        given = {tool: calls}
+    else:
+        raise UsageError(f"tool_limit takes a tool's name and a number, or limits by name; it is {tool!r}, {calls!r}")
+    for name, limit in given.items():
+        if not isinstance(name, str):
+            raise UsageError(f"tool_limit takes names of tools; {name!r} is none")
+        whole(f"the limit of {name}", limit, 0)
+    return given
+
+
+class _ToolLimit(Switch):
+    def __init__(self, session: Session, limits: dict[str, int], total: int | None, on_trigger: str) -> None:
+        super().__init__(session, "tool_limit", on_trigger)
+        self._limits = limits
+        self._total = total
+        self._refuses = on_trigger == "refuse"
+        self._calls: Counter[str] = Counter()
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
+        why = self._reached(spec.name)
+        if why is None:
+            self._calls[spec.name] += 1  # in one step with the look: nothing else runs in between
+            return None
+        return Refuse(f"{spec.name} was not called: {why}") if self._refuses else self.answer(why)
+
+    def _reached(self, name: str) -> str | None:
+        limit = self._limits.get(name, self._limits.get("*"))
+        if limit is not None and self._calls[name] >= limit:
+            return (
+                f"{limit} call{' of' if limit == 1 else 's of'} {name} {'is' if limit == 1 else 'are'} all it may have"
+            )
+        if self._total is not None and self._calls.total() >= self._total:
+            return f"{self._total} tool call{'' if self._total == 1 else 's'} are all there may be"
+        return None

@@ -1,0 +1,98 @@
+"""What all killswitches share: how they end a run, and how their arguments are checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from playhead.errors import UsageError
+from playhead.kernel.guards import Guard, GuardMaker
+from playhead.kernel.hooks import Stop, Terminate
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from playhead.compose.harness import Block, Harness
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
+
+OnTrigger = Literal["stop", "terminate"]
+"""`stop`: the run ends in order, status `done`, with the best output so far. `terminate`: it has failed."""
+
+
+class Switch(Guard):
+    """A guard that ends its agent in one of the two ways."""
+
+    def __init__(self, session: Session, name: str, on_trigger: str) -> None:
+        super().__init__(session)
+        self.name = name
+        self._ending = Terminate if on_trigger == "terminate" else Stop
+
+    def answer(self, reason: str) -> Stop | Terminate:
+        """Return what ends the agent."""
+        return self._ending(reason, self.name, self.name)
+
+
+def ending(on_trigger: str) -> type[Stop | Terminate]:
+    """Return what a hook answers to end the run in this way.
+
+    Raises:
+        UsageError: there is no such way.
+    """
+    return Terminate if checked_trigger(on_trigger) == "terminate" else Stop
+
+
+def checked_trigger(on_trigger: object, *others: str) -> str:
+    """Return how a switch ends a run.
+
+    Raises:
+        UsageError: there is no such way.
+    """
+    known = ("stop", "terminate", *others)
+    if on_trigger not in known:  # a tuple: it may be anything, also what has no hash
+        *most, last = (f"`{each}`" for each in known)
+        raise UsageError(f"on_trigger is {', '.join(most)} or {last}; it is {on_trigger!r}")
+    return str(on_trigger)
+
+
+def whole(what: str, value: object, least: int) -> int:
+    """Return a whole number that is not below the least.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{what} is a whole number, not below {least}; it is {value!r}")
+    return value
+
+
+def guard_block(
+    name: str,
+    make: Callable[[Session], Guard],
+    *,
+    tools: tuple[str, ...] = (),
+    check: Callable[[Model], Awaitable[object]] | None = None,
+    **settings: object,
+) -> Block:
+    """Return the block that registers a guard; the settings are what the header of a trace says of it."""
+    told = ", ".join(f"{key}={value!r}" for key, value in settings.items() if value is not None)
+    maker = GuardMaker(name, make, told, check, tools)
+
+    def block(harness: Harness) -> None:
+        harness.guard(maker)
+
+    return block
+
+
+def names_of(what: str, given: object) -> tuple[str, ...]:
+    """Return the tools that are named by one name or several.
+
+    Raises:
+        UsageError: none is named, or something that is no name.
+    """
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple, set, frozenset)) or not names:
+        raise UsageError(f"{what} takes the name of a tool, or a list of names; it is {given!r}")
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"{what} takes names of tools; {name!r} is none")
+    return tuple(sorted(names) if isinstance(names, (set, frozenset)) else names)

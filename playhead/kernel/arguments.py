@@ -1,0 +1,135 @@
+"""The parameters of a tool's function: the schema that the model is shown, and the values that the function gets."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic.fields import FieldInfo
+
+from playhead.errors import ToolDefinitionError
+from playhead.trace.values import JsonValue, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.tool_context import ToolContext
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The parameters of a function as a pydantic model.
+
+    The fields have made-up names and the real ones as aliases, because a parameter may be called `schema` or `copy`,
+    which a model's field may not.
+    """
+
+    model: type[BaseModel]
+    fields: dict[str, str]
+    """Field of the model → parameter of the function."""
+    context_parameter: str | None
+    """The parameter that is filled with the ToolContext."""
+
+    @staticmethod
+    def of(function: Callable[..., Any]) -> Arguments:
+        """Read the signature of a function.
+
+        Raises:
+            ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
+        """
+        from playhead.kernel.tool_context import ToolContext  # noqa: PLC0415 - which refers to tools
+
+        fields: dict[str, Any] = {}
+        names: dict[str, str] = {}
+        context_parameter = None
+        for parameter in _signature(function).parameters.values():
+            if _is_context(parameter.annotation, ToolContext):
+                if context_parameter is not None:
+                    raise ToolDefinitionError(f"{name_of(function)}: it has two ToolContext parameters; one is enough")
+                context_parameter = parameter.name
+                continue
+            field = f"argument_{len(fields)}"
+            names[field] = _checked_parameter(parameter, function).name
+            fields[field] = _field(parameter)
+        try:
+            model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
+            raise ToolDefinitionError(f"{name_of(function)}: {getattr(error, 'message', error)}") from None
+        return Arguments(model, names, context_parameter)
+
+    def schema(self, function: str) -> dict[str, Any]:
+        """Return the JSON schema of the arguments."""
+        try:
+            schema = _without_titles(self.model.model_json_schema(by_alias=True))
+        except PydanticUserError as error:
+            raise ToolDefinitionError(f"{function}: a parameter has no JSON schema: {error.message}") from None
+        return {key: value for key, value in schema.items() if key != "title"}
+
+    def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
+        """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
+        return self.model.model_validate(from_json(arguments))
+
+    def bind(self, arguments: dict[str, JsonValue], context: ToolContext | None) -> dict[str, Any]:
+        """Return the keyword arguments of the function."""
+        values = self.read(arguments)
+        kwargs = {name: getattr(values, field) for field, name in self.fields.items()}
+        return kwargs if self.context_parameter is None else {**kwargs, self.context_parameter: context}
+
+    def checked_key(self, key: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
+        """Return the names that identify a call; they have to be parameters."""
+        unknown = [name for name in key or () if name not in self.fields.values()]
+        if unknown:
+            known = ", ".join(self.fields.values()) or "none"
+            raise ToolDefinitionError(f"key names {', '.join(map(repr, unknown))}; the parameters are: {known}")
+        return None if key is None else tuple(key)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
+        raise ToolDefinitionError(f"{name_of(function)}: its signature cannot be read: {error}") from None
+
+
+def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any]) -> inspect.Parameter:
+    if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+        raise ToolDefinitionError(
+            f"{name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
+        )
+    return parameter
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    annotation = Any if parameter.annotation is inspect.Parameter.empty else parameter.annotation
+    if isinstance(parameter.default, FieldInfo):  # `def f(key: str = Field(description="…"))`
+        return Annotated[annotation, parameter.default], Field(alias=parameter.name)
+    if parameter.default is inspect.Parameter.empty:
+        return annotation, Field(alias=parameter.name)
+    return annotation, Field(default=parameter.default, alias=parameter.name)
+
+
+def _is_context(annotation: Any, context: type[ToolContext]) -> bool:  # noqa: ANN401 - any annotation
+    """Return whether a parameter asks for the context: `ToolContext`, `ToolContext | None`, `Annotated[…]`."""
+    return annotation is context or context in get_args(annotation)
+
+
+def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Drop the titles pydantic makes up from field names: tokens that tell the model nothing."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _without_titles(each) for name, each in value.items()}
+        if key in ("properties", "$defs") and isinstance(value, dict)
+        else _without_titles(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return what errors call a function."""
+    return str(getattr(function, "__qualname__", function))

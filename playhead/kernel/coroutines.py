@@ -1,0 +1,95 @@
+"""Coroutines of the user's in tasks of their own: wait for one, or walk away from it.
+
+A coroutine may swallow its cancellation. In the task of whoever waits for it, it would then hold that up, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+GRACE_S: Final = 0.08
+"""Seconds from being cancelled to being left behind."""
+
+_left: set[asyncio.Task[Any]] = set()
+"""Tasks that were left behind; a loop itself does not keep its tasks alive."""
+
+
+class TaskCall:
+    """A coroutine running in a task of its own, with a copy of the caller's context variables."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        function: Callable[[], Coroutine[Any, Any, object]],
+        on_late: Callable[[bool], None],
+    ) -> None:
+        """Start it; `on_late` is called with whether it returned, when nobody waits for it any more."""
+        self.value: object = None
+        self.error: BaseException | None = None
+        self.abandoned = False
+        """Whether it was still running when its caller gave up."""
+        self._loop = loop
+        self._function = function
+        self._on_late = on_late
+        self._in_time: asyncio.Future[bool] = loop.create_future()
+        self._task = loop.create_task(self._run())
+
+    async def wait(self, timeout_s: float | None) -> bool:
+        """Return whether it ended within these seconds. If not, or when cancelled, it is cancelled and then left."""
+        timer = None if timeout_s is None else self._loop.call_later(timeout_s, self._end, False)  # noqa: FBT003
+        try:
+            in_time = await self._in_time
+        except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
+            self._leave()
+            raise
+        except BaseException:
+            await self._stop()
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if not in_time:
+            await self._stop()
+        return in_time
+
+    async def _run(self) -> None:
+        try:
+            self.value = await self._function()
+        except BaseException as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+            self.error = error
+        if self.abandoned:
+            self._on_late(self.error is None)
+        else:
+            self._end(True)  # noqa: FBT003
+
+    def _end(self, in_time: bool) -> None:  # noqa: FBT001
+        if not self._in_time.done():
+            self._in_time.set_result(in_time)
+
+    async def _stop(self) -> None:
+        self._task.cancel()
+        try:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait({self._task}, timeout=GRACE_S)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if not self._task.done():
+            self.abandoned = True
+            _left.add(self._task)
+            self._task.add_done_callback(_left.discard)
+            forget(self._task)
+
+
+def forget(task: asyncio.Task[Any]) -> None:
+    """See to it that the end of the loop does not wait for a task that was left behind, and does not complain of it."""
+    task.cancel()
+    asyncio._unregister_task(task)  # noqa: SLF001 - documented, for tasks that loops shall not know
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - its only switch

@@ -1,0 +1,242 @@
+"""Guards: killswitches at the ports. They see what is about to be sent or run, and may keep it from happening.
+
+A guard belongs to one run of one agent, and to all agents below that one: whatever passes their ports passes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from playhead.errors import RunEndedError, UsageError, nearest
+from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.termination import Termination
+from playhead.kernel.tools import Outcome
+from playhead.trace.events import KillswitchFired
+from playhead.trace.types import HookInfo
+
+if TYPE_CHECKING:
+    import anyio
+
+    from playhead.kernel.approval import Approver
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import EventBase
+    from playhead.trace.types import Request, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not now: ask again when this is set."""
+
+    until: anyio.Event
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """This call does not run; the model is told why, and the run goes on."""
+
+    why: str
+
+
+class Guard:
+    """A killswitch in one run of one agent. The base lets everything pass."""
+
+    name: str = "guard"
+    """The killswitch, as traces and results call it."""
+    approver: Approver | None = None
+    """Who is asked about the calls that this guard wants approved; None: whom the agent asks."""
+    approval_timeout_s: float | None = None
+    """Seconds that the approver has."""
+    asked_by_tools: frozenset[str] | None = None
+    """In a replay the calls that tools themselves wanted approved; else None."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        """The agent that it guards; it ends this one."""
+
+    def start(self) -> None:
+        """Begin to look: the agent starts."""
+
+    def stop(self) -> None:
+        """Look no more: the agent has ended."""
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Find out what `admit_request` has to know of a request; asked once for each."""
+
+    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
+        """Say whether an attempt may be sent, and as what. Nothing else runs between this and the sending."""
+        return request
+
+    def withdraw_request(self, session: Session, request: Request) -> None:
+        """Take back what `admit_request` let pass: another guard did not."""
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
+        """Return what is to be recorded of a request that all guards let pass."""
+        return ()
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
+        """Say whether a call that fits its tool may run. Meta tools are not asked about."""
+        return None
+
+    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:
+        """Return whether somebody has to allow this call."""
+        return False
+
+    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
+        """Say whether the agent ends because a call that this guard wanted approved was denied."""
+        return None
+
+    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
+        """Hear how a request or a call ended; an answer ends the agent."""
+        return None
+
+
+@dataclass(frozen=True)
+class GuardMaker:
+    """A killswitch as it is registered: makes the guard of each run."""
+
+    name: str
+    """The killswitch."""
+    make: Callable[[Session], Guard]
+    """Returns the guard of an agent's run."""
+    settings: str = ""
+    """What it was given, for the header of the trace."""
+    check: Callable[[Model], Awaitable[object]] | None = None
+    """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
+    tools: tuple[str, ...] = ()
+    """Tools that it means by name: a name that no tool has would guard nothing."""
+
+    def info(self) -> HookInfo:
+        """Return what is registered, as the header of a trace says it."""
+        return HookInfo(role="guard", at=self.settings, name=self.name)
+
+
+Place = Literal["request", "response", "call", "approval", "result"]
+"""Where a guard ends an agent: before what it does not let pass, or after what it heard."""
+
+
+def fire(guard: Guard, asked: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401
+    """End the guard's agent, and record that at the place where it came about; False if it had ended."""
+    termination = termination_of(guard.name, answer)
+    fired = _fired(guard.session, guard.name, termination, at=at, **where)
+    return guard.session.ending.end(termination, lambda: asked.emit_last(fired))
+
+
+def interrupt(session: Session, switch: str, answer: Stop | Terminate) -> bool:
+    """End an agent because a killswitch says so that looks from outside; from any thread. False if it had ended."""
+    termination = termination_of(switch, answer)
+    return session.interrupt(termination, _fired(session, switch, termination, at="outside"))
+
+
+def _fired(ends: Session, switch: str, termination: Termination, **where: Any) -> KillswitchFired:  # noqa: ANN401
+    return KillswitchFired(
+        switch=switch,
+        reason=termination.because or "",
+        on_trigger="terminate" if termination.failed else "stop",
+        terminated_by=termination.reason,
+        ends=ends.owner,
+        **where,
+    )
+
+
+def termination_of(switch: str, answer: Stop | Terminate) -> Termination:
+    """Return the ending that a killswitch asks for."""
+    failed = isinstance(answer, Terminate)
+    return Termination(
+        answer.terminated_by,
+        source=f"killswitch:{switch}",
+        failed=failed,
+        error=answer.reason if failed else None,
+        because=answer.reason,
+    )
+
+
+async def admit(session: Session, request: Request) -> Request:
+    """Return the request as all guards let it pass; waits while one says so.
+
+    All or nothing: whoever waits holds nothing that another one waits for.
+
+    Raises:
+        RunEndedError: a guard ended an agent instead.
+    """
+    guards = session.guards
+    for guard in guards:
+        await guard.measure(session, request)
+    while True:
+        session.require_running()
+        admitted, waiting = _ask_all(session, request)
+        if waiting is None:
+            for guard in guards:
+                for event in guard.admitted(session, admitted):
+                    session.emit(event)
+            return admitted
+        await waiting.until.wait()
+
+
+def _ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
+    passed: list[Guard] = []
+    for guard in session.guards:
+        answer = guard.admit_request(session, request)
+        if not isinstance(answer, (Stop, Terminate, Wait)):
+            request = answer
+            passed.append(guard)
+            continue
+        for each in passed:
+            each.withdraw_request(session, request)
+        if isinstance(answer, Wait):
+            return request, answer
+        fire(guard, session, answer, "request", request=request.number, attempt=request.attempt)
+        raise RunEndedError(f"{guard.name} did not let the request pass")
+    return request, None
+
+
+def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome | None:
+    """Return how a call ends that a guard does not let run, or None; the guard may have ended an agent."""
+    for guard in session.guards:
+        answer = guard.admit_call(session, planned, spec)
+        if isinstance(answer, Refuse):
+            return replace(Outcome.failure("Refused", answer.why), ended="refused")
+        if answer is not None:
+            fire(guard, session, answer, "call", call_id=planned.call.id)
+            why = f"{guard.name} ended the run: {answer.reason}"
+            return replace(Outcome.failure("Stopped", why), ended="stopped")
+    return None
+
+
+def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard | None]:
+    """Return who wants a call approved: guards, each with its own approver, and None for the tool itself.
+
+    A tool's own wish is met by the approver of a guard where the agent has none.
+    """
+    guards = [guard for guard in session.guards if guard.wants_approval(session, planned, spec)]
+    recorded = next((each.asked_by_tools for each in session.guards if each.asked_by_tools is not None), None)
+    alone = spec.requires_approval and (session.approver is not None or not guards)
+    if recorded is not None:
+        alone = planned.call.id in recorded
+    return [*([None] if alone else ()), *guards]
+
+
+def tell(session: Session, event: EventBase, at: Place, **where: Any) -> None:  # noqa: ANN401 - fields of the event
+    """Let the guards hear how a request or a call ended."""
+    for guard in session.guards:
+        answer = guard.heard(session, event)
+        if answer is not None:
+            fire(guard, session, answer, at, **where)
+
+
+async def check_guards(makers: Iterable[GuardMaker], models: Iterable[Model], tools: Iterable[str]) -> None:
+    """Let every killswitch look at every model, and see that there is every tool that it means, before a run starts.
+
+    Raises:
+        UsageError: a switch would guard nothing, or cannot guard.
+    """
+    models, known = list(models), set(tools)
+    for maker in makers:
+        for name in maker.tools:
+            if name not in known:
+                raise UsageError(f"{maker.name}: there is no tool {name!r}.{nearest(name, known)}")
+        for model in models if maker.check is not None else ():
+            await maker.check(model)  # type: ignore[misc]

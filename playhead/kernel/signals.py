@@ -1,0 +1,88 @@
+"""SIGTERM while runs go on: they end in order, with closed traces, and then the process ends as it would have.
+
+Only where nobody has said what the signal does; a server's own handler is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.termination import Termination
+from playhead.kernel.watch import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.kernel.session import Session
+
+CLOSING_S: Final = 0.5
+"""Seconds that the runs have to close their traces, at most."""
+POLL_S: Final = 0.01
+TERMINATED: Final = Termination(
+    "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
+)
+
+_live: set[Session] = set()
+"""The runs of this process, of all threads and loops."""
+
+
+class _Listening:
+    """How many wait for the signal, in the main thread; the first sets the handler, the last takes it away."""
+
+    count = 0
+    dying = False
+
+
+@contextmanager
+def ended_by_signals(session: Session) -> Iterator[None]:
+    """End this run in order when SIGTERM comes, while this lasts."""
+    _live.add(session)
+    try:
+        with listening():
+            yield
+    finally:
+        _live.discard(session)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Let SIGTERM end the runs of this process before it ends the process; in the main thread, where signals come."""
+    mine = threading.current_thread() is threading.main_thread()
+    if mine and not _Listening.count:
+        mine = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        if mine:
+            signal.signal(signal.SIGTERM, _on_signal)
+    _Listening.count += mine
+    try:
+        yield
+    finally:
+        _Listening.count -= mine
+        if mine and not _Listening.count and signal.getsignal(signal.SIGTERM) is _on_signal:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
+    """Ask the watch to end the runs; the second time, when they have ended, end the process."""
+    if _Listening.dying:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    _Listening.dying = True
+    watch.after(0.0, _end_all)  # this may have come in the middle of anything that holds a lock
+
+
+def _end_all() -> None:
+    for session in list(_live):
+        session.interrupt(TERMINATED)
+    _end_process(time.monotonic() + CLOSING_S)
+
+
+def _end_process(late_at: float) -> None:
+    if _live and time.monotonic() < late_at:
+        watch.after(POLL_S, lambda: _end_process(late_at))
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,146 @@
+"""Running an agent so that it can be ended from outside: in a task of its own, which can be left behind.
+
+Cancelling is asking: a coroutine may swallow it, a loop may be held up. What has not come back a moment after it was
+asked is left to itself: its end is recorded here, its caller goes on, and what it does later counts for nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from playhead.kernel.coroutines import forget
+from playhead.kernel.execution import Execution, abandoned_execution, execute
+from playhead.kernel.session import GRACE_S
+from playhead.kernel.termination import Termination
+from playhead.kernel.threads import asyncio_loop
+from playhead.kernel.watch import watch
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.watch import Task
+    from playhead.trace.types import Content
+
+ISOLATED_GRACE_S: Final = 0.4
+"""The same while a process of an isolated call has to be ended."""
+TIDYING_S: Final = 1.0
+"""The same when no limit is to be kept: the caller was cancelled."""
+CANCELLED: Final = Termination("cancelled", failed=True, error="the run was cancelled from outside")
+PARENT_ENDED: Final = Termination("parent_ended", failed=True)
+
+
+class Supervisor:
+    """One agent's run, seen from outside."""
+
+    def __init__(
+        self,
+        session: Session,
+        on_end: Callable[[Execution], object],
+        on_left: Callable[[Execution], object] = lambda _: None,
+    ) -> None:
+        """Supervise a session; `on_end` records its end, `on_left` hears of it when its code was left behind."""
+        self._session = session
+        self._on_end = on_end
+        self._on_left = on_left
+        self._scope = anyio.CancelScope()
+        self._over = anyio.Event()
+        self._execution: Execution | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._leaving: Task | None = None
+        self._leave_at = 0.0
+        session.supervisor = self
+
+    async def run(self, task: Content) -> Execution:
+        """Run the agent and return what it reached, at the latest a moment after it was stopped."""
+        session = self._session
+        session.run.in_flight.begin(session.owner, "agent", self._record_left)
+        try:
+            for guard in session.guards:
+                if guard.session is session:
+                    guard.start()
+            return await self._run(task)
+        finally:
+            for guard in session.guards:
+                if guard.session is session:
+                    guard.stop()
+            if self._leaving is not None:
+                self._leaving.call_off()
+
+    def stop(self, grace_s: float = GRACE_S) -> None:
+        """Cancel what the agent waits for, and leave behind what does not come back in this time; from any thread."""
+        if any(key.startswith(f"{self._session.owner}/") for key in list(self._session.run.isolated)):
+            grace_s = max(grace_s, ISOLATED_GRACE_S)
+        leave_at = time.monotonic() + grace_s
+        if self._leaving is None or leave_at < self._leave_at:
+            self._leave_at, self._leaving = leave_at, watch.after(grace_s, self.leave)
+        self._in_loop(self._scope.cancel)
+
+    def leave(self) -> None:
+        """Leave the agent's code behind, unless it closes by itself; from any thread."""
+        session = self._session
+        if not session.ending.close():
+            return
+        for key, kill in list(session.run.isolated.items()):
+            if key.startswith(f"{session.owner}/"):
+                kill()
+        session.run.in_flight.leave(session.owner)
+        session.abandoned_itself = True
+        if self._execution is not None:
+            self._on_left(self._execution)
+        self._in_loop(self._over.set)
+
+    async def _run(self, task: Content) -> Execution:
+        self._loop = asyncio_loop()
+        if self._loop is None:  # trio: there no task can be left behind
+            return await execute(self._session, task, self._on_end, self._scope)
+        if self._leaving is not None:  # stopped before there was a loop to tell
+            self._scope.cancel()
+        running = self._loop.create_task(execute(self._session, task, self._on_end, self._scope))
+        running.add_done_callback(lambda _: self._over.set())
+        try:
+            await self._over.wait()
+        except BaseException as error:
+            await self._cancelled(error)
+            raise
+        finally:
+            if not running.done():
+                with suppress(RuntimeError):  # the loop has ended
+                    forget(running)
+        return self._execution or running.result()
+
+    async def _cancelled(self, error: BaseException) -> None:
+        """Do what is left to do when the caller does not wait any more."""
+        session = self._session
+        session.interrupt(CANCELLED if _is_cancelled(session) else PARENT_ENDED, grace_s=TIDYING_S)
+        if isinstance(error, GeneratorExit):  # of a coroutine that is thrown away: nothing can be awaited
+            self.leave()
+            return
+        with anyio.CancelScope(shield=True):
+            await self._over.wait()
+
+    def _record_left(self) -> None:
+        """Record how the agent ended, in its place."""
+        self._execution = abandoned_execution(self._session)
+        self._session.leave_loop(self._execution.state)
+        self._on_end(self._execution)
+
+    def _in_loop(self, action: Callable[[], object]) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended, and everything in it
+                self._loop.call_soon_threadsafe(action)
+
+
+def _is_cancelled(session: Session) -> bool:
+    """Return whether it was the caller who cancelled, and no agent above ended in another way."""
+    above = session.parent
+    while above is not None:
+        if above.termination is not None:
+            return above.termination.reason == CANCELLED.reason
+        above = above.parent
+    return True

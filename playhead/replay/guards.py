@@ -1,0 +1,121 @@
+"""What killswitches did in a recorded run, done again at the same places: a replay needs none of their code."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from playhead.kernel.guards import Guard, Place
+from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.output_cap import with_output_cap
+from playhead.trace.events import (
+    ApprovalRequested,
+    BudgetReserved,
+    KillswitchFired,
+    LlmFailed,
+    LlmResponded,
+    ToolCallCompleted,
+)
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import EventBase
+    from playhead.trace.recording import OwnerRecording
+    from playhead.trace.types import Request, ToolSpec
+
+
+def recorded_guards(session: Session, owner: OwnerRecording) -> tuple[Guard, ...]:
+    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports."""
+    fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
+    reserved: list[BudgetReserved] = []
+    asked: dict[str | None, set[str]] = defaultdict(set)
+    for record in owner.records:
+        match record.event:
+            case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
+                fired[event.switch, event.ends or owner.owner].append(event)
+            case BudgetReserved() as event:
+                reserved.append(event)
+            case ApprovalRequested() as event:
+                asked[event.switch].add(event.call_id)
+    guards: list[Guard] = [RecordedBudgets(session, reserved)] if reserved else []
+    by_tools = frozenset(asked.pop(None, ()))
+    for switch, ends in [*fired, *((switch, owner.owner) for switch in asked if switch)]:
+        guard = RecordedGuard(_above(session, ends), switch, fired.pop((switch, ends), []), asked.pop(switch, set()))
+        guard.asked_by_tools = by_tools
+        guards.append(guard)
+    return tuple(guards)
+
+
+class RecordedGuard(Guard):
+    """A killswitch that fires where it fired, and wants approved what it wanted approved."""
+
+    def __init__(self, ends: Session, name: str, fired: list[KillswitchFired], asked: set[str]) -> None:
+        super().__init__(ends)
+        self.name = name
+        self._fired: dict[tuple[str, int | None, int | None, str], KillswitchFired] = {
+            (event.at, event.request, event.attempt, event.call_id): event for event in fired
+        }
+        self._asked = asked
+
+    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate:  # noqa: ARG002
+        """Refuse what was refused."""
+        return self._again("request", request.number, request.attempt) or request
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | None:  # noqa: ARG002
+        """Stop where it stopped."""
+        return self._again("call", call_id=planned.call.id)
+
+    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
+        """Return whether it asked then."""
+        return planned.call.id in self._asked
+
+    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
+        """End the agent if that ended it."""
+        return self._again("approval", call_id=planned.call.id)
+
+    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:  # noqa: ARG002
+        """End the agent where it ended it."""
+        if isinstance(event, (LlmFailed, LlmResponded)):
+            return self._again("response", event.request, event.attempt)
+        return self._again("result", call_id=event.call_id) if isinstance(event, ToolCallCompleted) else None
+
+    def _again(
+        self, at: Place, request: int | None = None, attempt: int | None = None, call_id: str = ""
+    ) -> Stop | Terminate | None:
+        event = self._fired.get((at, request, attempt, call_id))
+        if event is None:
+            return None
+        ending = Stop if event.on_trigger == "stop" else Terminate
+        return ending(event.reason, event.switch, event.terminated_by or event.switch)
+
+
+class RecordedBudgets(Guard):
+    """Ledgers that set aside what they set aside."""
+
+    name = "budget_limit"
+
+    def __init__(self, session: Session, reserved: list[BudgetReserved]) -> None:
+        super().__init__(session)
+        self._reserved: dict[tuple[int, int], list[BudgetReserved]] = defaultdict(list)
+        for event in reserved:
+            self._reserved[event.request, event.attempt].append(event)
+
+    def admit_request(self, session: Session, request: Request) -> Request:  # noqa: ARG002
+        """Lower the cap as it was lowered."""
+        for event in self._reserved[request.number, request.attempt]:
+            if event.output_cap is not None:
+                request = with_output_cap(request, event.output_cap)
+        return request
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
+        """Return what was recorded of it."""
+        return tuple(self._reserved[request.number, request.attempt])
+
+
+def _above(session: Session, owner: str) -> Session:
+    """Return the session of this owner, which is this one or one above it."""
+    found: Session | None = session
+    while found is not None and found.owner != owner:
+        found = found.parent
+    return found or session

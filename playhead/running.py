@@ -1,0 +1,160 @@
+"""One run, from its first event to its last: the file it is written to, the ways to reach it, and what it returns."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from playhead.errors import ReplayError, RunError, TraceWriteError
+from playhead.kernel.execution import Execution, as_run_error
+from playhead.kernel.reach import reachable
+from playhead.kernel.session import RunContext, Session
+from playhead.kernel.signals import ended_by_signals
+from playhead.kernel.supervision import TIDYING_S, Supervisor
+from playhead.kernel.termination import Termination
+from playhead.result import RunResult
+from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.store import TraceStore
+from playhead.trace.values import JsonValue
+from playhead.trace.writer import TraceWriter
+from playhead.version import VERSION
+
+if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.threads import Waiting
+    from playhead.kernel.tools import Tool
+    from playhead.settings import Settings
+    from playhead.trace.clock import Clock
+    from playhead.trace.control import Control
+    from playhead.trace.types import AgentHeader, Content
+
+log = logging.getLogger("playhead")
+
+
+class Default:
+    """Says that an argument was not given."""
+
+    def __repr__(self) -> str:
+        return "<the settings' folder>"
+
+
+DEFAULT: Final = Default()
+TraceTo = str | Path | None | Default
+
+
+def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
+    """Create the file of a run; None, with a warning, when it cannot be and the run is to go on without."""
+    store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
+    path = store.path_for(run_id)
+    try:
+        if store.create() and isinstance(trace, Default):
+            print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
+        return TraceWriter(path, clock.now_us, settings.durability)
+    except OSError as error:
+        message = f"the trace {path} cannot be created: {error.strerror or error}"
+        if settings.on_trace_error == "stop":
+            raise TraceWriteError(message) from None
+        log.warning("%s; the run goes on without one", message)
+        return None
+
+
+def open_control(path: Path) -> Control | None:
+    """Make the folder through which other processes reach a run; None, with a warning, when it cannot be made."""
+    from playhead.trace.control import Control  # noqa: PLC0415 - for runs that are traced
+
+    try:
+        return Control.create(path)
+    except OSError as error:
+        log.warning("`playhead kill` and `approve` cannot reach the run %s: %s", path.stem, error.strerror or error)
+        return None
+
+
+async def record_run(  # noqa: PLR0913 - what a run is made of
+    run: RunContext,
+    header: AgentHeader,
+    model: Model,
+    tools: dict[str, Tool],
+    task: Content,
+    *,
+    replay_of: str | None = None,
+    replay_mode: str | None = None,
+    overrides: dict[str, JsonValue] | None = None,
+    waiting: Waiting | None = None,
+) -> RunResult:
+    """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`.
+
+    A thread that waits for it gets the result through `waiting` even when the event loop is held up.
+    """
+    session = Session(run, header, model, tools, hooks=run.hooks, guards=run.guards)
+    started = RunStarted(
+        format=FORMAT,
+        run_id=run.run_id,
+        agent=header,
+        task=task,
+        versions={"playhead": VERSION, "python": platform.python_version()},
+        redacted=run.recorder.redactor.has_rules,
+        replay_of=replay_of,
+        replay_mode=replay_mode,
+        overrides=overrides or {},
+    )
+
+    def on_end(reached: Execution) -> None:
+        run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()), session.owner)
+
+    def on_left(reached: Execution) -> None:
+        run.recorder.seal()
+        if run.control is not None:
+            run.control.close()
+        if waiting is not None:
+            waiting.left_behind = True
+            waiting.outcome.put(_outcome(run, session, reached))
+
+    try:
+        session.emit(started)
+        supervisor = Supervisor(session, on_end, on_left)
+        if waiting is not None:
+            waiting.stop = lambda: session.interrupt(INTERRUPTED, grace_s=TIDYING_S)
+        with reachable(session), ended_by_signals(session):
+            execution = await supervisor.run(task)
+    finally:
+        run.recorder.seal()
+    return _finish(run, session, execution)
+
+
+INTERRUPTED: Final = Termination(
+    "cancelled", source="signal", failed=True, error="the run was interrupted (Ctrl-C, or SIGTERM)"
+)
+
+
+def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[RunResult | None, BaseException | None]:
+    try:
+        return _finish(run, session, execution), None
+    except Exception as error:  # noqa: BLE001 - raised in the thread that waits
+        return None, error
+
+
+def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
+    writer = run.recorder.writer
+    result = RunResult(
+        **execution.ending_fields(),
+        run_id=run.run_id,
+        trace_path=writer.path if writer else None,
+        trace_complete=writer is not None and run.recorder.complete,
+        steps=execution.state.steps,
+        strategy_used=session.header.strategy,
+    )
+    if writer is not None and not run.recorder.complete:
+        log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
+    result._records = tuple(run.kept or ())  # noqa: SLF001 - its own
+    error = execution.error
+    if error is None and execution.termination.reason == "trace_error":  # and a tool's body caught it
+        error = TraceWriteError(str(execution.termination.error))
+    if error is None:
+        return result
+    error = as_run_error(error)
+    if isinstance(error, (RunError, ReplayError)):
+        error.result, error.trace_path = result, result.trace_path
+    raise error

@@ -1,0 +1,106 @@
+"""A call that waits for a yes of another process, and the answer to it, as they stand in the control folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from playhead.trace.values import JsonValue
+
+LARGEST_REQUEST: Final = 16 * 1024**2
+"""Bytes of a request; a call with larger arguments cannot be asked about this way."""
+_ANSWER: Final = frozenset({"number", "owner", "call_id", "args_hash", "approved", "why", "by"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingApproval:
+    """A call that waits for somebody's yes."""
+
+    call_id: str
+    """The call; unique in its agent."""
+    owner: str
+    """The agent that asks."""
+    tool: str
+    """The tool."""
+    arguments: JsonValue
+    """What the body would get, without secrets."""
+    args_hash: str
+    """Hash of exactly these arguments, as the trace has it."""
+    risk: str
+    """How bad a wrong call is, as the tool declares."""
+    why: str | None = None
+    """The model's own reason."""
+    redacted: bool = False
+    """Whether secrets were taken out of the arguments that are shown."""
+    asked_us: int = 0
+    """Microseconds since the Unix epoch."""
+    number: int = 0
+    """Its place among the requests of the run, from 1; 0 before it was asked."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return asdict(self)
+
+
+class GivenAnswer(NamedTuple):
+    """What somebody answered."""
+
+    approved: bool
+    """True only for an explicit yes to exactly this call."""
+    why: str | None = None
+    """The reason that was given, or what is wrong with the answer."""
+    by: str | None = None
+    """Who answered."""
+
+
+def pending_from(value: dict[str, Any]) -> PendingApproval:
+    """Return the request that a JSON object holds; raises `ValueError` when it holds none."""
+    texts = ("call_id", "owner", "tool", "args_hash", "risk")
+    numbers = ("asked_us", "number")
+    sound = (
+        value.keys() == PendingApproval.__dataclass_fields__.keys()
+        and all(isinstance(value[name], str) for name in texts)
+        and all(type(value[name]) is int for name in numbers)
+        and isinstance(value["why"], str | None)
+        and isinstance(value["redacted"], bool)
+    )
+    if not sound:
+        raise ValueError("holds no request for an approval")
+    return PendingApproval(**value)
+
+
+def answer_to(pending: PendingApproval, *, approved: bool, why: str | None, by: str | None) -> dict[str, Any]:
+    """Return an answer as it is written: it names exactly what it is about."""
+    return {**_about(pending), "approved": approved, "why": why, "by": by}
+
+
+def answer_from(pending: PendingApproval, value: dict[str, Any]) -> GivenAnswer:
+    """Return what an object answers to this request: anything but an exact answer is a no that says what is wrong."""
+    if value.keys() != _ANSWER:
+        return _unsound("is not what `playhead approve` writes")
+    for name, expected in _about(pending).items():
+        if type(value[name]) is not type(expected) or value[name] != expected:
+            return _unsound(f"is about another call: its {name} is not that of the request")
+    approved, why, by = value["approved"], value["why"], value["by"]
+    if not isinstance(approved, bool) or not isinstance(why, str | None) or not isinstance(by, str | None):
+        return _unsound("is not what `playhead approve` writes")
+    return GivenAnswer(approved, why, by)
+
+
+def unreadable(error: ValueError) -> GivenAnswer:
+    """Return the no that stands for an answer which cannot be read."""
+    return _unsound(str(error))
+
+
+def _about(pending: PendingApproval) -> dict[str, Any]:
+    return {
+        "number": pending.number,
+        "owner": pending.owner,
+        "call_id": pending.call_id,
+        "args_hash": pending.args_hash,
+    }
+
+
+def _unsound(what: str) -> GivenAnswer:
+    return GivenAnswer(approved=False, why=f"the answer's file {what}")

@@ -1,0 +1,307 @@
+"""`approvals`, `approve`, `deny` and `run --approve`: exactly the call that is shown is answered, and only once."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.compose.approvers import PROMPT
+from playhead.replay import load_recording
+from playhead.trace.asked import PendingApproval
+from playhead.trace.control import FOLDER, Control
+from playhead.trace.events import ApprovalDecided
+from tests.cli.command_line import objects, playhead
+from tests.cli.conftest import saying
+from tests.cli.other_processes import begin, end, running
+from tests.cli.recorded import EVIL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import ChatServer
+
+TOOLS = """
+from pathlib import Path
+from playhead import tool
+
+@tool(requires_approval=True, risk="high")
+def pay(amount: int) -> str:
+    "Pay."
+    with Path("paid").open("a") as file:
+        file.write(f"{amount};")
+    return "paid"
+"""
+HASH = "ab" * 32
+
+
+def pending(**fields: Any) -> PendingApproval:
+    """Return a call that waits."""
+    given = {
+        "call_id": "call_0_0", "owner": "root", "tool": "pay", "arguments": {"amount": 5}, "args_hash": HASH,
+        "risk": "high", "why": "bob waits",
+    }  # fmt: skip
+    return PendingApproval(**{**given, **fields})
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """The folder that the commands read by default."""
+    path = home / ".playhead/traces"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def control(folder: Path) -> Iterator[Control]:
+    """The run `mine`, which goes on."""
+    recorder = begin(folder / "mine.jsonl")
+    control = Control.create(folder / "mine.jsonl")
+    yield control
+    control.close()
+    recorder.seal()
+
+
+SHOWN = f"""\
+pay wants to run: risk high, asked by root
+  {{
+    "amount": 5
+  }}
+  hash    {HASH}
+  reason  bob waits
+"""
+
+
+def test_what_waits(control: Control):
+    """Everything about each call of all runs that go on, or of one."""
+    nothing = playhead("approvals")
+    assert (nothing.exit_code, nothing.stdout, nothing.stderr) == (0, "", "no call waits for an answer\n")
+    control.ask(pending())
+    control.ask(pending(owner="root/child@0.0", redacted=True))
+    for arguments in ([], ["mine"], ["latest"]):
+        result = playhead("approvals", *arguments)
+        assert (result.exit_code, result.stderr) == (0, "")
+        first, second = re.sub(r"asked \d+ s", "asked 0 s", result.stdout).split("\n\n")
+        assert f"{first}\n" == f"run mine  call call_0_0  asked 0 s ago\n{SHOWN}"
+        assert second.startswith("run mine  call root/child@0.0/call_0_0  asked 0 s ago\npay wants to run: ")
+        assert "(secrets are left out of what is shown)" in second
+
+
+def test_what_waits_as_json(control: Control):
+    """One object a call, with how to name it."""
+    asked = control.ask(pending())
+    assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.as_json()}]
+
+
+@pytest.mark.parametrize("name", [[], ["call_0_0"], ["call"], ["root/call_0_0"]])
+def test_a_yes(control: Control, name: list[str]):
+    """Exactly what was approved is shown, and the run gets it; a second answer is refused."""
+    asked = control.ask(pending())
+    result = playhead("approve", "mine", *name, "--why", "fine")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.partition("\n")[2] == f"{SHOWN}approved; the run goes on as soon as it has read this\n"
+    answer = control.take_answer(asked)
+    assert answer is not None
+    assert (answer.approved, answer.why) == (True, "fine")
+    assert answer.by
+    again = playhead("deny", "mine", "call_0_0", "--why", "no")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr == (
+        "playhead: no call 'call_0_0' waits: it has been answered, given up, or never asked. Known: none.\n"
+    )
+
+
+def test_a_no(control: Control):
+    """It needs a reason, which the run gets."""
+    asked = control.ask(pending())
+    assert playhead("deny", "mine").exit_code == 2
+    result = playhead("deny", "mine", "--why", "too much", "--json")
+    (said,) = objects(result)
+    assert (result.exit_code, said["approved"], said["answer"], said["arguments"]) == (
+        0,
+        False,
+        "too much",
+        {"amount": 5},
+    )
+    answer = control.take_answer(asked)
+    assert answer is not None
+    assert (answer.approved, answer.why) == (False, "too much")
+
+
+def test_which_call_is_meant(control: Control):
+    """Nothing is answered by guessing."""
+    calls = [control.ask(pending(call_id=f"call_0_{number}")) for number in range(2)]
+    calls.append(control.ask(pending(owner="root/child@0.0", call_id="call_0_0")))
+    calls.append(control.ask(pending(owner="root/other@0.1", call_id="call_7_0")))
+    calls.append(control.ask(pending(owner="root/third@0.2", call_id="call_7_0")))
+    said = {
+        (): "5 calls wait; name one: call_0_0, call_0_1, root/child@0.0/call_0_0, root/other@0.1/call_7_0, ",
+        ("call_0",): "'call_0' may mean 3 calls: call_0_0, call_0_1, root/child@0.0/call_0_0",
+        ("call_7_0",): "'call_7_0' may mean 2 calls: root/other@0.1/call_7_0, root/third@0.2/call_7_0",
+        (
+            "cal_0_1",
+        ): "no call 'cal_0_1' waits: it has been answered, given up, or never asked. Did you mean 'call_0_1'?",
+        ("",): "no call '' waits",
+    }
+    for arguments, message in said.items():
+        result = playhead("approve", "mine", *arguments)
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+        assert message in result.stderr
+    assert [control.take_answer(each) for each in calls] == [None] * 5
+    assert playhead("approve", "mine", "call_0_0").exit_code == 0  # that of the root, by its whole name
+    assert playhead("approve", "mine", "root/child@0.0/call_0_0").exit_code == 0
+    answered = [control.take_answer(each) for each in calls]
+    assert [each is not None and each.approved for each in answered] == [True, False, True, False, False]
+
+
+def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypatch: pytest.MonkeyPatch):
+    """What is answered is what was shown, or nothing."""
+    asked = control.ask(pending())
+    monkeypatch.setattr(Control, "answer", lambda *_, **__: False)
+    result = playhead("approve", "mine")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "playhead: the call call_0_0 waits no more: it has been answered, or given up\n"
+    assert control.take_answer(asked) is None
+
+
+@pytest.mark.parametrize("command", [["approvals"], ["approve"], ["deny", "--why", "no"]])
+def test_runs_that_do_not_go_on(folder: Path, command: list[str]):
+    """Ended, gone, unknown: one line that says which."""
+    end(begin(folder / "over.jsonl"), "")
+    with running("ignores", folder / "gone.jsonl") as process:
+        process.kill()
+        process.wait(10)
+    for run, code, said in (
+        ("over", 1, "run over has ended by kill; nothing waits\n"),
+        ("gone", 1, f"its process {process.pid} is gone, and the trace has no end; nothing waits\n"),
+        ("nosuch", 3, "no run 'nosuch'"),
+    ):
+        result = playhead(command[0], run, *command[1:])
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
+        assert said in result.stderr
+    assert playhead("approvals").stderr == "no call waits for an answer\n"
+
+
+def test_hostile_requests(control: Control):
+    """Nothing raw on the terminal, whatever a model has asked for; and what is no request is not shown."""
+    control.ask(
+        pending(tool=EVIL, owner=EVIL, risk=EVIL, why=EVIL, args_hash=EVIL, call_id=EVIL, arguments={EVIL: [EVIL]})
+    )
+    (control.folder / "7.request.json").write_text("{")
+    for command in (["approvals"], ["approvals", "--json"], ["approve", "mine", "nosuch"], ["approve", "mine"]):
+        result = playhead(*command)
+        assert not any(ord(character) < 32 and character != "\n" for character in result.output)
+        assert "\u202e" not in result.output
+        assert result.output.count("wants to run") <= 1
+
+
+def test_calls_are_suggested(control: Control):
+    """The shell completes what waits in the run that was named."""
+    control.ask(pending())
+    control.ask(pending(call_id="$(evil)", tool=EVIL))
+    environment = {"_PLAYHEAD_COMPLETE": "bash_complete", "COMP_WORDS": "playhead approve mine ", "COMP_CWORD": "3"}
+    assert playhead(env=environment, prog_name="playhead").stdout == "plain,call_0_0\n"
+    environment["COMP_WORDS"] = "playhead approve nosuch "
+    assert playhead(env=environment, prog_name="playhead").stdout == "\n"
+
+
+# --- run --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def paying(chat: ChatServer, home: Path) -> list[str]:
+    """A run whose model wants to pay."""
+    (home / "my_tools.py").write_text(TOOLS)
+    chat.answers[:] = [saying("", pay={"amount": 5}), saying("Done.")]
+    return [
+        "run", "Pay bob.", "--model", "ollama/m", "--api-base", chat.address, "--tools", "my_tools:pay", "--run-id", "mine",
+        "--no-rationale",
+    ]  # fmt: skip
+
+
+def test_nobody_to_ask(paying: list[str], home: Path):
+    """Off a terminal a call that requires approval is denied, and the model is told how that could change."""
+    for more in ([], ["--approve", "deny"]):
+        playhead(*paying, *more, "--trace-dir", home / str(len(more)))
+    completed = load_recording(home / "0/mine.jsonl").root.calls["call_0_0"].completed
+    assert completed is not None
+    assert completed.error is not None
+    assert completed.error.message == (
+        "pay was not approved: playhead run asks nobody about pay; --approve ask does on a terminal, --approve inbox anywhere"
+    )
+    assert not (home / "paid").exists()
+    result = playhead(*paying, "--approve", "ask")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "playhead: --approve ask has nobody to ask: stdin is no terminal; --approve inbox lets another process decide\n"
+    )
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_another_process_decides(paying: list[str], home: Path, approved: bool):
+    """The run says which call waits and what to type, and goes on as it is told."""
+    folder = home / "my traces"
+
+    def answer() -> None:
+        late = time.monotonic() + 20
+        while not (found := Control.of(folder / "mine.jsonl")) or not found.pending():
+            assert time.monotonic() < late
+            time.sleep(0.005)
+        found.answer(found.pending()[0], approved=approved, why="so it is", by="ann")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    result = playhead(*paying, "--approve", "inbox", "--trace-dir", folder)
+    thread.join()
+    assert result.exit_code == 0
+    assert (
+        f"pay waits for a yes: playhead approve mine call_0_0 --trace-dir '{folder}'  (or deny … --why TEXT)\n"
+        in result.stderr
+    )
+    assert (home / "paid").exists() is approved
+    events = [record.event for record in load_recording(folder / "mine.jsonl").records]
+    (decided,) = [event for event in events if isinstance(event, ApprovalDecided)]
+    assert (decided.approved, decided.why, decided.by) == (approved, "so it is", "ann")
+    assert not (folder / FOLDER).exists()
+
+
+@pytest.mark.parametrize(("typed", "approved"), [(b"y\n", True), (b"n too much\n", False), (b"\x04", False)])
+def test_somebody_at_the_terminal_decides(paying: list[str], home: Path, typed: bytes, approved: bool):
+    """On a terminal whoever sits there is asked; the status line stands aside until it is answered."""
+    controller, side = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "NO_COLOR": "1", "COLUMNS": "100"}
+    command = subprocess.Popen([sys.executable, "-m", "playhead", *paying], stdin=side, stdout=side, stderr=side, env=environment)  # fmt: skip
+    os.close(side)
+    shown = b""
+    answered = quiet = False
+    try:
+        while chunk := read(controller, 30):
+            shown += chunk
+            if not answered and PROMPT.encode() in shown:
+                answered, quiet = True, not read(controller, 0.3)  # three times as long as the status line stands still
+                os.write(controller, typed)
+    except OSError:  # Linux says so when the other side is closed
+        pass
+    finally:
+        command.wait(timeout=30)
+        os.close(controller)
+    text = shown.decode()
+    assert (answered, quiet, command.returncode) == (True, True, 0), text
+    question = text.replace("\r\n", "\n").partition("pay wants to run")[2].partition(PROMPT)
+    assert question[0].startswith(': risk high, asked by root\n  {\n    "amount": 5\n  }\n  hash    ')
+    assert question[2].startswith(f"{typed.decode().strip()}\n" if typed != b"\x04" else "\n")
+    assert (home / "paid").exists() is approved
+
+
+def read(controller: int, seconds: float) -> bytes:
+    """Return what is shown next, nothing when nothing is for so long."""
+    return os.read(controller, 65536) if select.select([controller], [], [], seconds)[0] else b""

@@ -1,0 +1,317 @@
+"""`playhead kill`: it ends the run that was meant, says how, and never touches another process."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.cli import processes
+from playhead.trace.control import FOLDER, Control
+from playhead.trace.integrity import check_trace
+from tests.cli.command_line import objects, playhead
+from tests.cli.other_processes import begin, end, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(home: Path) -> Path:
+    """The folder that the commands read by default."""
+    path = home / ".playhead/traces"
+    path.mkdir(parents=True)
+    return path
+
+
+def without_seconds(result: Any) -> list[dict[str, Any]]:
+    """Return what a command says as JSON, but for times and process ids."""
+    return [{name: value for name, value in each.items() if name not in ("seconds", "pid")} for each in objects(result)]
+
+
+def test_a_run_that_ends_itself(folder: Path):
+    """It is asked, closes its trace with the reason, and its process lives on."""
+    with running("obeys", folder / "mine.jsonl") as process:
+        result = playhead("kill", "mi", "--why", "wrong table", "--grace", "20")
+        assert process.poll() is None
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("ended: mine, 0.")
+    assert result.stdout.endswith(" s after it was asked: closed by itself, terminated_by kill\n")
+    assert check_trace(folder / "mine.jsonl").ok
+    assert '"wrong table"' in (folder / "mine.jsonl").read_text()
+    assert not (folder / FOLDER).exists()
+    again = playhead("kill", "mine")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr == "playhead: run mine has ended by kill; nothing to kill\n"
+
+
+def test_a_run_that_does_not(folder: Path):
+    """After the grace its process gets SIGKILL; what ended with it is said, other processes live on."""
+    paths = [folder / f"{name}.jsonl" for name in ("mine", "beside")]
+    with running("ignores", *paths) as process, running("ignores", folder / "other.jsonl") as other:
+        result = playhead("kill", "mine", "--grace", "0.1")
+        assert process.wait(10) == -9
+        assert other.poll() is None
+        assert [each.run_id for each in Control.all_in(folder)] == ["other"]
+    assert (result.exit_code, result.stderr) == (0, "")
+    ended, also = result.stdout.splitlines()
+    assert ended.startswith("ended: mine, 0.")
+    assert ended.endswith(
+        f": its process {process.pid} was killed (SIGKILL); the trace ends open, and `playhead check` says so"
+    )
+    assert also == "also ended, for they ran in the same process: beside"
+    assert check_trace(folder / "mine.jsonl").verdict == "open"
+
+
+def test_as_json(folder: Path):
+    """How it ended, within how long, and what ended with it."""
+    with running("ignores", folder / "mine.jsonl", folder / "beside.jsonl"):
+        killed = playhead("kill", "mine", "--grace", "0", "--json")
+    with running("obeys", folder / "polite.jsonl"):
+        closed = playhead("kill", "polite", "--grace", "20", "--json")
+    assert without_seconds(killed) == [
+        {
+            "run_id": "mine",
+            "how": "killed",
+            "terminated_by": None,
+            "also": ["beside"],
+            "trace_path": str(folder / "mine.jsonl"),
+        }
+    ]
+    assert without_seconds(closed) == [
+        {
+            "run_id": "polite",
+            "how": "closed",
+            "terminated_by": "kill",
+            "also": [],
+            "trace_path": str(folder / "polite.jsonl"),
+        }
+    ]
+    assert all(0 <= each["seconds"] < 10 for each in (*objects(killed), *objects(closed)))
+
+
+def test_only_to_ask(folder: Path):
+    """Nothing is killed; that the run goes on is exit 1."""
+    with running("ignores", folder / "mine.jsonl") as process:
+        result = playhead("kill", "mine", "--ask-only", "--grace", "0.05")
+        assert process.poll() is None
+    assert result.exit_code == 1
+    assert "it was asked to end and goes on" in result.stdout
+
+
+def test_a_process_that_ends_without_closing(folder: Path):
+    """It is over, and its trace has no end."""
+    with running("dies", folder / "mine.jsonl") as process:
+        result = playhead("kill", "mine", "--grace", "20")
+        assert process.wait(10) == 3
+    assert result.exit_code == 0
+    assert "its process ended it; the trace has no end" in result.stdout
+
+
+def test_a_process_that_is_gone(folder: Path):
+    """There is nobody to kill; another run of that process id least of all."""
+    with running("ignores", folder / "mine.jsonl") as process:
+        process.kill()
+        process.wait(10)
+        result = playhead("kill", "mine")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"playhead: run mine does not go on: its process {process.pid} is gone, and the trace has no end; nothing to kill\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nosuch"], 3, "no run 'nosuch'"),
+        (["latest~5"], 3, "no latest~5"),
+        ([], 2, "Missing argument 'RUN'"),
+        (["open", "--grace", "-1"], 2, "--grace"),
+        (["open", "--grace", "soon"], 2, "--grace"),
+        (["open"], 1, "run open cannot be reached: it has no end, but no control folder of yours"),
+        (["over"], 1, "run over has ended by kill; nothing to kill"),
+        (["broken"], 1, "run broken cannot be reached"),
+    ],
+)
+def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, said: str):
+    """Each in one line, and nothing else."""
+    begin(folder / "open.jsonl").seal()
+    end(begin(folder / "over.jsonl"), "")
+    (folder / "broken.jsonl").write_text("{")
+    result = playhead("kill", *arguments)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+def test_a_run_of_this_very_process(folder: Path):
+    """Nobody kills himself."""
+    begin(folder / "mine.jsonl").seal()
+    control = Control.create(folder / "mine.jsonl")
+    result = playhead("kill", "mine")
+    assert (result.exit_code, control.kill_requested()) == (2, None)
+    assert "runs in this very process" in result.stderr
+    control.close()
+
+
+def test_a_run_of_another_machine(folder: Path):
+    """A folder that two machines share: only there it can be ended."""
+    with running("ignores", folder / "mine.jsonl") as process:
+        rewrite(folder, host="elsewhere")
+        result = playhead("kill", "mine", "--grace", "0")
+        assert process.poll() is None
+    assert (result.exit_code, result.stderr) == (
+        1, "playhead: run mine runs on the machine 'elsewhere'; nothing to kill from here\n",
+    )  # fmt: skip
+
+
+def rewrite(folder: Path, **changes: Any) -> None:
+    """Change what the control folder of `mine` says of its process; its lock stays."""
+    path = folder / FOLDER / "mine" / "process.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps({**said, **changes}))
+
+
+def stranger() -> subprocess.Popen[bytes]:
+    """Return a process that has nothing to do with any run."""
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+
+
+def test_another_process_is_never_killed(folder: Path):
+    """A process id that is used again, or was forged: asked, and then left alone, which is said."""
+    other = stranger()
+    try:
+        with running("ignores", folder / "mine.jsonl") as process:
+            rewrite(folder, pid=other.pid, created_us=time.time_ns() // 1000)
+            forged = playhead("kill", "mine", "--grace", "0")
+            rewrite(folder, created_us=1)
+            rewrite(folder, pid=other.pid, created_us=1)
+            younger = playhead("kill", "mine", "--grace", "0")
+            rewrite(folder, pid=1)
+            first = playhead("kill", "mine", "--grace", "0")
+            rewrite(folder, pid=2**22 + 5)
+            nobody = playhead("kill", "mine", "--grace", "0")
+            assert (process.poll(), other.poll()) == (None, None)
+    finally:
+        other.kill()
+        other.wait(10)
+    asked = "playhead: run mine was asked to end and has not within 0 s; its process is not killed: "
+    assert [each.exit_code for each in (forged, younger, first, nobody)] == [1, 1, 1, 1]
+    assert forged.stderr == (
+        f"{asked}the process {other.pid} may be another: it does not hold the run's control folder\n"
+    )
+    assert younger.stderr == f"{asked}the process {other.pid} is another: it began after the run\n"
+    assert first.stderr == f"{asked}its process is 1, which is never killed from here\n"
+    assert nobody.stderr == f"{asked}the process {2**22 + 5} is gone\n"
+
+
+def test_a_lock_of_somebody_else_is_no_proof(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """A process that only holds the lock of a leftover folder is not the one that ran the run."""
+    with running("ends", folder / "mine.jsonl") as process:
+        assert process.returncode == 0
+    path = folder / FOLDER / "mine" / "process.json"
+    other = stranger()
+    try:
+        rewrite(folder, pid=other.pid, created_us=time.time_ns() // 1000)
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            result = playhead("kill", "mine", "--grace", "0")
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait(10)
+    assert "may be another: it does not hold the run's control folder" in result.stderr
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError(), PermissionError()])
+def test_a_process_that_slips_away(folder: Path, monkeypatch: pytest.MonkeyPatch, error: OSError):
+    """Between the look and the signal: no traceback."""
+
+    def send(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(processes, "_send", send)
+    with running("ignores", folder / "mine.jsonl") as process:
+        result = playhead("kill", "mine", "--grace", "0")
+    what = "is gone" if isinstance(error, ProcessLookupError) else "belongs to another user"
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.endswith(f"the process {process.pid} {what}\n")
+
+
+def test_hostile_names(folder: Path):
+    """What stands in the folder reaches no terminal raw."""
+    with running("ignores", folder / "mine.jsonl"):
+        rewrite(folder, host="\x1b[2J\nevil")
+        result = playhead("kill", "mine", "--grace", "0")
+    assert "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_reason_reaches_the_run(folder: Path):
+    """Without one it says who asked."""
+    os.environ.setdefault("USER", "somebody")
+    with running("ignores", folder / "mine.jsonl"):
+        playhead("kill", "mine", "--grace", "0", "--ask-only")
+        why = json.loads((folder / FOLDER / "mine" / "kill").read_text())["why"]
+    assert why.startswith("`playhead kill` by ")
+
+
+HUNG = """
+import asyncio, re, sys, time
+from pathlib import Path
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, call
+
+@tool
+async def awaits() -> str:
+    "Hang."
+    print("ready", flush=True)
+    await asyncio.sleep(60)
+
+@tool
+def sleeps() -> str:
+    "Hang."
+    print("ready", flush=True)
+    time.sleep(60)
+
+@tool
+def holds() -> str:
+    "Hold the interpreter for ever."
+    print("ready", flush=True)
+    re.match("(a+)+$", "a" * 64 + "b")
+
+agent = Agent(ScriptedModel([call(sys.argv[2])]), tools=[awaits, sleeps, holds], trace=Path(sys.argv[1]), rationale=False)
+print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("hung", "how"),
+    [("awaits", "closed by itself, terminated_by kill"), ("sleeps", "closed by itself, terminated_by kill"),
+     ("holds", "was killed (SIGKILL); the trace ends open, and `playhead check` says so")],
+)  # fmt: skip
+def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):
+    """Hung code that lets go of the interpreter ends in order; what never does is killed with its process."""
+    process = subprocess.Popen([sys.executable, "-c", HUNG, str(folder), hung], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        result = playhead("kill", "mine", "--why", "it hangs", "--grace", "0.4" if hung == "holds" else "20")
+        said = process.stdout.read()
+        process.wait(10)
+    finally:
+        process.kill()
+        process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith(f"{how}\n")
+    assert (said, process.returncode) == ((b"", -9) if hung == "holds" else (b"kill\n", 0))
+    assert check_trace(folder / "mine.jsonl").verdict == ("open" if hung == "holds" else "ok")
+    assert not (folder / FOLDER).exists()

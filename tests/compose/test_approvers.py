@@ -1,0 +1,343 @@
+"""Asking somebody: at a terminal, or another process. Whoever is not there has not said yes."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, Approval, ApprovalRequest, tool
+from playhead.compose import approvers
+from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
+from playhead.errors import UsageError
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.control import Control
+from playhead.trace.types import Rationale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+def request(**fields: Any) -> ApprovalRequest:
+    """Return a call that waits."""
+    given = {
+        "tool": "pay", "arguments": {"amount": 5, "to": "bob"}, "risk": "high", "run_id": "run", "owner": "root",
+        "rationale": Rationale(why="bob waits", confidence=0.5), "call_id": "call_0_0", "args_hash": "ab" * 32,
+    }  # fmt: skip
+    return ApprovalRequest(**{**given, **fields})
+
+
+async def until(there: Callable[[], Any]) -> None:
+    """Wait for what another task or thread does."""
+    while not there():  # noqa: ASYNC110 - it may be another thread
+        await anyio.sleep(0.002)
+
+
+# --- the terminal -----------------------------------------------------------------------------------------------------
+
+
+class Sitting:
+    """Somebody at a terminal: what is shown to him, and what he types."""
+
+    def __init__(self, controller: int, shown: io.StringIO) -> None:
+        self.controller = controller
+        self.shown = shown
+
+    def type(self, typed: bytes) -> None:
+        """Type."""
+        os.write(self.controller, typed)
+
+    async def answer(self, *answers: bytes) -> None:
+        """Answer one question after the other, each as soon as it is shown."""
+        for number, typed in enumerate(answers, 1):
+            await until(lambda number=number: self.shown.getvalue().count(PROMPT) >= number)  # type: ignore[misc]
+            self.type(typed)
+
+
+class Shown(io.StringIO):
+    """Stands for stderr on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def somebody(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sitting]:
+    """Somebody sits at the terminal of this process."""
+    controller, side = pty.openpty()
+    monkeypatch.setattr(approvers, "POLL_S", 0.005)
+    shown = Shown()
+    with open(side, encoding="utf-8", closefd=True) as stdin:  # noqa: PTH123 - a file that is open
+        # In place of the module `sys`: pytest puts its own streams there between a fixture and its test.
+        monkeypatch.setattr(approvers, "sys", SimpleNamespace(stdin=stdin, stderr=shown))
+        yield Sitting(controller, shown)
+    os.close(controller)
+
+
+async def asked(somebody: Sitting, *answers: bytes, **fields: Any) -> Approval:
+    """Return how a call is decided on when these lines are typed."""
+    decision: list[Any] = []
+
+    async def ask() -> None:
+        decision.append(await ask_in_terminal()(request(**fields)))  # type: ignore[misc]  # it is async
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await somebody.answer(*answers)
+    return decision[0]
+
+
+@pytest.mark.parametrize("typed", [b"y\n", b"yes\n", b"Y\n", b"YES\n", b"  yes \n"])
+async def test_a_yes_at_the_terminal(somebody: Sitting, typed: bytes):
+    """Only these are a yes; and the question says everything about the call."""
+    assert await asked(somebody, typed) == Approval(approved=True, by="terminal")
+    assert somebody.shown.getvalue().split("\n") == [
+        "pay wants to run: risk high, asked by root",
+        "  {",
+        '    "amount": 5,',
+        '    "to": "bob"',
+        "  }",
+        f"  hash    {'ab' * 32}",
+        "  reason  bob waits",
+        PROMPT,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        (b"\n", None), (b"n\n", None), (b"no\n", None), (b"N\n", None), (b"n too much\n", "too much"),
+        (b"no, too much\n", "too much"), (b"No: ask ann\n", "ask ann"), (b"yep\n", "yep"), (b"yes please\n", "yes please"),
+        (b"y y\n", "y y"), (b"ye\n", "ye"), (b"1\n", "1"), (b"true\n", "true"), (b"\xff\xfe\n", "\ufffd\ufffd"),
+        (b"why is that\n", "why is that"),
+    ],
+)  # fmt: skip
+async def test_a_no_at_the_terminal(somebody: Sitting, typed: bytes, why: str | None):
+    """Whatever else is typed is a no, and its reason."""
+    assert await asked(somebody, typed) == Approval(approved=False, why=why, by="terminal")
+
+
+async def test_the_end_of_the_input_is_a_no(somebody: Sitting):
+    """Ctrl-D: nobody answered, and the prompt's line is ended."""
+    no = Approval(approved=False, why="no answer: the input ended", by="terminal")
+    assert await asked(somebody, b"\x04") == no
+    assert await asked(somebody, b"\x04", b"y\x04\x04") == no  # a y that was not entered
+    assert somebody.shown.getvalue().endswith(f"{PROMPT}\n")
+
+
+async def test_a_terminal_that_goes_away_is_a_no(somebody: Sitting):
+    """Whoever has hung up has not said yes."""
+    decision: list[Any] = []
+
+    async def ask() -> None:
+        decision.append(await ask_in_terminal()(request()))  # type: ignore[misc]  # it is async
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await until(lambda: PROMPT in somebody.shown.getvalue())
+        os.close(somebody.controller)
+    somebody.controller = os.open(os.devnull, os.O_RDONLY)  # for the fixture to close
+    assert (decision[0].approved, decision[0].by) == (False, "terminal")
+
+
+async def test_what_was_typed_before_the_question_does_not_answer_it(somebody: Sitting):
+    """A yes to something else is no yes to this."""
+    somebody.type(b"y\ny\n")
+    await anyio.sleep(0.01)
+    assert await asked(somebody, b"no\n") == Approval(approved=False, why=None, by="terminal")
+
+
+async def test_questions_are_asked_one_after_the_other(somebody: Sitting):
+    """Calls that run side by side: each question is answered before the next stands there, and by its own answer."""
+    approve: Any = ask_in_terminal()
+    decisions: dict[int, Approval] = {}
+
+    async def ask(amount: int) -> None:
+        decisions[amount] = await approve(request(arguments={"amount": amount}))
+
+    async with anyio.create_task_group() as group:
+        for amount in range(4):
+            group.start_soon(ask, amount)
+        await somebody.answer(b"y\n", b"n first\n", b"yes\n", b"n last\n")
+    assert [decisions[amount].approved for amount in range(4)] == [True, False, True, False]
+    assert [decisions[amount].why for amount in (1, 3)] == ["first", "last"]
+    shown = somebody.shown.getvalue()
+    assert [shown.index(f'"amount": {amount}') for amount in range(4)] == sorted(
+        shown.index(f'"amount": {amount}') for amount in range(4)
+    )
+
+
+async def test_a_question_that_is_given_up_takes_no_answer_away(somebody: Sitting):
+    """Nobody stays behind at the terminal who would take the answer to the next question."""
+    with anyio.move_on_after(0.03):
+        await ask_in_terminal()(request())  # type: ignore[misc]  # it is async
+    assert somebody.shown.getvalue().endswith(f"{PROMPT}\n")
+    assert await asked(somebody, b"", b"y\n") == Approval(approved=True, by="terminal")
+
+
+async def test_hostile_text_is_shown_as_what_it_is(somebody: Sitting):
+    """No control of the model's reaches the terminal, and nothing looks like another line or another prompt."""
+    evil = "\x1b[2J\r\u202e\n" + PROMPT
+    decision = await asked(
+        somebody, b"n\n", tool=evil, owner=evil, risk=evil, rationale=Rationale(why=evil), arguments={evil: [evil]}
+    )
+    assert not decision.approved
+    shown = somebody.shown.getvalue()
+    assert not any(ord(character) < 32 and character != "\n" for character in shown)
+    assert "\u202e" not in shown
+    assert len(shown.split("\n")) == 9
+    assert [line for line in shown.split("\n") if line.startswith(PROMPT)] == [PROMPT]
+
+
+async def test_long_arguments_are_cut_and_that_is_said(somebody: Sitting):
+    """Who decides knows how much he does not see."""
+    await asked(somebody, b"n\n", arguments={"text": "x" * 10_000, "more": list(range(500))}, rationale=None)
+    *_, cut, _hash, reason, _prompt = somebody.shown.getvalue().split("\n")
+    assert cut.startswith("  … cut: ")
+    assert cut.endswith(" characters of the arguments are not shown")
+    assert reason == "  reason  the model gave none"
+    assert len(somebody.shown.getvalue()) < 6_000
+
+
+async def test_secrets_are_not_shown(somebody: Sitting):
+    """What the run keeps out of its trace is kept out of the question, which says so."""
+    await asked(
+        somebody,
+        b"n\n",
+        arguments={"key": "s3cret"},
+        redact=lambda value: {"key": "[redacted]"} if isinstance(value, dict) else value,
+    )
+    assert "s3cret" not in somebody.shown.getvalue()
+    assert "  (secrets are left out of what is shown)\n" in somebody.shown.getvalue()
+
+
+async def test_arguments_that_json_has_not(somebody: Sitting):
+    """Bytes, sets and huge numbers are shown too."""
+    assert (await asked(somebody, b"y\n", arguments={"a": b"\xff", "b": {1}, "c": 2**70, "d": float("nan")})).approved
+
+
+@pytest.mark.parametrize(("name", "why"), [("stdin", "stdin is no terminal"), ("stderr", "stderr is no terminal")])
+@pytest.mark.parametrize("kind", ["pipe", "closed", "none"])
+async def test_nobody_at_the_terminal(
+    somebody: Sitting, monkeypatch: pytest.MonkeyPatch, name: str, why: str, kind: str
+):
+    """Without a terminal nobody is asked: no, and why."""
+    stream: Any = io.StringIO("y\n") if kind != "none" else None
+    if kind == "closed":
+        stream.close()
+    monkeypatch.setattr(f"playhead.compose.approvers.sys.{name}", stream)
+    decision = await ask_in_terminal()(request())  # type: ignore[misc]  # it is async
+    assert decision == Approval(approved=False, why=f"nobody was there to ask: {why}", by="terminal")
+
+
+# --- another process --------------------------------------------------------------------------------------------------
+
+
+async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It sees the call, and its answer decides; afterwards nothing waits."""
+    monkeypatch.setattr(approvers, "POLL_S", 0.005)
+    control = Control.create(tmp_path / "run.jsonl")
+    approve: Any = file_inbox()
+    for approved in (True, False):
+        decisions: list[Approval] = []
+
+        async def ask(decisions: list[Approval] = decisions) -> None:
+            decisions.append(await approve(request(control=control)))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            other = Control.of(tmp_path / "run.jsonl")
+            assert other is not None
+            await until(other.pending)
+            (pending,) = other.pending()
+            assert (pending.tool, pending.arguments, pending.call_id, pending.why) == (
+                "pay", {"amount": 5, "to": "bob"}, "call_0_0", "bob waits",
+            )  # fmt: skip
+            assert other.answer(pending, approved=approved, why="so it is", by="ann")
+        assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
+        assert other.pending() == []
+    control.close()
+
+
+async def test_secrets_are_not_written_down(tmp_path: Path):
+    """What other processes see has gone through the run's redaction."""
+    control = Control.create(tmp_path / "run.jsonl")
+    asks: Any = file_inbox("30ms")
+    hidden = {"key": "[redacted:KEY]"}
+    seen: list[Any] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(
+            asks, request(control=control, redact=lambda value: hidden if isinstance(value, dict) else "?")
+        )
+        await until(control.pending)
+        seen += control.pending()
+    assert [(each.arguments, each.redacted, each.why) for each in seen] == [(hidden, True, "?")]
+    control.close()
+
+
+async def test_nobody_answers(tmp_path: Path):
+    """After the time it is a no, and a late answer is refused."""
+    control = Control.create(tmp_path / "run.jsonl")
+    began = time.perf_counter()
+    decision = await file_inbox("20ms")(request(control=control))  # type: ignore[misc]  # it is async
+    assert decision == Approval(approved=False, why="nobody answered within 0.02 s")
+    assert time.perf_counter() - began < 1
+    assert control.pending() == []
+    control.close()
+
+
+async def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path):
+    """The question goes with the run."""
+    control = Control.create(tmp_path / "run.jsonl")
+    with anyio.move_on_after(0.02):
+        await file_inbox()(request(control=control))  # type: ignore[misc]  # it is async
+    assert control.pending() == []
+    control.close()
+
+
+async def test_there_is_no_other_process_to_ask(tmp_path: Path):
+    """A run without a control folder, or whose folder is gone, denies and says why."""
+    decision = await file_inbox()(request())  # type: ignore[misc]  # it is async
+    assert decision == Approval(approved=False, why="no other process can be asked: the run has no control folder")
+    control = Control.create(tmp_path / "run.jsonl")
+    control.close()
+    decision = await file_inbox()(request(control=control))  # type: ignore[misc]  # it is async
+    assert not decision.approved
+    assert decision.why.startswith("no other process can be asked: ")
+
+
+def test_a_time_that_is_none():
+    """A mistake in the time is one when the approver is made."""
+    with pytest.raises(UsageError, match="timeout is a length of time"):
+        file_inbox("soon")
+
+
+def test_a_whole_run_is_answered_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """From the model's call to the body: the arguments that were approved are those that it gets."""
+    monkeypatch.setattr(approvers, "POLL_S", 0.005)
+    paid: list[int] = []
+
+    @tool(requires_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    def answer() -> None:
+        while not (found := Control.of(tmp_path / "run.jsonl")) or not found.pending():
+            time.sleep(0.005)
+        found.answer(found.pending()[0], approved=True, by="ann")
+
+    threading.Thread(target=answer, daemon=True).start()
+    model = ScriptedModel([call("pay", amount=5), text("done")])
+    agent = Agent(model, tools=[pay], approver=file_inbox(10), trace=tmp_path, rationale=False)
+    assert agent.run_sync("Pay.", run_id="run").output == "done"
+    assert paid == [5]

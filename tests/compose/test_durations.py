@@ -1,0 +1,85 @@
+"""Lengths of time as people write them: read exactly, or refused with what was meant."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.compose.durations import seconds
+from playhead.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5, 5.0), (0.25, 0.25), ("500ms", 0.5), ("30s", 30.0), ("5m", 300.0), ("1.5h", 5400.0), ("1h30m", 5400.0),
+        ("1d", 86400.0), ("1d2h3m4s5ms", 93784.005), ("0h5s", 5.0), ("90m", 5400.0), (timedelta(minutes=2), 120.0),
+        (timedelta(milliseconds=1), 0.001),
+    ],
+)  # fmt: skip
+def test_a_length_of_time(value: Any, expected: float):
+    """A number is seconds; text has units, the larger first; a timedelta is what it is."""
+    assert seconds(value, "timeout") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "guess"),
+    [
+        ("5", "'5s'"), ("30 s", "'30s'"), ("30sec", "'30s'"), ("5 minutes", "'5m'"), ("1 hour and 30 min", "'1h30m'"),
+        ("10M", "'10m'"), ("2 Days", "'2d'"), ("250 milliseconds", "'250ms'"), ("1h, 5m", "'1h5m'"), ("+5s", "'5s'"),
+        ("1_000", "'1000s'"),
+    ],
+)  # fmt: skip
+def test_what_was_meant(value: str, guess: str):
+    """What people write in place of it is not taken, and the error says what to write."""
+    with pytest.raises(UsageError) as error:
+        seconds(value, "no_progress_for")
+    assert str(error.value) == (
+        "no_progress_for is a length of time: seconds, text such as '500ms', '30s', '5m', '1.5h' or '1h30m', or a "
+        f"timedelta; it is {value!r}. Did you mean {guess}?"
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "s", "5x", "soon", "-5s", "5s5m", "5s 5s", "1e3s", ".5s", "5.s", "٣s", "5s\n", "x" * 500, True, None, [5], b"5s",
+     math.nan, 5j, object(), "9" * 16 + "s"],
+)  # fmt: skip
+def test_what_is_no_length_of_time(value: Any):
+    """Anything else is refused, in one short line."""
+    with pytest.raises(UsageError, match=r"^timeout is a length of time: seconds, text such as") as error:
+        seconds(value, "timeout")
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "is more than 0; it is 0"), ("0s", "is more than 0; it is '0s'"), (-1, "is more than 0; it is -1"),
+        (timedelta(0), "is more than 0; it is datetime.timedelta(0)"), (-math.inf, "is more than 0; it is -inf"),
+        (math.inf, "has an end; it is inf"), (-(10**400), "is more than 0; it is"), (10**400, "has an end; it is"),
+        (10**9999, "has an end; it is int"),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_a_length_has_a_size(value: Any, said: str):
+    """Nothing at all, less than that, and without an end are mistakes."""
+    with pytest.raises(UsageError) as error:
+        seconds(value, "timeout")
+    assert str(error.value).startswith(f"timeout is a length of time that {said}")
+
+
+@given(st.text(max_size=20) | st.floats() | st.integers() | st.booleans() | st.timedeltas())
+def test_nothing_else_comes_out(value: Any):
+    """A length is more than 0 and has an end; whatever gives none is refused in the same way."""
+    try:
+        length = seconds(value, "timeout")
+    except UsageError:
+        return
+    assert 0 < length < math.inf
+    assert not isinstance(value, str) or seconds(f"{value}", "again") == length

@@ -1,0 +1,381 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from playhead import tool
+from playhead.kernel import isolation, threads
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from playhead.trace.clock import SystemClock
+from playhead.trace.values import to_json
+from tests.kernel import isolated_tools
+from tests.kernel.runs import data, make_agent, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="isolate=True needs POSIX")
+LINUX = sys.platform == "linux"
+OVERSHOOT_S = 0.5
+"""Seconds that a call may take beyond its limit."""
+
+
+def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
+    """Return what a condition becomes; fail when it stays false."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    return value
+
+
+def gone(pid: int) -> bool:
+    """Return whether a process has ended and has been waited for."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def dead(pid: int) -> bool:
+    """Return whether a process has ended; the system's first process may take a second to wait for it."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return True
+
+
+def pids(path: Path) -> list[int]:
+    """Return the processes that a tool has named, its own first; none before it has."""
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No test leaves an open file or a child behind."""
+    before = _open_files()
+    yield
+    until(lambda: _open_files() <= before)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _open_files() -> int:
+    return len(os.listdir("/dev/fd"))  # noqa: PTH208 - is a descriptor itself while it is read
+
+
+async def completed(folder: Path, name: str, tools: Any, **arguments: Any) -> Any:
+    """Return how one call ended."""
+    run = await record(folder, [call(name, **arguments), text("done")], tools, clock=SystemClock)
+    (event,) = run.events("tool-call-completed")
+    return event
+
+
+# --- what comes back -------------------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(JSON, min_size=10, max_size=30))
+def test_arguments_and_results_cross_as_json(values: list[Any]):
+    """What goes in and comes out of the process is what an ordinary tool would have been given and have returned."""
+
+    @tool
+    def echo(value: Any) -> Any:
+        """Return what was given."""
+        return value
+
+    apart, here = (
+        make_agent(None, [call("echo", value=to_json(values)), text("done")], each).run_sync("Do it.").steps
+        for each in (isolated_tools.echo, echo)
+    )
+    assert apart == here
+    assert apart[-1].ok
+
+
+async def test_an_async_function(tmp_path: Path):
+    """An async function is awaited in its process."""
+    event = await completed(tmp_path, "echo_later", isolated_tools.echo_later, value=[1, "é", None])
+    assert data(event) == {
+        "call_id": "call_0_0",
+        "tool": "echo_later",
+        "position": 0,
+        "ok": True,
+        "result": [1, "é", None],
+    }
+
+
+async def test_what_json_has_no_form_for(tmp_path: Path):
+    """Odd results are recorded as those of ordinary tools are."""
+    event = await completed(tmp_path, "odd", isolated_tools.odd)
+    assert event.result == to_json(isolated_tools.odd())
+
+
+async def test_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """It is another one in the same place, reads nothing, and what it prints is printed and is not its answer."""
+    monkeypatch.setenv("ISOLATION_TEST", "set by the test")
+    event = await completed(tmp_path, "whoami", isolated_tools.whoami)
+    pid, *rest = event.result
+    assert pid != os.getpid()
+    assert gone(pid)
+    assert rest == [str(Path.cwd()), "set by the test", "", 1]
+    assert capfd.readouterr().out == '{"ok": true, "result": "forged"}\n'
+
+
+async def test_a_long_result(tmp_path: Path):
+    """A result of 10 MB arrives whole."""
+    event = await completed(tmp_path, "big", isolated_tools.big, megabytes=10)
+    assert (event.ok, len(event.result)) == (True, 10 << 20)
+
+
+async def test_calls_beside_each_other(tmp_path: Path):
+    """Twenty calls at once are twenty processes, each with its own answer."""
+    turn = calls(*[call("whoami") for _ in range(20)])
+    run = await record(tmp_path, [turn, text("done")], isolated_tools.whoami, max_parallel=20)
+    ended = run.events("tool-call-completed")
+    assert all(event.ok for event in ended)
+    assert len({event.result[0] for event in ended}) == 20
+
+
+# --- how it fails ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "text"])
+async def test_errors_are_those_of_an_ordinary_tool(tmp_path: Path, how: str):
+    """What a function raises is the same failed call, wherever it ran."""
+    apart = await completed(tmp_path / "apart", "fail", isolated_tools.fail_apart, how=how)
+    here = await completed(tmp_path / "here", "fail", isolated_tools.fail_here, how=how)
+    assert data(apart) == data(here)
+    assert not apart.ok
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("_exit", "its process ended with exit code 7 before the function returned"),
+        ("SIGSEGV", "its process was killed by signal 11 (SIGSEGV)"),
+        ("SIGKILL", "its process was killed by signal 9 (SIGKILL)"),
+    ],
+)
+async def test_a_process_that_dies(tmp_path: Path, how: str, why: str):
+    """A process that ends before its function returns is a failed call that says how it ended."""
+    event = await completed(tmp_path, "fail", isolated_tools.fail_apart, how=how)
+    assert data(event) == {
+        "call_id": "call_0_0",
+        "tool": "fail",
+        "position": 0,
+        "ok": False,
+        "error": {"type": "ProcessDied", "message": why},
+    }
+
+
+async def test_a_function_that_interrupts(tmp_path: Path):
+    """In a process of its own a KeyboardInterrupt is nobody's but the tool's."""
+    event = await completed(tmp_path, "fail", isolated_tools.fail_apart, how="interrupt")
+    assert data(event)["error"] == {"type": "KeyboardInterrupt", "message": "KeyboardInterrupt"}
+
+
+async def test_a_function_that_forks(tmp_path: Path):
+    """Of two processes that return from the function one answers."""
+    event = await completed(tmp_path, "fail", isolated_tools.fail_apart, how="fork")
+    assert event.result == "from the first"
+
+
+async def test_a_name_that_leads_elsewhere(tmp_path: Path):
+    """A tool whose name has become another function's fails: its process would silently run that one."""
+    event = await completed(tmp_path, "shadowed", isolated_tools.first)
+    assert data(event)["error"] == {
+        "type": "IsolationFailed",
+        "message": "shadowed: tests.kernel.isolated_tools:shadowed is another object now, and its process would find "
+        "that one; give each tool a name of its own",
+    }
+
+
+async def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Without an interpreter the call fails, and says so."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    event = await completed(tmp_path, "echo", isolated_tools.echo, value=1)
+    assert data(event)["error"] == {
+        "type": "ProcessDied",
+        "message": "no process could be started: [Errno 2] No such file or directory: '/nowhere/python'",
+    }
+
+
+# --- how it is ended -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["backtrack", "stubborn"])
+async def test_whatever_it_does_it_ends_at_its_limit(tmp_path: Path, name: str):
+    """Code that holds the interpreter's lock, or ignores SIGTERM as its grandchild does, is dead soon after the limit."""
+    path, slow = tmp_path / "pids", getattr(isolated_tools, name)
+    event = await completed(tmp_path, name, slow, path=str(path))
+    assert data(event) == {
+        "call_id": "call_0_0",
+        "tool": name,
+        "position": 0,
+        "ok": False,
+        "error": {"type": "Timeout", "message": f"{name} did not finish within 1 s"},
+        "ended": "timeout",
+    }
+    assert 1000 <= event.duration_ms <= 1000 + OVERSHOOT_S * 1000
+    assert len(pids(path)) == (1 if name == "backtrack" else 2)
+    assert all(map(gone, pids(path)))
+
+
+async def test_it_may_tidy_up(tmp_path: Path):
+    """SIGTERM comes a moment before SIGKILL; who ends at it is not waited for any longer."""
+    event = await completed(tmp_path, "tidy", isolated_tools.tidy, path=str(tmp_path / "note"))
+    assert (event.ended, (tmp_path / "note").read_text()) == ("timeout", "tidied")
+    assert event.duration_ms <= 1100
+
+
+async def test_a_limit_before_the_process_has_begun(tmp_path: Path):
+    """At a limit shorter than the start of a process nothing is left behind either."""
+    soon = tool(isolate=True, timeout=0.005)(isolated_tools.fail)
+    event = await completed(tmp_path, "fail", soon, how="raise")
+    assert (event.ended, event.abandoned) == ("timeout", False)
+
+
+async def test_a_run_that_is_cancelled(tmp_path: Path):
+    """Cancelled from outside, the run ends when the process has, with all that it had started."""
+    path, recorded = tmp_path / "pids", []
+    agent = make_agent(tmp_path, [call("hang", path=str(path))], isolated_tools.hang)
+    agent.subscribe("tool-call-completed", lambda record: recorded.append(data(record.event)))
+    async with anyio.create_task_group() as group:
+        group.start_soon(agent.run, "Do it.")
+        await anyio.to_thread.run_sync(until, lambda: pids(path))
+        cancelled = time.monotonic()
+        group.cancel_scope.cancel()
+    assert time.monotonic() - cancelled < OVERSHOOT_S
+    assert [(each["ended"], each.get("abandoned", False)) for each in recorded] == [("cancelled", False)]
+    inside = pids(path) if LINUX else pids(path)[:2]
+    assert len(pids(path)) == 3
+    assert all(map(gone, inside))
+
+
+async def test_what_it_leaves_running_is_killed(tmp_path: Path):
+    """When a call has returned, nothing that it started runs on; on Linux not even in a session of its own."""
+    event = await completed(tmp_path, "leave_daemon", isolated_tools.leave_daemon)
+    assert event.ok
+    assert all(map(gone, event.result if LINUX else event.result[:1]))
+
+
+async def test_its_threads_are_not_waited_for(tmp_path: Path):
+    """A call ends when its function returns."""
+    event = await completed(tmp_path, "with_thread", isolated_tools.with_thread)
+    assert (event.result, event.duration_ms < 5000) == ("done", True)
+
+
+async def test_a_call_can_be_killed_from_any_thread(tmp_path: Path):
+    """While its process lives, the run knows how to kill it at once."""
+    path, found = tmp_path / "pids", []
+    home = isolation.Home.of(isolated_tools.hang._function)
+    asked = isolation.IsolatedCall(isolation._request(home, {"path": str(path)}))
+
+    def kill() -> None:
+        until(lambda: pids(path))
+        found.append(time.monotonic())
+        asked.kill()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.to_thread.run_sync, asked.run)
+        group.start_soon(anyio.to_thread.run_sync, kill)
+    assert time.monotonic() - found[0] < OVERSHOOT_S / 2
+    assert all(map(gone, pids(path) if LINUX else pids(path)[:2]))
+    outcome = asked.outcome()
+    assert (outcome.ok, outcome.ended) == (False, "cancelled")
+    asked.kill()  # it has ended: nothing happens
+
+
+async def test_the_run_knows_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The run's list of processes has a call while its process lives, and no longer."""
+    contexts: list[Any] = []
+    seen: list[Any] = []
+    original = isolation.run_isolated
+
+    async def looked_at(home: Any, arguments: Any, context: Any, timeout_s: Any) -> Any:
+        contexts.append(context.session.run)
+        return await original(home, arguments, context, timeout_s)
+
+    def start(function: Any, on_late: Any) -> Any:
+        seen.append(list(contexts[0].isolated))
+        return started(function, on_late)
+
+    started = threads.start_in_thread
+    monkeypatch.setattr(isolation, "run_isolated", looked_at)
+    monkeypatch.setattr(isolation, "start_in_thread", start)
+    await completed(tmp_path, "echo", isolated_tools.echo, value=1)
+    assert (seen, contexts[0].isolated) == ([["root/call_0_0"]], {})
+
+
+@pytest.mark.skipif(not LINUX, reason="elsewhere the worker does not hear of its guardian's end")
+async def test_a_guardian_that_dies(tmp_path: Path):
+    """Should somebody kill the guardian, the worker ends with it, and the call fails."""
+    path = tmp_path / "pids"
+    event = await completed(tmp_path, "kill_guardian", isolated_tools.kill_guardian, path=str(path))
+    assert event.error.message == "its process was killed together with its guardian"
+    assert len(pids(path)) == 2
+    until(lambda: all(map(dead, pids(path))))
+
+
+async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
+    """Who insists does not wait for SIGTERM: the process is killed, and the call counts as abandoned."""
+    path, run = tmp_path / "pids", SimpleNamespace(isolated={})
+    session = SimpleNamespace(run=run, abandoned=set())
+    late: list[bool] = []
+    context: Any = SimpleNamespace(owner="root", call_id="call", session=session, report_late=late.append)
+    task = asyncio.ensure_future(isolated_tools.stubborn.run({"path": str(path)}, context))
+    await anyio.to_thread.run_sync(until, lambda: pids(path))
+    assert list(run.isolated) == ["root/call"]
+    task.cancel()
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert session.abandoned == {"call"}
+    await anyio.to_thread.run_sync(until, lambda: late == [False])
+    assert all(map(gone, pids(path)))
+    assert run.isolated == {}
+
+
+@pytest.mark.skipif(not LINUX, reason="other systems have lower limits")
+async def test_many_open_files(tmp_path: Path):
+    """Descriptors beyond the 1024 that `select` knows are no obstacle, for the program and its child."""
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        event = await completed(tmp_path, "echo", isolated_tools.echo, value=1)
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    assert (event.ok, event.result) == (True, 1)
+
+
+# --- replays ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_replay_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The recording says that the tool was isolated, and reproducing it needs no process."""
+    run = await record(tmp_path, [call("echo", value=1), text("done")], isolated_tools.echo)
+    (defined,) = run.events("tools-defined")
+    assert [spec.isolate for spec in defined.tools] == [True]
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert (await reproduce(run.recording)).identical

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import ToolContext, tool
+from playhead.errors import RunEndedError
+from playhead.kernel.coroutines import GRACE_S
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from playhead.trace.clock import SystemClock
+from tests.kernel.runs import data, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIMIT = 0.01
+TIMEOUT = {"type": "Timeout", "message": "slow did not finish within 0.01 s"}
+ABANDONED = {
+    "call_id": "call_0_0",
+    "tool": "slow",
+    "position": 0,
+    "ok": False,
+    "error": TIMEOUT,
+    "abandoned": True,
+    "ended": "timeout",
+}
+
+
+async def swallow(release: asyncio.Event) -> None:
+    """Wait for an event, whoever cancels."""
+    while not release.is_set():
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            continue
+
+
+@pytest.mark.parametrize("kind", ["async", "sync that returns a coroutine"])
+@pytest.mark.parametrize("raises", [False, True])
+async def test_a_body_that_swallows_its_cancellation(tmp_path: Path, kind: str, raises: bool):
+    """It is left behind soon after its limit; that it comes back is noted, and what it returns is never used."""
+    release = asyncio.Event()
+
+    async def body() -> str:
+        await swallow(release)
+        if raises:
+            raise LookupError
+        return "late"
+
+    @tool(timeout=LIMIT)
+    async def slow() -> str:
+        """Swallow."""
+        return await body()
+
+    @tool(timeout=LIMIT, name="slow")
+    def slow_sync() -> Any:
+        """Swallow."""
+        return body()
+
+    @tool
+    async def go_on() -> None:
+        """Let the other go on."""
+        release.set()
+        await asyncio.sleep(0.005)
+
+    started = time.monotonic()
+    turns = [call("slow"), call("go_on"), text("done")]
+    run = await record(tmp_path, turns, slow if kind == "async" else slow_sync, go_on, clock=SystemClock)
+    assert time.monotonic() - started < LIMIT + GRACE_S + 0.2
+    completed, late, _ = run.events("tool-call-completed", "tool-call-late")
+    assert data(completed) == ABANDONED
+    assert {"ok": False, **data(late)} == {"call_id": "call_0_0", "tool": "slow", "ok": not raises}
+    assert run.result.output == "done"
+    assert "late" not in [step.content for step in run.result.steps]
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_a_body_that_takes_a_moment_to_tidy_up(tmp_path: Path):
+    """What tidies up in a moment is waited for: nothing is abandoned, and what it returns then counts for nothing."""
+
+    @tool(timeout=LIMIT)
+    async def slow() -> str:
+        """Tidy up."""
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.002)
+        return "too late"
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    (completed,) = run.events("tool-call-completed")
+    assert data(completed) == {name: value for name, value in ABANDONED.items() if name != "abandoned"}
+
+
+async def test_a_cancelled_run_does_not_wait_for_it(tmp_path: Path):
+    """When the run is cancelled, such a body is left behind, and the trace says so."""
+    release, recorded = asyncio.Event(), []
+
+    @tool(timeout=None)
+    async def slow() -> None:
+        """Swallow."""
+        await swallow(release)
+
+    agent = make_agent(tmp_path, [call("slow")], slow)
+    agent.subscribe("tool-call-completed", lambda each: recorded.append(data(each.event)))
+    started = time.monotonic()
+    with anyio.move_on_after(0.02):
+        await agent.run("Do it.")
+    assert time.monotonic() - started < 0.25
+    assert [(each["ended"], each["abandoned"]) for each in recorded] == [("cancelled", True)]
+    release.set()
+
+
+async def test_one_of_several(tmp_path: Path):
+    """Beside it, other calls return as they do."""
+    release = asyncio.Event()
+
+    @tool(timeout=LIMIT, read_only=True)
+    async def slow(stay: bool) -> str:
+        """Swallow, or not."""
+        if stay:
+            await swallow(release)
+        return "quick"
+
+    turn = calls(call("slow", stay=False), call("slow", stay=True), call("slow", stay=False))
+    run = await record(tmp_path, [turn, text("done")], slow)
+    ended = sorted(run.events("tool-call-completed"), key=lambda event: event.position)
+    assert [(event.ok, event.abandoned) for event in ended] == [(True, False), (False, True), (True, False)]
+    release.set()
+
+
+async def test_it_can_do_nothing_more_through_the_ports(tmp_path: Path):
+    """A body whose call has ended cannot ask the model or call tools: nobody would know what for."""
+    release, refused = asyncio.Event(), asyncio.Event()
+
+    @tool
+    async def ping() -> str:
+        """Answer."""
+        return "pong"
+
+    @tool(timeout=LIMIT)
+    async def slow(context: ToolContext) -> None:
+        """Swallow, and then call another tool."""
+        await swallow(release)
+        try:
+            await context.tools.call("ping")
+        except RunEndedError:
+            refused.set()
+
+    @tool
+    async def go_on() -> None:
+        """Let the other go on."""
+        release.set()
+        await refused.wait()
+
+    run = await record(tmp_path, [call("slow"), call("go_on"), text("done")], slow, ping, go_on)
+    assert [event.tool for event in run.events("tool-call-started")] == ["slow", "go_on"]
+
+
+async def test_a_body_that_cancels_itself(tmp_path: Path):
+    """A body that cancels its own task is a failed call: nobody has cancelled the run."""
+
+    @tool
+    async def slow() -> None:
+        """Cancel itself."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    run = await record(tmp_path, [call("slow"), text("done")], slow)
+    (completed,) = run.events("tool-call-completed")
+    assert (completed.error.type, run.result.output) == ("CancelledError", "done")
+
+
+async def test_context_variables(tmp_path: Path):
+    """A body sees the context variables of whoever runs the agent; what it sets is its own."""
+    variable = contextvars.ContextVar("variable", default="unset")
+    variable.set("caller's")
+
+    @tool
+    async def look() -> str:
+        """Look, and set."""
+        seen = variable.get()
+        variable.set("body's")
+        return seen
+
+    run = await record(tmp_path, [call("look"), call("look"), text("done")], look)
+    assert [event.result for event in run.events("tool-call-completed")] == ["caller's", "caller's"]
+
+
+FOREVER = """
+import asyncio, sys
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, call, text
+
+@tool(timeout=0.01)
+async def forever() -> str:
+    "Never return."
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+agent = Agent(ScriptedModel([call("forever"), text("done")]), tools=[forever], trace=sys.argv[1])
+if sys.argv[2] == "sync":
+    print(agent.run_sync("Do it.").output)
+else:
+    print(asyncio.run(agent.run("Do it.")).output)
+"""
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_it_does_not_keep_the_program_from_ending(tmp_path: Path, how: str):
+    """Neither the end of the loop nor that of the program waits for a body that swallows every cancellation."""
+    done = subprocess.run(
+        [sys.executable, "-c", FOREVER, str(tmp_path), how], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
