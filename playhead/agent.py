@@ -227,13 +227,17 @@ class Agent:
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         update = {"prices": await prices_of(self.model), "hooks": self._harness.info()}
         header = self.header.model_copy(update=update)
-        await self._check_guards()
+        await self.check_guards()
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = self._open(run_id, None if self._trace is None else _settings())
         return await record_run(run, header, self.model, self.tools, task, waiting=waiting)
 
-    async def _check_guards(self) -> None:
-        """Let the killswitches, also those of agents below, look at what they are to guard."""
+    async def check_guards(self) -> None:
+        """Let the killswitches, also those of agents below, look at what they are to guard; a run does so first.
+
+        Raises:
+            UsageError: one of them would guard nothing, or cannot guard.
+        """
         for makers, model, tools in [
             (self.guards(), self.model, self.tools),
             *((agent.guards(), agent.model, agent.tools) for agent in _agents_below(self.tools)),

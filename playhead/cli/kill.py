@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.02
 """Seconds between two looks at whether the run has ended."""
+CLOSING_S: Final = 0.2
+"""Seconds that a run may take to close its trace after it has removed its control folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,12 @@ def print_kill(console: Console, outcome: Kill) -> None:
 
 
 def _is_over(path: Path, control: Control, late: float) -> bool:
-    """Wait until the run has closed its trace, or its process is gone; False when it is late."""
-    while True:
-        if ending_of(path) is not None or not control.held:
+    """Wait until the run has closed its trace, or its process has let go of it; False when it is late."""
+    while ending_of(path) is None:
+        if not control.held:
+            time.sleep(CLOSING_S)
             return True
         if time.monotonic() >= late:
             return False
         time.sleep(POLL_S)
+    return True

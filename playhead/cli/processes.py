@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.trace.control import Control
 
 CLOCK_S: Final = 1.5
 """Seconds by which the system's word for when a process began may be wrong: it counts from a boot in whole seconds."""
 GONE_S: Final = 5.0
 """Seconds that the system may take to end a killed process."""
+RELEASE_S: Final = 1.0
+"""Seconds that its files may take to be closed after that."""
 POLL_S: Final = 0.02
 
 
@@ -73,18 +77,29 @@ def _identity_doubt(control: Control) -> str | None:
 
 
 def wait_until_gone(control: Control) -> bool:
-    """Wait until a killed process has ended; False when the system takes very long."""
+    """Wait until a killed process has ended and let go of its files; False when the system takes very long."""
+    if not _wait(lambda: _has_ended(control.process.pid), GONE_S):
+        return False
+    _wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
+    return True
+
+
+def _wait(over: Callable[[], bool], seconds: float) -> bool:
+    late = time.monotonic() + seconds
+    while not over():
+        if time.monotonic() > late:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _has_ended(pid: int) -> bool:
     import psutil  # noqa: PLC0415 - only to kill
 
-    late = time.monotonic() + GONE_S
-    while time.monotonic() < late:
-        try:
-            if psutil.Process(control.process.pid).status() == psutil.STATUS_ZOMBIE:
-                return True
-        except psutil.NoSuchProcess:
-            return True
-        time.sleep(POLL_S)
-    return False
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _hold(pid: int) -> int | None:

@@ -5,6 +5,7 @@ r"""What may change or stop a run from outside: transforms, taps, phase hooks an
 >>> agent = Agent(model, compose=[tenant_header, max_iterations(5)])  # doctest: +SKIP
 """
 
+from playhead.compose.approvers import ask_in_terminal, file_inbox
 from playhead.compose.contexts import CallContext, Context, NudgeContext, PhaseContext, ToolResultContext
 from playhead.compose.harness import Block, Harness
 from playhead.compose.tags import TAGS, declare_tag
@@ -26,5 +27,7 @@ __all__ = [
     "Stop",
     "Terminate",
     "ToolResultContext",
+    "ask_in_terminal",
     "declare_tag",
+    "file_inbox",
 ]

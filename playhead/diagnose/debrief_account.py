@@ -34,6 +34,18 @@ MEANINGS: Final = {
     "trace_error": "an event could not be recorded, and the run was told to stop for that",
     "parent_ended": "the agent above it ended first",
     "replay_stopped": "the replay left what the recording can answer",
+    "hook_failed": "a hook that has to look at everything failed, so nothing was let out",
+    "hook_stop": "a hook of the user's stopped it in order",
+    "hook_terminate": "a hook of the user's ended it as failed",
+    "budget_limit": "the next request might have spent more than was left",
+    "tool_limit": "a tool would have been called once more than it may be",
+    "timeout_after": "its time was up",
+    "watchdog": "it had got nowhere for too long",
+    "circuit_breaker": "a tool or a provider failed again and again",
+    "require_approval_for": "somebody did not allow a call",
+    "stop_when": "a function of the user's said so",
+    "kill_file": "somebody made the file that stops it",
+    "kill": "somebody stopped it with `playhead kill`",
 }
 """What the kernel's own reason codes mean."""
 

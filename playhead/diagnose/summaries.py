@@ -323,7 +323,8 @@ def _(event: e.VerifierVerdict) -> str:
 
 @summarise.register
 def _(event: e.ApprovalRequested) -> str:
-    return f"{event.tool} (call {event.call_id}, arguments {event.args_hash[:12]})"
+    switch = "" if event.switch is None else f", for {event.switch}"
+    return f"{event.tool} (call {event.call_id}, arguments {event.args_hash[:12]}{switch})"
 
 
 @summarise.register
@@ -338,12 +339,26 @@ def _(event: e.BudgetReserved) -> str:
     tokens = None if event.tokens is None else f"{event.tokens:,} tokens"
     cost = None if event.cost_usd is None else f"${event.cost_usd:.4f}"
     cap = None if event.output_cap is None else f"answer of at most {event.output_cap:,} tokens"
-    return f"request {event.request}: {_clauses([tokens, cost, cap])}"
+    left = None if event.left_tokens is None else f"{event.left_tokens:,} left"
+    attempt = f", attempt {event.attempt + 1}" if event.attempt else ""
+    return f"request {event.request}{attempt}: {_clauses([tokens, cost, cap, left])}"
 
 
 @summarise.register
 def _(event: e.KillswitchFired) -> str:
-    return f"{event.switch} ({event.on_trigger}): {event.reason}"
+    ends = "" if event.ends is None else f", ends {event.ends}"
+    return f"{event.switch} ({event.on_trigger}{_WHERE[event.at]}{ends}): {event.reason}"
+
+
+_WHERE = {
+    "phase": "",
+    "request": " before the request",
+    "response": " after the request",
+    "call": " before the call",
+    "approval": " at the denial",
+    "result": " after the call",
+    "outside": " from outside the loop",
+}
 
 
 @summarise.register

@@ -167,7 +167,7 @@ async def admit(session: Session, request: Request) -> Request:
         await guard.measure(session, request)
     while True:
         session.require_running()
-        admitted, waiting = _ask_all(session, request)
+        admitted, waiting = ask_all(session, request)
         if waiting is None:
             for guard in guards:
                 for event in guard.admitted(session, admitted):
@@ -176,7 +176,8 @@ async def admit(session: Session, request: Request) -> Request:
         await waiting.until.wait()
 
 
-def _ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
+def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
+    """Return the request as all guards let it pass, or as it is and what one of them waits for; as `admit`, once."""
     passed: list[Guard] = []
     for guard in session.guards:
         answer = guard.admit_request(session, request)

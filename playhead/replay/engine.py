@@ -20,7 +20,7 @@ from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.world import ReplayWorld
 from playhead.result import RunResult
-from playhead.running import DEFAULT, TraceTo, open_writer, record_run
+from playhead.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
@@ -95,6 +95,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         rebinding=Rebinding.of(rebind),
     )
     await plan.cast.check()
+    if agent is not None:
+        await agent.check_guards()
     least = _checked_share(min_grounded)
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     stage = _Stage(plan, on_record)
@@ -195,6 +197,7 @@ class _Stage:
             on_trace_error=settings.on_trace_error if settings else "continue",
             hooks=None if self.plan.agent is None else self.plan.agent.hooks(),
             guards=() if self.plan.agent is None else self.plan.agent.guards(),
+            control=None if writer is None else open_control(writer.path),
         )
 
     def _redactor(self) -> Redactor:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader
 
-HOOKS = ("hook-fired", "emission-changed", "emission-suppressed", "killswitch-fired")
+HOOKS = ("hook-fired", "emission-changed", "emission-suppressed")
 """Kinds that say that somebody's code changed or ended the recorded run."""
 
 
@@ -42,7 +42,10 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
     counts, hooks = recording.counts(), recording.header.agent.hooks
-    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role != "tap"]
+    guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard"]
+    if guards:
+        yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
+    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard")]
     if names or any(counts.get(kind) for kind in HOOKS):
         who = ", ".join(dict.fromkeys(names)) or "hooks"
         yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"

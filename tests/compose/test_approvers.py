@@ -262,8 +262,9 @@ async def test_another_process_answers(tmp_path: Path, monkeypatch: pytest.Monke
                 "pay", {"amount": 5, "to": "bob"}, "call_0_0", "bob waits",
             )  # fmt: skip
             assert other.answer(pending, approved=approved, why="so it is", by="ann")
+            assert control.pending() == []
         assert decisions == [Approval(approved=approved, why="so it is", by="ann")]
-        assert other.pending() == []
+        assert control.pending() == []
     control.close()
 
 

@@ -181,35 +181,46 @@ async def test_a_run_that_is_cancelled_does_not_wait_for_a_thread(tmp_path: Path
 class Truthy(Approval):
     """Says that it approves, with something that is not True."""
 
-    __slots__ = ()
+    why = by = None
+
+    def __init__(self) -> None:
+        """Take nothing."""
 
     @property
     def approved(self) -> Any:
         return "yes"
 
 
-class Raising(Approval):
+class Raising(Truthy):
     """Raises when it is looked at."""
-
-    __slots__ = ()
 
     @property
     def approved(self) -> Any:
         raise RuntimeError("not for you")
 
 
-class Fickle(Approval):
-    """Says no first and yes from then on, and gives a reason that cannot be said."""
-
-    __slots__ = ()
+class Fickle(Truthy):
+    """Says no first, and yes whenever it is looked at again."""
 
     @property
-    def why(self) -> Any:
-        class Unspeakable:
+    def approved(self) -> Any:
+        looked = self.__dict__.setdefault("looked", [])
+        looked.append(True)
+        return len(looked) > 1
+
+
+class Unspeakable(Truthy):
+    """Approves for a reason that cannot be said."""
+
+    approved = True
+
+    @property
+    def why(self) -> Any:  # type: ignore[override]
+        class Reason:
             def __str__(self) -> str:
                 raise ValueError
 
-        return Unspeakable()
+        return Reason()
 
 
 class Says:
@@ -261,6 +272,16 @@ def writes(request: ApprovalRequest) -> bool:
     return True
 
 
+class Making:
+    """Makes an approval anew for each call."""
+
+    def __init__(self, kind: type[Truthy]) -> None:
+        self.kind = kind
+
+    def __call__(self, _request: ApprovalRequest) -> Any:
+        return self.kind()
+
+
 class Stateful:
     """An approver with state, whose call is async."""
 
@@ -272,8 +293,8 @@ NO: list[Any] = [
     lambda _: False, lambda _: None, lambda _: 1, lambda _: 1.0, lambda _: "yes", lambda _: "True", lambda _: b"y",
     lambda _: [True], lambda _: (True,), lambda _: {"approved": True}, lambda _: Says(), lambda _: Approval,
     lambda _: Approval(approved=False), lambda _: Approval(approved=1), lambda _: Approval(approved="true"),  # type: ignore[arg-type]
-    lambda _: Approval(approved=Says()), lambda _: Truthy(approved=False), lambda _: Raising(approved=False),  # type: ignore[arg-type]
-    lambda _: Fickle(approved=False), lambda _: Awaitable(), lambda request: request, lambda _: (lambda: True),
+    lambda _: Approval(approved=Says()), Making(Truthy), Making(Raising), Making(Fickle), Making(Unspeakable),  # type: ignore[arg-type]
+    lambda _: Awaitable(), lambda request: request, lambda _: (lambda: True),
     broken, broken_later, cancelled, slow, Stateful(),
 ]  # fmt: skip
 YES: list[Any] = [lambda _: True, lambda _: Approval(approved=True, why="ok"), writes]

@@ -210,6 +210,7 @@ def test_only_terminate_ends_an_agent():
         ("kernel/guards.py", "termination_of"),
         ("kernel/session.py", "Session.end_by_hook"),
         ("kernel/session.py", "Session.terminate"),
+        ("kernel/signals.py", ""),  # SIGTERM
         ("kernel/supervision.py", ""),  # the two that need nothing of a run: cancelled, and the agent above has ended
         ("kernel/supervision.py", ""),
         (home, "Ending.withhold"),

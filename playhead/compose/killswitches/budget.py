@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import anyio
 
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
-from playhead.compose.killswitches.prompt_bound import PromptBound, PromptMeter
+from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
 from playhead.kernel.guards import Wait
@@ -131,7 +131,7 @@ class Terms:
 class _Request:
     """A request for which something is set aside."""
 
-    prompt: int
+    prompt: Bound
     cap: int
     amount: Amount
 
@@ -144,7 +144,7 @@ class BudgetGuard(Switch):
         self.budget = budget
         self._terms = terms
         self._meter = PromptMeter(terms.prompt_bound)
-        self._prompts: dict[tuple[str, int], int] = {}
+        self._prompts: dict[tuple[str, int], Bound] = {}
         self._open: dict[tuple[str, int, int], _Request] = {}
 
     async def measure(self, session: Session, request: Request) -> None:
@@ -153,7 +153,8 @@ class BudgetGuard(Switch):
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
-        prompt, prices = self._prompts[session.owner, request.number], self._prices(session)
+        bound, prices = self._prompts[session.owner, request.number], self._prices(session)
+        prompt = bound.tokens
         if prices is None:
             return self.answer(f"the price of {session.header.model} is not known")
         wanted = stated_cap(request.parameters)
@@ -167,7 +168,7 @@ class BudgetGuard(Switch):
                 return self.answer(self._used_up(prompt))
             amount = Amount(prompt + cap, worst_cost(prompt, cap, prices))
             budget.set_aside(amount)
-        self._open[session.owner, request.number, request.attempt] = _Request(prompt, cap, amount)
+        self._open[session.owner, request.number, request.attempt] = _Request(bound, cap, amount)
         return with_output_cap(request, cap)
 
     def withdraw_request(self, session: Session, request: Request) -> None:
@@ -185,7 +186,8 @@ class BudgetGuard(Switch):
                 attempt=request.attempt,
                 tokens=opened.amount.tokens if budget.max_tokens is not None else None,
                 cost_usd=opened.amount.femtodollars / 1e15 if limits_cost else None,
-                prompt_tokens=opened.prompt,
+                prompt_tokens=opened.prompt.tokens,
+                prompt_bound=opened.prompt.how,
                 output_cap=opened.cap,
                 left_tokens=budget.left_tokens,
                 left_cost_usd=budget.left_cost_usd,

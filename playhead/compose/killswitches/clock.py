@@ -13,8 +13,11 @@ from playhead.kernel.watch import watch
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.compose.durations import Duration
     from playhead.compose.harness import Block
+    from playhead.kernel.hooks import Stop, Terminate
     from playhead.kernel.session import Session
     from playhead.kernel.watch import Task
     from playhead.trace.events import EventBase
@@ -36,7 +39,10 @@ def timeout_after(
     given = _one_of("timeout_after", duration=duration, wall_clock=wall_clock)
     limit_s, trigger = seconds(given, "timeout_after"), checked_trigger(on_trigger)
     return guard_block(
-        "timeout_after", lambda session: _Timeout(session, limit_s, trigger), limit_s=limit_s, on_trigger=trigger
+        "timeout_after",
+        lambda session: _Timeout(session, "timeout_after", limit_s, trigger),
+        limit_s=limit_s,
+        on_trigger=trigger,
     )
 
 
@@ -59,54 +65,72 @@ def watchdog(
     given = _one_of("watchdog", no_progress_for=no_progress_for, timeout=timeout)
     limit_s, trigger = seconds(given, "watchdog"), checked_trigger(on_trigger)
     return guard_block(
-        "watchdog", lambda session: _Watchdog(session, limit_s, trigger), limit_s=limit_s, on_trigger=trigger
+        "watchdog",
+        lambda session: _Watchdog(session, "watchdog", limit_s, trigger),
+        limit_s=limit_s,
+        on_trigger=trigger,
     )
 
 
-class _Timeout(Switch):
-    def __init__(self, session: Session, limit_s: float, on_trigger: str) -> None:
-        super().__init__(session, "timeout_after", on_trigger)
+class Clocked(Switch):
+    """A switch that fires when some time has passed since something happened."""
+
+    def __init__(self, session: Session, name: str, limit_s: float, on_trigger: str) -> None:
+        super().__init__(session, name, on_trigger)
+        self.now: Callable[[], float] = time.monotonic
+        """The clock, in seconds; a backtest has that of a recording."""
         self._limit_s = limit_s
-        self._task: Task | None = None
-
-    def start(self) -> None:
-        self._task = watch.after(self._limit_s, self._fire)
-
-    def stop(self) -> None:
-        if self._task is not None:
-            self._task.call_off()
-
-    def _fire(self) -> None:
-        interrupt(self.session, self.name, self.answer(f"{self._limit_s:g} s have passed"))
-
-
-class _Watchdog(Switch):
-    def __init__(self, session: Session, limit_s: float, on_trigger: str) -> None:
-        super().__init__(session, "watchdog", on_trigger)
-        self._limit_s = limit_s
-        self._seen = 0.0
+        self._since = 0.0
         self._task: Task | None = None
         self._stopped = False
 
+    def begin(self) -> None:
+        """Count from now on."""
+        self._since = self.now()
+
+    @property
+    def due(self) -> float:
+        """When it fires, by its clock, if nothing happens before that."""
+        return self._since + self._limit_s
+
+    def late(self) -> Stop | Terminate | None:
+        """Return the ending, when the time has come."""
+        return self.answer(self._why()) if self.now() >= self.due else None
+
     def start(self) -> None:
-        self._seen = time.monotonic()
+        """Look when the time has come, from the watch's thread."""
+        self.begin()
         self._task = watch.after(self._limit_s, self._look)
 
     def stop(self) -> None:
+        """Look no more."""
         self._stopped = True
         if self._task is not None:
             self._task.call_off()
 
+    def _look(self) -> None:
+        ending = self.late()
+        if ending is not None:
+            interrupt(self.session, self.name, ending)
+        elif not self._stopped:
+            self._task = watch.after(self.due - self.now(), self._look)
+
+    def _why(self) -> str:
+        raise NotImplementedError
+
+
+class _Timeout(Clocked):
+    def _why(self) -> str:
+        return f"{self._limit_s:g} s have passed"
+
+
+class _Watchdog(Clocked):
     def heard(self, session: Session, event: EventBase) -> None:  # noqa: ARG002
         if is_progress(event):
-            self._seen = time.monotonic()
+            self.begin()
 
-    def _look(self) -> None:
-        left_s = self._seen + self._limit_s - time.monotonic()
-        if left_s <= 0:
-            interrupt(self.session, self.name, self.answer(f"no progress for {self._limit_s:g} s"))
-        elif not self._stopped:
-            self._task = watch.after(left_s, self._look)
+    def _why(self) -> str:
+        return f"no progress for {self._limit_s:g} s"
 
 
 def is_progress(event: EventBase) -> bool:

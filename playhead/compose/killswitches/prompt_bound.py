@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.kernel.models.base import CountsTokens
@@ -26,6 +27,16 @@ IMAGE_TOKENS: Final = {"bytes": 50_000, "estimate": 1_500}
 """Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a usual number."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How long a prompt is taken to be."""
+
+    tokens: int
+    """Tokens at most."""
+    how: Literal["counted", "bytes", "estimate"]
+    """How that was found."""
+
+
 class PromptMeter:
     """Counts the tokens of prompts, by the adapter's own count, by bytes, or by an estimate.
 
@@ -38,21 +49,21 @@ class PromptMeter:
         self._sizes: dict[int, tuple[Message, int]] = {}
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
-    async def bound(self, model: Model, request: Request) -> int:
+    async def bound(self, model: Model, request: Request) -> Bound:
         """Return the tokens that the prompt has at most, as far as can be told."""
         if self._bound is None and isinstance(model, CountsTokens):
             counted = await model.count_tokens(request)
             if counted is not None:
-                return counted
+                return Bound(counted, "counted")
         size = self.bytes_of(request)
         if self._bound == "bytes":
-            return size
-        return int(size / BYTES_PER_TOKEN * self._factor) + 1
+            return Bound(size, "bytes")
+        return Bound(int(size / BYTES_PER_TOKEN * self._factor) + 1, "estimate")
 
-    def learn(self, bound: int, counted: int) -> None:
+    def learn(self, bound: Bound, counted: int) -> None:
         """Hear what the provider counted for a prompt of this bound."""
-        if counted > bound > 0:
-            self._factor *= counted / bound
+        if bound.how == "estimate" and counted > bound.tokens:
+            self._factor *= counted / bound.tokens
 
     def bytes_of(self, request: Request) -> int:
         """Return the bytes of all that the model is sent, with what templates add; a token has one byte at least."""

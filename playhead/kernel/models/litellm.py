@@ -27,6 +27,7 @@ from playhead.kernel.models.credentials import (
 )
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
 from playhead.kernel.models.openai_format import from_openai, to_openai
+from playhead.kernel.models.token_counts import count_on_server
 from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class LiteLLMModel:
         self._provider = provider_of(name)
         self._api_base = api_base
         self._api_key = api_key
+        self._cannot_count = False
 
     @property
     def name(self) -> str:
@@ -101,6 +103,22 @@ class LiteLLMModel:
             target = self._target(litellm)
             raise playhead_error(error, target) from shown_cause(error, target)
         return from_openai(response, _cost(litellm, response, request.model))
+
+    async def count_tokens(self, request: Request) -> int | None:
+        """Return the tokens of a prompt as a server of one's own (llama.cpp, vLLM) counts them; of others None.
+
+        A server that cannot tell is not asked again.
+        """
+        address = self._api_base or base_in_environment(self._provider)
+        if not address or self._cannot_count:
+            return None
+        key = self._api_key or os.environ.get(key_variable(self._provider))
+        try:
+            counted = await count_on_server(address, key, to_openai(request))
+        except Exception:  # noqa: BLE001 - nobody is there now: the request itself will say so
+            return None
+        self._cannot_count = counted is None
+        return counted
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.

@@ -162,7 +162,9 @@ class BudgetReserved(EventBase):
     cost_usd: float | None = None
     """US dollars set aside; None when costs are not limited."""
     prompt_tokens: Integer | None = None
-    """The part of `tokens` that is for the prompt."""
+    """Tokens that the prompt was taken to have at most."""
+    prompt_bound: Literal["counted", "bytes", "estimate"] | None = None
+    """How that was found: counted by the adapter, a byte for a token, or estimated, in which case it may be too low."""
     output_cap: Integer | None = None
     """The cap on output tokens that the request was given for it."""
     left_tokens: Integer | None = None

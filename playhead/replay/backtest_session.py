@@ -1,0 +1,163 @@
+"""Stand-ins for the sessions of a recorded run: what guards ask of a session, answered from the recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from playhead.errors import NotATraceError
+from playhead.kernel.state import PlannedCall
+from playhead.kernel.termination import Ending
+from playhead.trace.events import AgentStarted, RunStarted
+from playhead.trace.types import ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.guards import Guard
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Session
+    from playhead.kernel.termination import Termination
+    from playhead.trace.events import KillswitchFired, LlmRequested
+    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
+    from playhead.trace.types import AgentHeader, Message, Prices, Range, Request
+
+BY_GUARD: Final = "Refused"
+"""Type of the error of a call that a guard of the run refused: it had come as far as the guards."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModel:
+    """What is known of a model that was asked then; it cannot be asked any more, and does not count tokens."""
+
+    name: str
+    """`provider/model`."""
+    known_prices: Prices | None
+    """What it cost then."""
+
+    async def prices(self) -> Prices | None:
+        """Return what it cost then."""
+        return self.known_prices
+
+
+@dataclass(slots=True, eq=False)
+class RecordedSession:
+    """What guards see of a session."""
+
+    recorded: OwnerRecording
+    header: AgentHeader
+    parent: RecordedSession | None
+    on_fired: Callable[[RecordedSession, KillswitchFired], None]
+    """Is told where a guard ends the run."""
+    tools: dict[str, ToolSpec]
+    """The agent's tools, by name."""
+    guards: tuple[Guard, ...] = ()
+    iteration: int | None = None
+    """Turn of the loop at the event that is looked at."""
+    approver: object = None
+    ending: Ending = field(default_factory=Ending)
+    hooks: None = None
+    state: None = None
+    _messages: dict[int, Message] = field(default_factory=dict)
+    _offered: dict[tuple[Range, ...], tuple[ToolSpec, ...]] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str:
+        """The owner."""
+        return self.recorded.owner
+
+    @property
+    def adapter(self) -> Model:
+        """What was asked then."""
+        return cast("Model", RecordedModel(self.header.model, self.header.prices))
+
+    @property
+    def run(self) -> RecordedSession:
+        """What hooks ask for the run's id."""
+        return self
+
+    @property
+    def run_id(self) -> str:
+        """The run; no rule depends on it."""
+        return ""
+
+    def as_session(self) -> Session:
+        """Return this as what guards expect; what a recording cannot answer, it does not have."""
+        return cast("Session", self)
+
+    def emit_last(self, event: KillswitchFired) -> None:
+        """Note that a guard ends the run here."""
+        self.on_fired(self, event)
+
+    def interrupt(self, termination: Termination, switch: KillswitchFired) -> bool:
+        """Note that a guard ends the run from outside."""
+        return self.ending.interrupt(termination, lambda: self.on_fired(self, switch))
+
+    def request(self, requested: LlmRequested) -> Request:
+        """Return the exact request that was sent.
+
+        Raises:
+            NotATraceError: the recording does not hold all of it.
+        """
+        # Each request names the whole thread again: what counts its tokens looks at a message that it knows only once.
+        bare = self.recorded.request(requested.model_copy(update={"messages": (), "tools": ()}))
+        messages = tuple(
+            self._message(number) for first, last in requested.messages for number in range(first, last + 1)
+        )
+        if requested.tools not in self._offered:
+            self._offered[requested.tools] = self.recorded.request(requested.model_copy(update={"messages": ()})).tools
+        return replace(bare, messages=messages, tools=self._offered[requested.tools])
+
+    def _message(self, number: int) -> Message:
+        if number not in self._messages:
+            self._messages[number] = self.recorded.message(number)
+        return self._messages[number]
+
+    def planned(self, call: RecordedCall) -> PlannedCall:
+        """Return a call as it was about to run."""
+        started = call.started
+        arguments: Any = started.args if isinstance(started.args, dict) else None
+        asked = ToolCall(id=started.call_id, name=started.tool, arguments=arguments)
+        return PlannedCall(asked, started.position, started.source, started.request, started.rationale)
+
+    def guarded_spec(self, call: RecordedCall) -> ToolSpec | None:
+        """Return the tool of a call that came as far as the guards, or None for one that was refused before that."""
+        completed, spec = call.completed, self.tools.get(call.started.tool)
+        if spec is None and completed is not None and completed.ok:
+            return ToolSpec(name=call.started.tool)  # it ran, so there was one
+        if spec is None or not isinstance(call.started.args, dict):
+            return None
+        if completed is not None and completed.ended == "refused":
+            return spec if completed.error is not None and completed.error.type == BY_GUARD else None
+        return spec
+
+
+def recorded_sessions(
+    recording: Recording, on_fired: Callable[[RecordedSession, KillswitchFired], None]
+) -> dict[str, RecordedSession]:
+    """Return a stand-in for each owner of a recording.
+
+    Raises:
+        NotATraceError: an owner's agent is not in it.
+    """
+    sessions: dict[str, RecordedSession] = {}
+    for owner, recorded in recording.owners.items():
+        parent = _parent(owner, sessions)
+        own = {spec.name: spec for spec in recorded.own_tools.values()}
+        if isinstance(recorded.started, (RunStarted, AgentStarted)):
+            header = recorded.started.agent
+        elif parent is not None:  # inside the body of a tool: the agent's model and tools
+            header, own = parent.header, {**parent.tools, **own}
+        else:
+            raise NotATraceError(f"nothing says which agent {owner} is")
+        sessions[owner] = RecordedSession(recorded, header, parent, on_fired, own)
+    return sessions
+
+
+def _parent(owner: str, sessions: dict[str, RecordedSession]) -> RecordedSession | None:
+    above, _, _ = owner.rpartition("/")
+    while above:
+        if above in sessions:
+            return sessions[above]
+        above, _, _ = above.rpartition("/")
+    return None

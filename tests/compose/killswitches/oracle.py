@@ -1,0 +1,155 @@
+"""What has to hold for every run under killswitches, whatever its schedule was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from playhead.trace.integrity import check_trace
+
+if TYPE_CHECKING:
+    from playhead.trace.recording import Recording
+    from tests.compose.killswitches.agents import Schedule, Switches
+    from tests.compose.killswitches.provider import Asked
+
+ENDS = {
+    "llm-requested": ("llm-responded", "llm-failed"),
+    "tool-call-started": ("tool-call-completed",),
+    "agent-started": ("agent-completed",),
+    "run-started": ("run-completed",),
+}
+NOT_RUN = ("UnknownTool", "InvalidArguments", "ApprovalDenied", "Suppressed", "Skipped")
+
+
+def below(owner: str, top: str) -> bool:
+    """Return whether an owner is this agent, or one below it."""
+    return f"{owner}/".startswith(f"{top}/")
+
+
+def check_whole(recording: Recording) -> None:
+    """The trace is closed and sound: everything that started has ended exactly once, after it started."""
+    check = check_trace(recording.path)
+    assert check.ok, check.problems
+    started, ended = Counter[Any](), Counter[Any]()
+    for record in recording.records:
+        if record.kind in ENDS:
+            started[_key(record, record.kind)] += 1
+        for kind, ends in ENDS.items():
+            if record.kind in ends:
+                ended[_key(record, kind)] += 1
+                assert started[_key(record, kind)] == 1, record
+    assert started == ended
+    assert set(started.values()) <= {1}
+    assert recording.records[-1].kind == "run-completed"
+
+
+def _key(record: Any, kind: str) -> tuple[Any, ...]:
+    event = record.event
+    if kind == "llm-requested":
+        return kind, record.owner, event.request, event.attempt
+    return kind, record.owner, event.call_id if kind == "tool-call-started" else None
+
+
+def agents(recording: Recording) -> dict[str, tuple[str, Any]]:
+    """Return name and end of every agent that ran, by owner."""
+    return {
+        name: ((recording.header if owner.started is None else owner.started).agent.name, owner.completed)
+        for name, owner in recording.owners.items()
+        if name == "root" or owner.started is not None
+    } | {"root": (recording.header.agent.name, recording.ending)}
+
+
+def check_causes(recording: Recording) -> None:
+    """Of each agent that a switch ended one cause is recorded, it is the one that won, and nothing starts after it."""
+    for owner, (_, end) in agents(recording).items():
+        fired = [
+            (place, record.event)
+            for place, record in enumerate(recording.records)
+            if record.kind == "killswitch-fired" and (record.event.ends or record.owner) == owner  # type: ignore[attr-defined]
+        ]
+        assert end is not None, owner
+        if not end.terminated_source.startswith("killswitch:"):
+            assert fired == [], (owner, end, fired)
+            continue
+        ((place, event),) = fired
+        assert end.terminated_source == f"killswitch:{event.switch}"
+        assert (end.terminated_by, end.terminated_because) == (event.terminated_by or event.switch, event.reason)
+        assert (end.status, end.error) == (
+            ("failed", event.reason) if event.on_trigger == "terminate" else ("done", None)
+        )
+        after = [
+            record
+            for record in recording.records[place:]
+            if record.kind in ("llm-requested", "tool-call-started", "agent-started") and below(record.owner, owner)
+        ]
+        assert after == [], (owner, event, after)
+
+
+def owners_of(recording: Recording, asked: list[Asked]) -> list[tuple[str, Asked]]:
+    """Return the owner of each request that the provider saw."""
+    tasks = {recording.header.task: "root"}
+    for record in recording.records:
+        if record.kind == "agent-started":
+            tasks[record.event.task] = record.owner  # type: ignore[attr-defined]
+    return [
+        (each.who.removeprefix("in ") if each.who.startswith("in ") else tasks[each.who], each)
+        for each in asked
+        if each.who.startswith("in ") or each.who in tasks
+    ]
+
+
+def check_calls(recording: Recording, schedule: Schedule) -> None:
+    """Bodies ran exactly as often as the trace says, and no tool more often than it may be called."""
+    said = Counter[Any]()
+    functions = {name for _, name, _ in _tool_specs(recording)}
+    for record in recording.records:
+        event: Any = record.event
+        if record.kind == "tool-call-completed" and event.tool in functions and _ran(event):
+            said[record.owner, event.call_id, event.tool] += 1
+    ran = schedule.provider.bodies
+    unsure = {
+        (record.owner, record.event.call_id, record.event.tool)  # type: ignore[attr-defined]
+        for record in recording.records
+        if record.kind == "tool-call-completed" and record.event.ended == "cancelled"  # type: ignore[attr-defined]
+    }
+    assert {key: count for key, count in ran.items() if key not in unsure} == dict(said)
+    for owner, (name, _) in agents(recording).items():
+        _check_limits(schedule.switches[name], Counter(tool for (o, _, tool) in ran.elements() if below(o, owner)))
+
+
+def _tool_specs(recording: Recording) -> set[tuple[str, str, str]]:
+    return {
+        (record.owner, spec.name, spec.kind)
+        for record in recording.records
+        if record.kind == "tools-defined"
+        for spec in record.event.tools  # type: ignore[attr-defined]
+        if spec.kind == "function"
+    }
+
+
+def _ran(event: Any) -> bool:
+    return event.ended is None and (event.ok or event.error.type not in NOT_RUN)
+
+
+def _check_limits(switches: Switches, calls: Counter) -> None:
+    for tool, count in calls.items():
+        limit = switches.limits.get(tool, switches.limits.get("*"))
+        assert limit is None or count <= limit, (tool, count, limit)
+    assert switches.total is None or calls.total() <= switches.total, (calls, switches.total)
+
+
+def check_spending(recording: Recording, schedule: Schedule, slack: int = 0) -> None:
+    """No agent, with those below it, was billed more than its budget; and none was ended that could have gone on."""
+    asked = owners_of(recording, schedule.provider.asked)
+    for owner, (name, _) in agents(recording).items():
+        mine = [each for who, each in asked if below(who, owner)]
+        switches = schedule.switches[name]
+        tokens = sum(each.tokens for each in mine)
+        usd = sum((each.usd for each in mine), Decimal())
+        if switches.max_tokens is not None:
+            assert tokens <= switches.max_tokens + slack, (owner, tokens, switches)
+        if switches.max_cost_usd is not None:
+            assert usd <= Decimal(str(switches.max_cost_usd)) + slack * Decimal("0.00000375"), (owner, usd, switches)
+        if switches.max_tokens is not None or switches.max_cost_usd is not None or switches.shared:
+            assert all(each.capped for each in mine), owner

@@ -1,0 +1,327 @@
+"""What hangs inside an agent besides its model and tools: hooks, approvers, observers, agents below."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, ToolContext, load_recording, tool
+from playhead.compose import killswitches as ks
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, calls, text
+from tests.compose.killswitches import oracle
+from tests.kernel.hung import BOUND_S, LIMIT_S, TRIES, HungModel, hanging, lookup, timed, timed_await
+from tests.kernel.runs import data
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SWITCH = ("timeout_after", "killswitch:timeout_after")
+OPTIONS: dict[str, Any] = {"rationale": False, "meta_tools": ()}
+
+
+def agent_with(folder: Path, *blocks: Any, turns: Any = None, **options: Any) -> Agent:
+    """Return an agent that looks up `a` and answers, within the limit."""
+    turns = turns or [call("lookup", key="a"), text("done")]
+    compose = [ks.timeout_after(LIMIT_S), *blocks]
+    defaults: dict[str, Any] = {"tools": [lookup], "trace": folder, "compose": compose, **OPTIONS}
+    return Agent(ScriptedModel(turns), **{**defaults, **options})
+
+
+def whole(path: Path) -> Any:
+    """Return a recording that is closed and sound, and says one cause."""
+    recording = load_recording(path)
+    oracle.check_whole(recording)
+    oracle.check_causes(recording)
+    return recording
+
+
+@pytest.mark.parametrize("kind", ["wait", "block", "spin", "swallow"])
+@pytest.mark.parametrize("place", ["before observe", "after act", "llm.response", "tap", "tool.result", "lifecycle.completed"])
+def test_a_hook_that_hangs(tmp_path: Path, place: str, kind: str):
+    """A hook that hangs costs the run its answer, and not more time than the limit allows."""
+    with hanging() as hang:
+
+        async def hook(*_: Any) -> None:
+            if kind in ("wait", "swallow"):
+                await getattr(hang, kind)()
+            else:
+                getattr(hang, kind)()
+
+        def block(harness: Any) -> None:
+            match place.split():
+                case ["before", phase]:
+                    harness.before(phase, hook, timeout=60)
+                case ["after", phase]:
+                    harness.after(phase, hook, timeout=60)
+                case ["tap"]:
+                    harness.tap("message.tool-result", hook, timeout=60)
+                case [tag]:
+                    harness.on(tag, hook, timeout=60)
+
+        took_s, result = timed(lambda: agent_with(tmp_path, block).run_sync("Do it.", run_id="run"))
+        assert (result.terminated_by, result.terminated_source) == (
+            ("end_turn", "kernel") if place == "lifecycle.completed" else SWITCH
+        )
+        assert took_s < LIMIT_S + BOUND_S
+        whole(tmp_path / "run.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["wait", "block", "swallow"])
+def test_a_required_hook_that_hangs(tmp_path: Path, kind: str):
+    """What has to be looked at before it leaves does not leave when the hook that looks hangs."""
+    with hanging() as hang:
+        seen: list[Any] = []
+
+        async def look(answer: Any, _context: Any) -> None:
+            seen.append(answer)
+            if kind == "block":
+                hang.block()
+            else:
+                await getattr(hang, kind)()
+
+        agent = agent_with(tmp_path, lambda harness: harness.on("answer.final", look, required=True, timeout=60))
+        took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+        assert (seen[0], result.output) == ("done", None)
+        assert took_s < LIMIT_S + BOUND_S
+        recording = whole(tmp_path / "run.jsonl")
+        assert recording.ending.output is None
+        assert [record for record in recording.records if record.kind == "final-answer"] == []
+
+
+@pytest.mark.parametrize("how", ["run_sync", "run"])
+@pytest.mark.parametrize("kind", ["wait", "block", "swallow"])
+async def test_an_approver_that_hangs(tmp_path: Path, kind: str, how: str):
+    """Nobody answers: the body does not run, and the run ends at its limit."""
+    ran: list[str] = []
+
+    @tool(requires_approval=True)
+    async def pay(key: str) -> str:
+        """Pay."""
+        ran.append(key)
+        return key
+
+    with hanging() as hang:
+        approver = hang.block if kind == "block" else getattr(hang, kind)
+        agent = agent_with(
+            tmp_path,
+            turns=[call("lookup", key="a"), call("pay", key="b"), text("never")],
+            tools=[lookup, pay],
+            approver=(lambda _: approver()) if kind == "block" else _asking(approver),
+        )
+        if how == "run":
+            took_s, result = await timed_await(agent.run("Do it.", run_id="run"))
+        else:
+            took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+        assert (result.output, result.terminated_by, ran) == ("found a", "timeout_after", [])
+        assert took_s < LIMIT_S + BOUND_S
+        whole(tmp_path / "run.jsonl")
+        hang.released.set()
+        await anyio.sleep(0.01)
+        assert ran == []
+
+
+def _asking(function: Any) -> Any:
+    async def approve(_request: Any) -> bool:
+        await function()
+        return True
+
+    return approve
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["llm-requested", "llm-responded", "tool-call-started", "tool-call-completed", "message-added", "budget-reserved"],
+)
+def test_an_observer_that_hangs(tmp_path: Path, kind: str):
+    """A subscriber that never comes back holds up the loop, and not the end of the run."""
+    with hanging() as hang:
+        agent = agent_with(tmp_path, ks.budget_limit(max_tokens=99_999))
+        agent.subscribe(kind, lambda _record: hang.block())
+        took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+        assert (result.terminated_by, result.terminated_source) == SWITCH
+        assert took_s < LIMIT_S + BOUND_S
+        whole(tmp_path / "run.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["killswitch-fired", "run-completed", "tool-call-completed"])
+def test_an_observer_of_the_end_that_hangs(tmp_path: Path, kind: str):
+    """Whoever hangs in hearing of the end keeps neither this run nor another one from its end."""
+    with hanging() as hang:
+        turns = [call("hung"), text("never")]
+        agent = agent_with(tmp_path, turns=turns, tools=[tool(name="hung", timeout=None)(hang.block)])
+        agent.subscribe(kind, lambda _record: hang.block())
+        took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+        assert (result.terminated_by, result.terminated_source) == SWITCH
+        assert took_s < LIMIT_S + BOUND_S
+        other = agent_with(tmp_path, turns=turns, tools=[tool(name="hung", timeout=None)(hang.block)])
+        took_s, result = timed(lambda: other.run_sync("Do it.", run_id="other"))
+        assert (result.terminated_by, result.terminated_source) == SWITCH
+        assert took_s < LIMIT_S + BOUND_S
+
+
+@pytest.mark.parametrize("kind", ["wait", "swallow"])
+@pytest.mark.parametrize("how", ["run_sync", "run"])
+async def test_only_the_agent_below_ends(tmp_path: Path, kind: str, how: str):
+    """The limit of an agent below ends that one alone: the agent above goes on, and what comes late changes nothing."""
+    for trial in range(TRIES):
+        with hanging() as hang:
+            folder = tmp_path / str(trial)
+            below = Agent(
+                HungModel(getattr(hang, kind)),
+                name="below",
+                tools=[lookup],
+                compose=[ks.timeout_after(LIMIT_S)],
+                **OPTIONS,
+            )
+
+            @tool
+            async def let_go() -> str:
+                """Let the other come back, late."""
+                hang.released.set()
+                await anyio.sleep(0.02)
+                return "let go"
+
+            turns = [call("below", task="Hang."), call("let_go"), text("done")]
+            agent = Agent(ScriptedModel(turns), tools=[below, let_go], trace=folder, **OPTIONS)
+            if how == "run":
+                took_s, result = await timed_await(agent.run("Do it.", run_id="run"))
+            else:
+                took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+            if took_s > LIMIT_S + BOUND_S and trial < TRIES - 1:
+                continue
+            assert (result.output, result.terminated_by) == ("done", "end_turn")
+            assert [step.content for step in result.steps if step.type == "observation"] == ["found a", "let go"]
+            assert took_s < LIMIT_S + BOUND_S
+            recording = whole(folder / "run.jsonl")
+            owner = recording.owners["root/below@0.0"]
+            assert (owner.completed.terminated_by, owner.completed.output) == ("timeout_after", "found a")
+            last = max(record.seq for record in recording.records if record.owner.startswith("root/below"))
+            ends = [record.seq for record in recording.records if record.kind == "agent-completed"]
+            assert [last] == ends
+            assert (await reproduce(recording)).divergences == ()
+            return
+
+
+async def test_agents_below_one_that_is_left_behind(tmp_path: Path):
+    """When an agent is left behind, so are those below it: nothing of them is recorded after that."""
+    with hanging() as hang:
+
+        @tool
+        async def note(context: ToolContext) -> str:
+            """Swallow, and use the ports late."""
+            await hang.swallow()
+            return "late"
+
+        lowest = Agent(ScriptedModel([call("note"), text("late")]), name="lowest", tools=[note], **OPTIONS)
+        middle = Agent(
+            ScriptedModel([call("lowest", task="Go."), text("late")]),
+            name="middle",
+            tools=[lowest, lookup],
+            compose=[ks.timeout_after(LIMIT_S)],
+            **OPTIONS,
+        )
+
+        @tool
+        async def let_go() -> str:
+            """Let the others come back, late."""
+            hang.released.set()
+            await anyio.sleep(0.05)
+            return "let go"
+
+        turns = [call("middle", task="Hang."), call("let_go"), text("done")]
+        agent = Agent(ScriptedModel(turns), tools=[middle, let_go], trace=tmp_path, **OPTIONS)
+        result = await agent.run("Do it.", run_id="run")
+        assert result.output == "done"
+        recording = whole(tmp_path / "run.jsonl")
+        ended = next(
+            record.seq
+            for record in recording.records
+            if record.kind == "agent-completed" and record.owner == "root/middle@0.0"
+        )
+        late = [r.kind for r in recording.records if r.seq > ended and r.owner.startswith("root/middle")]
+        assert late in ([], ["tool-call-late"])
+        assert recording.owners["root/middle@0.0/lowest@0.0"].completed.terminated_by in ("parent_ended",)
+
+
+async def test_a_body_that_was_left_behind_with_an_open_request(tmp_path: Path):
+    """A call that is given up at its own limit takes the requests of its body with it: each has an end in the trace."""
+    with hanging() as hang:
+
+        class Model(ScriptedModel):
+            async def complete(self, request: Any) -> Any:
+                if request.messages[-1].content == "Hang.":
+                    await hang.swallow()
+                return await super().complete(request)
+
+        @tool(timeout=0.02)
+        async def ask(context: ToolContext) -> str:
+            """Ask a model that hangs."""
+            return (await context.model.ask("Hang.")).text
+
+        agent = Agent(
+            Model([call("ask"), text("done"), text("late")]),
+            tools=[ask],
+            trace=tmp_path,
+            compose=[ks.budget_limit(max_tokens=99_999)],
+            **OPTIONS,
+        )
+        result = await agent.run("Do it.", run_id="run")
+        assert result.output == "done"
+        recording = whole(tmp_path / "run.jsonl")
+        (failed,) = [record.event for record in recording.records if record.kind == "llm-failed"]
+        assert data(failed) == {
+            "request": 0,
+            "error": {"type": "Cancelled", "message": "the run was cancelled while the model was asked"},
+            "cancelled": True,
+        }
+
+
+@pytest.mark.parametrize("kind", ["budget-reserved", "llm-requested", "message-added"])
+def test_nothing_starts_after_the_cause(tmp_path: Path, kind: str):
+    """A switch that fires between the last look and the start keeps the request from being sent."""
+    fired = threading.Event()
+    agent = agent_with(tmp_path, ks.budget_limit(max_tokens=99_999), compose=[])
+    agent.compose(ks.budget_limit(max_tokens=99_999))
+    agent.compose(ks.timeout_after(0.02))
+    agent.subscribe("killswitch-fired", lambda _record: fired.set())
+    agent.subscribe(kind, lambda _record: fired.wait(5))
+    agent.run_sync("Do it.", run_id="run")
+    whole(tmp_path / "run.jsonl")
+
+
+async def test_many_at_once(tmp_path: Path):
+    """A hundred runs that hang at the same time end at their limit."""
+    with hanging() as hang:
+        agent = Agent(HungModel(hang.swallow), tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(LIMIT_S)], **OPTIONS)
+        agent.model._queue = [call("lookup", key="a")] * 100  # type: ignore[attr-defined]
+        began = time.monotonic()
+        results = await asyncio.gather(*(agent.run("Do it.") for _ in range(100)))
+        assert time.monotonic() - began < LIMIT_S + BOUND_S + 0.5
+        assert {result.terminated_by for result in results} == {"timeout_after"}
+        assert {result.output for result in results} == {"found a"}
+
+
+async def test_parallel_calls_that_hang(tmp_path: Path):
+    """Of calls beside each other that hang, each has its end; what came back in time is in the result."""
+    with hanging() as hang:
+        hung = tool(name="hung", timeout=None, read_only=True)(hang.swallow)
+        turn = calls(call("hung"), call("lookup", key="b"), call("hung"), call("hung"), call("lookup", key="never"))
+        agent = agent_with(tmp_path, turns=[call("lookup", key="a"), turn], tools=[lookup, hung])
+        took_s, result = await timed_await(agent.run("Do it.", run_id="run"))
+        assert took_s < LIMIT_S + BOUND_S
+        recording = whole(tmp_path / "run.jsonl")
+        ended = [record.event for record in recording.records if record.kind == "tool-call-completed"]
+        assert sorted((event.tool, event.ok, event.abandoned) for event in ended) == [
+            ("hung", False, True),
+            ("hung", False, True),
+            ("hung", False, True),
+            ("lookup", True, False),
+            ("lookup", True, False),
+        ]
+        assert result.output == "found a"

@@ -1,0 +1,305 @@
+"""The example service: each of its switches fires, tenants are apart, and it ends with its server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from examples.service.app import make_app
+from examples.service.shop import demo_model
+from examples.service.tenant import Limits
+from playhead import load_recording
+from playhead.kernel.output_cap import output_cap
+from playhead.testing import ScriptedModel, call, error, text
+from playhead.trace.integrity import check_trace
+from playhead.trace.types import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+TASK = "Please refund order 7."
+KNOWN = "Order 7 is a lamp for 20 euros, came broken."
+PAID = "Order 7 came broken, so I have paid 20 euros back."
+
+
+@dataclass
+class Client:
+    """Somebody who asks the service."""
+
+    http: httpx.AsyncClient
+    tenant: str = "acme"
+
+    async def send(self, method: str, path: str, code: int = 200, /, **body: Any) -> Any:
+        """Send a request and return what came back; fail unless it came with this code."""
+        json = {"json": body} if body else {}
+        answer = await self.http.request(method, path, headers={"X-Tenant": self.tenant}, **json)
+        assert answer.status_code == code, answer.text
+        return answer.json()
+
+    async def ask(self, **body: Any) -> Any:
+        """Ask the agent."""
+        return await self.send("POST", "/ask", **{"task": TASK, **body})
+
+    async def question(self) -> Any:
+        """Wait until one call waits for a yes, and return it."""
+        for _ in range(200):
+            found = await self.send("GET", "/approvals")
+            if found:
+                assert len(found) == 1
+                return found[0]
+            await asyncio.sleep(0.01)
+        raise AssertionError("nothing waits for a yes")
+
+    async def answer(self, code: int = 200, **body: Any) -> Any:
+        """Answer the call that waits."""
+        return await self.send("POST", f"/approvals/{(await self.question())['id']}", code, **body)
+
+
+def make_client(folder: Path, model: Any = None, **limits: Any) -> Client:
+    """Return somebody who asks a service of this model and these limits, in this process."""
+    made = Limits(**{"traces": folder / "traces", "kill_file": folder / "STOP", **limits})
+    app = make_app(model or demo_model(), made)
+    return Client(httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service"))
+
+
+def ended(run: dict[str, Any]) -> tuple[Any, ...]:
+    """Return how a run ended, without what differs from run to run."""
+    return run["status"], run["success"], run["terminated_by"], run["terminated_because"], run["output"]
+
+
+def check(folder: Path, run: dict[str, Any]) -> None:
+    """Fail unless the trace of a run is closed and whole, and says how it ended as the service does."""
+    path = folder / "traces" / f"{run['run_id']}.jsonl"
+    assert check_trace(path).ok
+    completed: Any = load_recording(path).records[-1].event
+    assert (completed.terminated_by, completed.output) == (run["terminated_by"], run["output"])
+
+
+@dataclass
+class Billed(ScriptedModel):
+    """A model that uses every token that it is allowed, and looks the order up for ever."""
+
+    turns: Any = field(default_factory=lambda: [call("look_up_order", order="7")] * 99)
+    spent: int = 0
+
+    async def complete(self, request: Any) -> Any:
+        """Answer after a moment, so that requests are under way beside each other."""
+        await asyncio.sleep(0.001)
+        usage = Usage(input_tokens=100, output_tokens=output_cap(request.parameters) or 10**6)
+        self.spent += usage.total_tokens
+        return replace(await super().complete(request), usage=usage)
+
+
+class TestApprovals:
+    async def test_a_yes(self, tmp_path: Path) -> None:
+        """Whoever asks has the answer when somebody has allowed exactly the call that was shown."""
+        client = make_client(tmp_path)
+        asked = asyncio.create_task(client.ask())
+        question = await client.question()
+        run_id = question["run_id"]
+        assert question == {
+            "id": "1",
+            "run_id": run_id,
+            "tool": "refund",
+            "arguments": {"order": "7", "euros": 20},
+            "risk": "high",
+        }
+        assert (await client.send("GET", f"/runs/{run_id}"))["status"] == "running"
+        await client.answer(approved=True)
+        run = await asked
+        assert ended(run) == ("done", True, "end_turn", None, PAID)
+        assert run == await client.send("GET", f"/runs/{run_id}")
+        check(tmp_path, run)
+
+    async def test_a_no(self, tmp_path: Path) -> None:
+        """The model hears the reason and goes on; nothing is paid."""
+        client = make_client(tmp_path)
+        asked = asyncio.create_task(client.ask())
+        await client.answer(approved=False, why="ask the shop first")
+        run = await asked
+        assert ended(run) == ("done", True, "end_turn", None, "I may not pay order 7 back.")
+        completed: Any = [
+            record.event
+            for record in load_recording(tmp_path / "traces" / f"{run['run_id']}.jsonl").records
+            if record.kind == "tool-call-completed"
+        ]
+        assert [(each.tool, each.ok) for each in completed] == [("look_up_order", True), ("refund", False)]
+        assert completed[1].error.message == "refund was not approved: ask the shop first"
+
+    @pytest.mark.parametrize("approved", ["yes", 1, "true", None])
+    async def test_what_only_looks_like_a_yes(self, tmp_path: Path, approved: Any) -> None:
+        """It is refused, and the call still waits."""
+        client = make_client(tmp_path)
+        await client.ask(wait_s=0)
+        await client.answer(422, approved=approved)
+        await client.answer(approved=False)
+
+    async def test_nobody_answers(self, tmp_path: Path) -> None:
+        """`require_approval_for` takes silence for a no."""
+        client = make_client(tmp_path, approval_s=0.05)
+        assert ended(await client.ask())[-1] == "I may not pay order 7 back."
+        await client.send("POST", "/approvals/1", 404, approved=True)
+
+
+class TestSwitches:
+    async def test_budget_limit(self, tmp_path: Path) -> None:
+        """Runs one after the other share what their tenant has; the last says so and has its partial answer."""
+        client = make_client(tmp_path, model := Billed(), tenant_tokens=9000, tool_calls={"*": 1})
+        runs = [await client.ask() for _ in range(3)]
+        assert {run["terminated_by"] for run in runs[:1]} == {"tool_limit"}
+        assert runs[-1]["terminated_by"] == "budget_limit"
+        assert re.fullmatch(r"[\d,]+ of 9,000 tokens are spent; .*", runs[-1]["terminated_because"])
+        assert sum(run["tokens"] for run in runs) == model.spent <= 9000
+        for run in runs:
+            check(tmp_path, run)
+
+    async def test_requests_at_once_share_the_budget(self, tmp_path: Path) -> None:
+        """Whatever is asked at the same time, a tenant never spends more than it has, and gets most of that."""
+        client = make_client(tmp_path, model := Billed(), tenant_tokens=30_000, tool_calls={"*": 99})
+        runs = await asyncio.gather(*(client.ask() for _ in range(4)))
+        assert {run["terminated_by"] for run in runs} == {"budget_limit"}
+        assert 25_000 < sum(run["tokens"] for run in runs) == model.spent <= 30_000
+
+    async def test_tenants_do_not_share(self, tmp_path: Path) -> None:
+        """One has used up its budget, and the other has all of its own; neither sees the other's runs and questions."""
+        acme = make_client(tmp_path, Billed(), tenant_tokens=9000, tool_calls={"*": 1})
+        other = replace(acme, tenant="other")
+        spent = [await acme.ask() for _ in range(3)][-1]
+        assert spent["terminated_by"] == "budget_limit"
+        assert (await other.ask())["terminated_by"] == "tool_limit"
+        await other.send("GET", f"/runs/{spent['run_id']}", 404)
+        await other.send("POST", f"/runs/{spent['run_id']}/stop", 404)
+
+        acme = make_client(tmp_path)
+        other = replace(acme, tenant="other")
+        await acme.ask(wait_s=0)
+        question = await acme.question()
+        assert await other.send("GET", "/approvals") == []
+        await other.send("POST", f"/approvals/{question['id']}", 404, approved=True)
+        await acme.answer(approved=False)
+
+    async def test_timeout_after(self, tmp_path: Path) -> None:
+        """A run that waits for a yes ends at its limit, with what it had; its question goes with it."""
+        client = make_client(tmp_path, run_s=0.1)
+        run = await client.ask()
+        assert ended(run) == ("done", False, "timeout_after", "0.1 s have passed", KNOWN)
+        assert await client.send("GET", "/approvals") == []
+        check(tmp_path, run)
+
+    async def test_tool_limit(self, tmp_path: Path) -> None:
+        """The call beyond the limit does not run."""
+        model = ScriptedModel([call("look_up_order", order="7")] * 9)
+        run = await make_client(tmp_path, model, tool_calls={"look_up_order": 2}).ask()
+        because = "2 calls of look_up_order are all it may have"
+        assert ended(run) == ("done", False, "tool_limit", because, KNOWN)
+        check(tmp_path, run)
+
+    async def test_kill_file(self, tmp_path: Path) -> None:
+        """One file ends every run, of all tenants, and none begins while it is there."""
+        client = make_client(tmp_path)
+        asked = asyncio.create_task(client.ask())
+        await client.question()
+        (tmp_path / "STOP").write_text("the shop pays twice\n", encoding="utf-8")
+        because = f"{tmp_path / 'STOP'} exists: the shop pays twice"
+        assert ended(run := await asked) == ("done", False, "kill_file", because, KNOWN)
+        check(tmp_path, run)
+        assert ended(await replace(client, tenant="other").ask()) == ("done", False, "kill_file", because, None)
+        (tmp_path / "STOP").unlink()
+        await client.ask(wait_s=0)
+        await client.answer(approved=True)
+
+
+class TestRuns:
+    async def test_stop(self, tmp_path: Path) -> None:
+        """Somebody ends a run that waits, at once; a second time nothing changes."""
+        client = make_client(tmp_path)
+        run_id = (await client.ask(wait_s=0))["run_id"]
+        await client.question()
+        began = time.monotonic()
+        run = await client.send("POST", f"/runs/{run_id}/stop?why=no+longer+needed")
+        assert time.monotonic() - began < 0.5
+        assert ended(run) == ("done", False, "kill", "no longer needed", KNOWN)
+        assert await client.send("POST", f"/runs/{run_id}/stop") == run
+        check(tmp_path, run)
+
+    async def test_a_model_that_fails(self, tmp_path: Path) -> None:
+        """The caller gets what was reached until then."""
+        run = await make_client(tmp_path, ScriptedModel([call("look_up_order", order="7"), error("no")])).ask()
+        assert ended(run) == ("failed", False, "llm_error", None, KNOWN)
+
+    async def test_other_tasks(self, tmp_path: Path) -> None:
+        """The script says what it is."""
+        run = await make_client(tmp_path).ask(task="Who are you?")
+        assert ended(run) == ("done", True, "end_turn", None, "I can only refund order 7: I am a script.")
+
+    async def test_wrong_requests(self, tmp_path: Path) -> None:
+        """No run of this id, no tenant, no task."""
+        client = make_client(tmp_path)
+        await client.send("GET", "/runs/unknown", 404)
+        await client.send("POST", "/runs/unknown/stop", 404)
+        await client.send("POST", "/ask", 422)
+        await replace(client, tenant="No One").send("GET", "/approvals", 422)
+
+    async def test_finished_runs_are_forgotten_in_the_end(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The service does not grow for ever."""
+        monkeypatch.setattr("examples.service.tenant.KEPT", 2)
+        client = make_client(tmp_path, ScriptedModel([text("Hello.")] * 5))
+        runs = [(await client.ask())["run_id"] for _ in range(5)]
+        for run_id, code in zip(runs, [404, 404, 200, 200, 200], strict=True):
+            await client.send("GET", f"/runs/{run_id}", code)
+
+
+@contextmanager
+def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start the service as its documentation says, and yield it with its address; end it."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "--factory", "examples.service.app:make_app", "--port", str(port)]
+    env = {name: value for name, value in os.environ.items() if name != "MODEL"}
+    env |= {"PYTHONPATH": str(ROOT), **variables}
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, env=env, stderr=log) as process:
+        try:
+            for _ in range(300):
+                if b"running on" in (folder / "log").read_bytes():
+                    break
+                assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
+                time.sleep(0.03)
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_server_that_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
+    """Runs that wait end first: their callers have partial answers, their traces are closed, the server is gone."""
+    with server(tmp_path) as (process, address):
+        client = Client(httpx.AsyncClient(base_url=address, timeout=10))
+        asked = asyncio.create_task(client.ask())
+        await client.question()
+        began = time.monotonic()
+        process.send_signal(number)
+        run = await asked
+        assert ended(run) == ("done", False, "kill", "the server shuts down", KNOWN)
+        await client.http.aclose()
+        process.wait(5)
+        assert time.monotonic() - began < 2
+    path = tmp_path / "service-traces" / f"{run['run_id']}.jsonl"
+    assert check_trace(path).ok
+    assert not (tmp_path / "service-traces" / ".control").exists()
