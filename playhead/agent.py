@@ -125,7 +125,6 @@ class Agent:
             required_tools=checks.known_tools(required_tools, self.tools),
         )
         check_parameters(self.header.parameters)
-        self._approver = checks.checked_approver(approver, self.tools)
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._clock = clock
@@ -133,6 +132,7 @@ class Agent:
         self._harness = Harness()
         for block in checks.listed("compose", compose):
             self.compose(block)
+        self._approver = checks.checked_approver(approver, self.tools, self._harness.approves)
 
     def compose(self, block: Block) -> Undo:
         """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.

@@ -12,7 +12,7 @@ from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel.execution import Execution, as_run_error
 from playhead.kernel.reach import reachable
 from playhead.kernel.session import RunContext, Session
-from playhead.kernel.signals import ended_by_signals
+from playhead.kernel.signals import ended_by_signals, forget
 from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
 from playhead.result import RunResult
@@ -108,19 +108,21 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         run.recorder.seal()
         if run.control is not None:
             run.control.close()
+        forget(session)
         if waiting is not None:
             waiting.left_behind = True
             waiting.outcome.put(_outcome(run, session, reached))
 
-    try:
-        session.emit(started)
-        supervisor = Supervisor(session, on_end, on_left)
-        if waiting is not None:
-            waiting.stop = lambda: session.interrupt(INTERRUPTED, grace_s=TIDYING_S)
-        with reachable(session), ended_by_signals(session):
-            execution = await supervisor.run(task)
-    finally:
-        run.recorder.seal()
+    with ended_by_signals(session):
+        try:
+            session.emit(started)
+            supervisor = Supervisor(session, on_end, on_left)
+            if waiting is not None:
+                waiting.stop = lambda: session.interrupt(INTERRUPTED, grace_s=TIDYING_S)
+            with reachable(session):
+                execution = await supervisor.run(task)
+        finally:
+            run.recorder.seal()
     return _finish(run, session, execution)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+import examples.service
 from examples.service.app import make_app
 from examples.service.shop import demo_model
 from examples.service.tenant import Limits
@@ -45,8 +46,7 @@ class Client:
 
     async def send(self, method: str, path: str, code: int = 200, /, **body: Any) -> Any:
         """Send a request and return what came back; fail unless it came with this code."""
-        json = {"json": body} if body else {}
-        answer = await self.http.request(method, path, headers={"X-Tenant": self.tenant}, **json)
+        answer = await self.http.request(method, path, headers={"X-Tenant": self.tenant}, json=body or None)
         assert answer.status_code == code, answer.text
         return answer.json()
 
@@ -182,7 +182,7 @@ class TestSwitches:
         assert spent["terminated_by"] == "budget_limit"
         assert (await other.ask())["terminated_by"] == "tool_limit"
         await other.send("GET", f"/runs/{spent['run_id']}", 404)
-        await other.send("POST", f"/runs/{spent['run_id']}/stop", 404)
+        await other.send("POST", f"/runs/{spent['run_id']}/stop", 404, why="no")
 
         acme = make_client(tmp_path)
         other = replace(acme, tenant="other")
@@ -215,7 +215,8 @@ class TestSwitches:
         await client.question()
         (tmp_path / "STOP").write_text("the shop pays twice\n", encoding="utf-8")
         because = f"{tmp_path / 'STOP'} exists: the shop pays twice"
-        assert ended(run := await asked) == ("done", False, "kill_file", because, KNOWN)
+        run = await asked
+        assert ended(run) == ("done", False, "kill_file", because, KNOWN)
         check(tmp_path, run)
         assert ended(await replace(client, tenant="other").ask()) == ("done", False, "kill_file", because, None)
         (tmp_path / "STOP").unlink()
@@ -230,10 +231,10 @@ class TestRuns:
         run_id = (await client.ask(wait_s=0))["run_id"]
         await client.question()
         began = time.monotonic()
-        run = await client.send("POST", f"/runs/{run_id}/stop?why=no+longer+needed")
+        run = await client.send("POST", f"/runs/{run_id}/stop", why="no longer needed")
         assert time.monotonic() - began < 0.5
         assert ended(run) == ("done", False, "kill", "no longer needed", KNOWN)
-        assert await client.send("POST", f"/runs/{run_id}/stop") == run
+        assert await client.send("POST", f"/runs/{run_id}/stop", why="again") == run
         check(tmp_path, run)
 
     async def test_a_model_that_fails(self, tmp_path: Path) -> None:
@@ -250,7 +251,7 @@ class TestRuns:
         """No run of this id, no tenant, no task."""
         client = make_client(tmp_path)
         await client.send("GET", "/runs/unknown", 404)
-        await client.send("POST", "/runs/unknown/stop", 404)
+        await client.send("POST", "/runs/unknown/stop", 404, why="no")
         await client.send("POST", "/ask", 422)
         await replace(client, tenant="No One").send("GET", "/approvals", 422)
 
@@ -274,7 +275,10 @@ def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[by
     command = [sys.executable, "-m", "uvicorn", "--factory", "examples.service.app:make_app", "--port", str(port)]
     env = {name: value for name, value in os.environ.items() if name != "MODEL"}
     env |= {"PYTHONPATH": str(ROOT), **variables}
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, env=env, stderr=log) as process:
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log) as process,
+    ):
         try:
             for _ in range(300):
                 if b"running on" in (folder / "log").read_bytes():
@@ -284,6 +288,32 @@ def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[by
             yield process, f"http://127.0.0.1:{port}"
         finally:
             process.kill()
+
+
+async def test_what_its_documentation_shows(tmp_path: Path) -> None:
+    """The lines that it says to type bring what stands below them, but for the ids of runs."""
+    line = r"^    \$ curl -s (\S+) -H X-Tenant:acme(?: --json '(.*)')?\n    (.*)$"
+    shown = re.findall(line, str(examples.service.__doc__), re.MULTILINE)
+    assert len(shown) == str(examples.service.__doc__).count("$ curl") == 6
+    a_run = re.compile(r"01[0-9A-Z]{24}")
+    ids: dict[str, str] = {}
+
+    async def answer(http: httpx.AsyncClient, place: str, body: str, printed: str) -> str:
+        path = a_run.sub(lambda found: ids[found[0]], place.removeprefix("localhost:8000"))
+        said = (await http.request("POST" if body else "GET", path, content=body or None)).text
+        ids.update(zip(a_run.findall(printed), a_run.findall(said), strict=True))
+        return said
+
+    headers = {"X-Tenant": "acme", "Content-Type": "application/json"}
+    with server(tmp_path) as (_, address):
+        async with httpx.AsyncClient(base_url=address, headers=headers, timeout=10) as http:
+            for place, body, printed in shown:
+                said = await answer(http, place, body, printed)
+                while not body and '"running"' in said:
+                    said = await answer(http, place, body, printed)
+                if place.endswith("/ask"):
+                    await asyncio.sleep(0.2)  # so far that it asks
+                assert said == a_run.sub(lambda found: ids[found[0]], printed)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

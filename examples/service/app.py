@@ -42,6 +42,12 @@ class Answer(BaseModel):
     why: str | None = None
 
 
+class Stop(BaseModel):
+    """Why a run is to end."""
+
+    why: str
+
+
 class Run(BaseModel):
     """What became of a run."""
 
@@ -84,10 +90,10 @@ def look(run_id: str, tenant: Asking) -> Run:
 
 
 @api.post("/runs/{run_id}/stop")
-async def stop(run_id: str, tenant: Asking, why: str = "stopped over HTTP") -> Run:
+async def stop(run_id: str, body: Stop, tenant: Asking) -> Run:
     """End a run, whatever it does at the moment, and return what it had."""
     look(run_id, tenant)
-    if tenant.stop(run_id, why):
+    if tenant.stop(run_id, body.why):
         await asyncio.wait([tenant.runs[run_id]], timeout=2)
     return look(run_id, tenant)
 
@@ -103,12 +109,13 @@ def waiting(tenant: Asking) -> list[dict[str, Any]]:
 
 
 @api.post("/approvals/{number}")
-async def answer(number: str, body: Answer, tenant: Asking) -> None:
-    """Answer one of them."""
+async def answer(number: str, body: Answer, tenant: Asking) -> Run:
+    """Answer one of them; its run goes on."""
     question = tenant.questions.get(number)
     if question is None or question.answer.done():
         raise HTTPException(404, f"no call {number} waits: it was answered, it was too late, or its run has ended")
     question.answer.set_result(Approval(body.approved, body.why, by="HTTP"))
+    return look(question.request.run_id, tenant)
 
 
 @asynccontextmanager

@@ -29,8 +29,8 @@ def demo_model() -> ScriptedModel:
     script = {
         re.compile(r"(?s)."): text("I can only refund order 7: I am a script."),
         re.compile(r"(?i)refund order 7"): look,
-        re.compile(r"Order 7 is .*"): pay,
-        re.compile(r"Paid back .* for order 7.{0,99}"): text("Order 7 came broken, so I have paid 20 euros back."),
-        re.compile(r".*refund was not approved.*"): text("I may not pay order 7 back."),
+        re.compile(r"Order 7 is a lamp"): pay,
+        re.compile(r"Paid back .* for order 7"): text("Order 7 came broken, so I have paid 20 euros back."),
+        re.compile(r"refund was not approved"): text("I may not pay order 7 back."),
     }
     return ScriptedModel([with_match(turn, pattern) for pattern, turn in script.items()], keep_requests=False)

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "check": "Verify that a trace is whole and unchanged.",
     "reproduce": "Run a recording again with everything frozen, and compare.",
     "replay": "Run a recording again with something changed, and see what that did.",
+    "backtest": "Tell where killswitches would have stopped recorded runs.",
     "diff": "Compare two runs, or a replay with its original.",
     "completion": "Print the script that lets a shell complete commands and runs.",
 }

@@ -141,6 +141,10 @@ class Harness(Registrar):
         """Return the killswitches at the ports, as they are registered now."""
         return self._guards
 
+    def approves(self, tool: str) -> bool:
+        """Return whether a killswitch asks an approver of its own before this tool runs."""
+        return any(tool in each.approves or "*" in each.approves for each in self._guards)
+
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
         hooks = self.hooks()

@@ -78,9 +78,11 @@ def known_tools(names: Iterable[str], tools: Mapping[str, Tool]) -> tuple[str, .
     return tuple(names)
 
 
-def checked_approver(approver: Approver | None, tools: Mapping[str, Tool]) -> Approver | None:
-    """Return the approver, who has to be there when a tool needs one."""
-    needing = [name for name, tool in tools.items() if tool.spec.requires_approval]
+def checked_approver(
+    approver: Approver | None, tools: Mapping[str, Tool], asked_by_switches: Callable[[str], bool]
+) -> Approver | None:
+    """Return the approver, who has to be there when a tool needs one that no killswitch brings along."""
+    needing = [name for name, tool in tools.items() if tool.spec.requires_approval and not asked_by_switches(name)]
     if needing and approver is None:
         raise UsageError(f"{', '.join(needing)} require approval; pass approver=, a function that decides on each call")
     if approver is not None and not callable(approver):

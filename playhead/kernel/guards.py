@@ -108,6 +108,8 @@ class GuardMaker:
     """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
     tools: tuple[str, ...] = ()
     """Tools that it means by name: a name that no tool has would guard nothing."""
+    approves: tuple[str, ...] = ()
+    """Tools that it asks an approver of its own about; `*` for all."""
 
     def info(self) -> HookInfo:
         """Return what is registered, as the header of a trace says it."""
@@ -169,11 +171,21 @@ async def admit(session: Session, request: Request) -> Request:
         session.require_running()
         admitted, waiting = ask_all(session, request)
         if waiting is None:
-            for guard in guards:
-                for event in guard.admitted(session, admitted):
-                    session.emit(event)
+            try:
+                for guard in guards:
+                    for event in guard.admitted(session, admitted):
+                        session.emit(event)
+            except BaseException:
+                withdraw(session, admitted)
+                raise
             return admitted
         await waiting.until.wait()
+
+
+def withdraw(session: Session, request: Request) -> None:
+    """Take back that a request was let pass: it is not sent."""
+    for guard in session.guards:
+        guard.withdraw_request(session, request)
 
 
 def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:

@@ -75,5 +75,17 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
     ended = ended or session.termination
     if ended is None:
         return state
-    output = state.last_observation if ended.output is None and not ended.withheld else ended.output
+    output = _best(state, session) if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())
+
+
+def _best(state: KernelState, session: Session) -> str | None:
+    """Return the newest result: of an agent that was ended in the middle of its calls, also one that no step has yet.
+
+    Not where hooks may not have looked at it.
+    """
+    if session.interrupted and session.hooks is None:
+        returned = [each for each in list(session.tools.ended.values()) if each.ok]
+        if returned:
+            return max(returned, key=lambda each: each.position).observation()
+    return state.last_observation

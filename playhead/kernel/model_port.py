@@ -13,7 +13,7 @@ from playhead.errors import (
     PlayheadError,
 )
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.guards import admit, tell
+from playhead.kernel.guards import admit, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
@@ -95,9 +95,8 @@ class ModelPort:
                 sent = await admit(session, sent)
             if attempt or sent.parameters is not request.parameters:
                 told = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
-            session.emit(told)
             try:
-                return await self._attempt(sent, asked.request, attempt)
+                return await self._attempt(sent, told)
             except ModelError as error:
                 if not error.retryable or attempt == retries:
                     raise
@@ -140,8 +139,8 @@ class ModelPort:
         message = self._session.messages.add("user", scrub(prompt))
         return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
-    async def _attempt(self, request: Request, number: int, attempt: int) -> LlmResponded:
-        session = self._session
+    async def _attempt(self, request: Request, asked: LlmRequested) -> LlmResponded:
+        session, number, attempt = self._session, asked.request, asked.attempt
         clock, in_flight, what = session.run.recorder.clock, session.run.in_flight, f"request {number}.{attempt}"
         started = clock.now_us()
 
@@ -155,7 +154,16 @@ class ModelPort:
                 latency_ms=(clock.now_us() - started) / 1000,
             )
 
-        in_flight.begin(session.owner, what, lambda: session.emit_last(failed(CancelledError())))
+        def leave() -> None:
+            event = failed(CancelledError())
+            session.emit_last(event)
+            tell(session, event, "response", request=number, attempt=attempt)
+
+        try:
+            session.emit_start(asked, what, leave)
+        except BaseException:
+            withdraw(session, request)
+            raise
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))
@@ -164,8 +172,8 @@ class ModelPort:
         except BaseException as error:
             failure = _as_model_error(error)
             event = failed(failure)
-            in_flight.end(session.owner, what, lambda: session.emit(event))
-            tell(session, event, "response", request=number, attempt=attempt)
+            if in_flight.end(session.owner, what, lambda: session.emit(event)):
+                tell(session, event, "response", request=number, attempt=attempt)
             if failure is error:
                 raise
             raise failure from error

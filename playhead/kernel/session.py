@@ -6,6 +6,7 @@ things behind its ports.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,7 +23,7 @@ from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFire
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import Guard, GuardMaker
@@ -139,6 +140,8 @@ class Session:
         self.model = ModelPort(self)
         self.tools = ToolPort(self)
         self.facts = FactPort(self)
+        self.interrupted = False
+        """Whether it was ended from outside of its loop."""
         self.abandoned_itself = False
         """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
         self._emissions: dict[str, int] = {}
@@ -154,15 +157,43 @@ class Session:
         Raises:
             TraceWriteError: it could not be written, and the run was told to stop then.
         """
-        if self.abandoned_itself:
+        if self.left_behind:
             return
         recorder = self.run.recorder
         if not recorder.emit(event, self.owner, self.iteration) and not recorder.sealed:
             self._on_lost(event)
 
+    @property
+    def left_behind(self) -> bool:
+        """Whether its code, or that of an agent above it, was left behind."""
+        return self.abandoned_itself or (self.parent is not None and self.parent.left_behind)
+
+    def emit_start(self, event: EventBase, what: str, leave: Callable[[], object]) -> None:
+        """Record that a request or a call starts: nothing ends this agent, or one above it, between look and record.
+
+        `leave` records the end of `what`, which has started, when nobody else can.
+
+        Raises:
+            RunEndedError: it has ended.
+        """
+        with self._held():
+            self.require_running()
+            self.run.in_flight.begin(self.owner, what, leave)
+            self.emit(event)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep this agent and those above it from ending meanwhile."""
+        with self.ending.held():
+            if self.parent is None:
+                yield
+                return
+            with self.parent._held():  # noqa: SLF001 - of the same class
+                yield
+
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
-        if not self.abandoned_itself:
+        if not self.left_behind:
             self.run.recorder.emit(event, self.owner, self.iteration)
 
     def leave_loop(self, state: KernelState) -> None:
@@ -299,8 +330,16 @@ class Session:
 
         The first cause stands here too, but for an answer that hooks still look at.
         """
-        won = self.ending.interrupt(termination, lambda: None if switch is None else self.emit_last(switch))
-        if self.supervisor is not None and not self.ending.closed:
+        self.interrupted = True
+
+        def record() -> None:
+            if self.supervisor is not None:  # first: an observer of what is recorded may hang
+                self.supervisor.stop(grace_s)
+            if switch is not None:
+                self.emit_last(switch)
+
+        won = self.ending.interrupt(termination, record)
+        if not won and self.supervisor is not None and not self.ending.closed:
             self.supervisor.stop(grace_s)
         return won
 
@@ -313,6 +352,11 @@ class Session:
     def ended(self) -> bool:
         """Whether this agent, or one that it works for, has ended."""
         return self.ending.termination is not None or (self.parent is not None and self.parent.ended)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether this agent, or one that it works for, was ended from outside: what has begun does not go on, either."""
+        return self.interrupted or (self.parent is not None and self.parent.cut_off)
 
     def require_running(self) -> None:
         """Raise `RunEndedError` when nothing may start any more."""

@@ -41,12 +41,17 @@ class _Listening:
 @contextmanager
 def ended_by_signals(session: Session) -> Iterator[None]:
     """End this run in order when SIGTERM comes, while this lasts."""
-    _live.add(session)
-    try:
-        with listening():
+    with listening():
+        _live.add(session)
+        try:
             yield
-    finally:
-        _live.discard(session)
+        finally:
+            forget(session)
+
+
+def forget(session: Session) -> None:
+    """Wait for this run no more: its trace is closed."""
+    _live.discard(session)
 
 
 @contextmanager
@@ -62,6 +67,8 @@ def listening() -> Iterator[None]:
         yield
     finally:
         _Listening.count -= mine
+        if mine and not _Listening.count and _Listening.dying:
+            _end_here()  # else the program would go on for the moment until the watch ends it, and might exit in order
         if mine and not _Listening.count and signal.getsignal(signal.SIGTERM) is _on_signal:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -79,6 +86,15 @@ def _end_all() -> None:
     for session in list(_live):
         session.interrupt(TERMINATED)
     _end_process(time.monotonic() + CLOSING_S)
+
+
+def _end_here() -> None:
+    """End the process in its main thread, when all runs have closed their traces."""
+    late_at = time.monotonic() + CLOSING_S
+    while _live and time.monotonic() < late_at:
+        time.sleep(POLL_S)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _end_process(late_at: float) -> None:

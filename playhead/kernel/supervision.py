@@ -17,7 +17,7 @@ from playhead.kernel.execution import Execution, abandoned_execution, execute
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.termination import Termination
 from playhead.kernel.threads import asyncio_loop
-from playhead.kernel.watch import watch
+from playhead.kernel.watch import aside, watch
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,7 +78,7 @@ class Supervisor:
             grace_s = max(grace_s, ISOLATED_GRACE_S)
         leave_at = time.monotonic() + grace_s
         if self._leaving is None or leave_at < self._leave_at:
-            self._leave_at, self._leaving = leave_at, watch.after(grace_s, self.leave)
+            self._leave_at, self._leaving = leave_at, watch.after(grace_s, aside(self.leave))
         self._in_loop(self._scope.cancel)
 
     def leave(self) -> None:

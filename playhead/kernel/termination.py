@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
+
+PATIENCE_S: Final = 0.02
+"""Seconds to wait for an observer that holds up what is recorded under the lock, before it is passed by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,16 @@ class Ending:
         """The first that came after the model's answer: should the answer not stand, this one does."""
         self._closed = False
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the agent from ending, and from closing, meanwhile."""
+        got = self._lock.acquire(timeout=PATIENCE_S)
+        try:
+            yield
+        finally:
+            if got:
+                self._lock.release()
+
     @property
     def termination(self) -> Termination | None:
         """What stands, or None while the agent runs."""
@@ -64,7 +78,7 @@ class Ending:
 
         `record` is called when this one stands, and before the agent can close: what it records comes before the end.
         """
-        with self._lock:
+        with self.held():
             if self._termination is None:
                 self._termination = termination
                 if record is not None:
@@ -76,7 +90,7 @@ class Ending:
 
     def interrupt(self, termination: Termination, record: Callable[[], object]) -> bool:
         """End the agent in this way, from outside: also one whose answer hooks still look at."""
-        with self._lock:
+        with self.held():
             if self.end(termination, record):
                 return True
             if not self.overrule(termination):
@@ -89,7 +103,7 @@ class Ending:
 
         Any other ending stands, and one that came after the answer comes before what is asked for here.
         """
-        with self._lock:
+        with self.held():
             if self._closed or self._termination is None or self._termination.reason not in ANSWERED:
                 return False
             self._termination = self._next or termination
@@ -97,12 +111,12 @@ class Ending:
 
     def withhold(self, reason: str, source: str, error: str) -> None:
         """End the agent as failed and without an output, however it ended before."""
-        with self._lock:
+        with self.held():
             if not self._closed:
                 self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> bool:
         """From here on what stands is final. False for all but the first who closes."""
-        with self._lock:
+        with self.held():
             closed, self._closed = self._closed, True
             return not closed

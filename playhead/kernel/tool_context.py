@@ -84,6 +84,7 @@ class ToolContext:
         """Note that the body is left running: its call has ended, so the ports refuse what it asks from now on."""
         self.session.abandoned.add(self.call_id)
         self.scope.terminate("cancelled", failed=True)
+        self.session.run.in_flight.leave(self.scope.owner)
 
     def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
         """Record that the body came back after its call had been given up."""

@@ -168,9 +168,8 @@ class ToolPort:
             )
 
         in_flight = session.run.in_flight
-        in_flight.begin(session.owner, call.id, lambda: session.emit_last(completed(outcome, left=True)))
         try:
-            session.emit(started)
+            session.emit_start(started, call.id, lambda: session.emit_last(completed(outcome, left=True)))
             started_us = recorder.clock.now_us()
             if skipped is None:
                 outcome = await self._outcome(planned, args_hash, started_us)

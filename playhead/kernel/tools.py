@@ -163,8 +163,8 @@ class FunctionTool:
         raise _LimitReachedError
 
     def _begin(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
-        """Call the function, unless the run has ended in the moment since it was asked for."""
-        if context.session.ended:
+        """Call the function, unless the run was ended from outside in the moment since it was asked for."""
+        if context.session.cut_off:
             raise _NotBegunError
         return self._function(**kwargs)
 

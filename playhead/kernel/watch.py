@@ -114,6 +114,11 @@ class Watch:
         self._running = False
 
 
+def aside(action: Action) -> Action:
+    """Return what does this in a daemon thread of its own: it may run into code of the user's, which may hang."""
+    return lambda: threading.Thread(target=action, name="playhead-aside", daemon=True).start()
+
+
 def _nothing() -> None:
     pass
 

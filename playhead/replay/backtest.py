@@ -46,19 +46,21 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
     }
     if recording.status == "damaged":
         return RunBacktest(**common, verdict="unknown", why_unknown="the file is damaged")
+    return RunBacktest(**common, **_judged(recording, switches, ended_well=well))
+
+
+def _judged(recording: Recording, switches: Sequence[SwitchExpression], *, ended_well: bool) -> dict[str, Any]:
     try:
         play = Play(recording, [each.block for each in switches])
         why_not = run_blocking(lambda: _why_not(play))
         if why_not is None:
             run_blocking(play.run)
+            return _outcome(play, ended_well=ended_well)
     except NotATraceError as error:
-        return RunBacktest(**common, verdict="unknown", why_unknown=str(error))
+        why_not = str(error)
     except (ArithmeticError, ValueError):
-        why = "it holds figures that nobody can count with"
-        return RunBacktest(**common, verdict="unknown", why_unknown=why)
-    if why_not is not None:
-        return RunBacktest(**common, verdict="unknown", why_unknown=why_not)
-    return RunBacktest(**common, **_outcome(play, ended_well=well))
+        why_not = "it holds figures that nobody can count with"
+    return {"verdict": "unknown", "why_unknown": why_not}
 
 
 def _outcome(play: Play, *, ended_well: bool) -> dict[str, Any]:

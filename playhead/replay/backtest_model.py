@@ -55,7 +55,7 @@ class Stop(Value):
     step: Step
     """Where."""
     in_flight: tuple[str, ...] = ()
-    """For `outside`: what would have been cut off."""
+    """What else was under way then: from `outside` it is cut off, else it comes to its end."""
     recorded: bool = False
     """Whether the run had this very switch, and it fired there."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from playhead.compose.harness import Harness
-from playhead.compose.killswitches.budget import BudgetGuard
+from playhead.compose.killswitches.budget import BudgetGuard, cost_of
 from playhead.compose.killswitches.clock import Clocked
 from playhead.errors import RunEndedError
 from playhead.kernel.guards import ask_all, asking, fire, interrupt, stopped, tell
@@ -119,6 +120,18 @@ class Play:
     def counts_prompts(self) -> bool:
         """Whether a switch looks at the texts of prompts."""
         return any(isinstance(guard, BudgetGuard) for guard in self._guards)
+
+    def cost_of(self, owner: str, answer: LlmResponded) -> float | None:
+        """Return what an answer cost, in US dollars: as recorded, or by the prices that are known or given."""
+        if answer.cost_usd is not None:
+            return answer.cost_usd if isfinite(answer.cost_usd) else None
+        session = self.sessions[owner]
+        budgets = (
+            each for each in self._guards if isinstance(each, BudgetGuard) and each.budget.max_cost_usd is not None
+        )
+        given = next(budgets, None)
+        prices = session.header.prices if given is None else given.prices_of(session.as_session())
+        return None if prices is None else cost_of(answer.usage, prices) / 1e15
 
     def tools_without_a_guard(self, known: set[str]) -> Iterator[str]:
         """Yield the tools that the switches name and that are not known."""
@@ -330,7 +343,7 @@ class Play:
             on_trigger=event.on_trigger,
             at=event.at,
             step=where,
-            in_flight=tuple(self._in_flight.values()) if event.at == "outside" else (),
+            in_flight=tuple(said for key, said in self._in_flight.items() if key not in _itself(where)),
             recorded=recorded,
         )
 
@@ -346,3 +359,7 @@ class Play:
             after_ms=self._now_s * 1000,
             **where,  # type: ignore[arg-type]
         )
+
+
+def _itself(where: Step) -> tuple[tuple[str, object], ...]:
+    return (where.owner, where.call_id), (where.owner, (where.request, where.attempt))

@@ -50,6 +50,7 @@ def require_approval_for(
         "require_approval_for",
         lambda session: _Approval(session, frozenset(names), approver, timeout_s, trigger),
         tools=tuple(name for name in names if name != "*"),
+        approves=() if approver is None else names,
         only=names,
         timeout_s=timeout_s,
         on_trigger=trigger,

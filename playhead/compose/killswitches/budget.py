@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -153,7 +154,7 @@ class BudgetGuard(Switch):
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
-        bound, prices = self._prompts[session.owner, request.number], self._prices(session)
+        bound, prices = self._prompts[session.owner, request.number], self.prices_of(session)
         prompt = bound.tokens
         if prices is None:
             return self.answer(f"the price of {session.header.model} is not known")
@@ -173,8 +174,9 @@ class BudgetGuard(Switch):
 
     def withdraw_request(self, session: Session, request: Request) -> None:
         """Give back what was set aside."""
-        opened = self._open.pop((session.owner, request.number, request.attempt))
-        self.budget.settle(opened.amount, Amount())
+        opened = self._open.pop((session.owner, request.number, request.attempt), None)
+        if opened is not None:
+            self.budget.settle(opened.amount, Amount())
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
         """Return the entry in the ledger."""
@@ -212,20 +214,26 @@ class BudgetGuard(Switch):
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
         if not event.usage.total_tokens:  # the provider does not say: nothing is free for that
             return opened.amount
-        prices = self._prices(session)
+        prices = self.prices_of(session)
         cost = 0 if prices is None else cost_of(event.usage, prices)
         if event.cost_usd is not None and session.header.model not in self._terms.prices:
             cost = max(cost, femtodollars(event.cost_usd))
         return Amount(event.usage.total_tokens, cost)
 
-    def _prices(self, session: Session) -> Prices | None:
+    def prices_of(self, session: Session) -> Prices | None:
+        """Return what the tokens of an agent's model cost; None when that is not known and matters."""
         if self.budget.max_cost_usd is None:
             return FREE
         return self._terms.prices.get(session.header.model) or session.header.prices
 
     def _wait(self) -> Wait:
         event, in_loop = anyio.Event(), loop_scheduler()
-        self.budget.wait(lambda: in_loop(event.set))
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has ended, and who waited in it
+                in_loop(event.set)
+
+        self.budget.wait(wake)
         return Wait(event)
 
     def _used_up(self, prompt: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import watch
+from playhead.kernel.watch import aside, watch
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -50,24 +50,31 @@ class _KillFile(Switch):
         self._polling: Task | None = None
 
     def start(self) -> None:
-        self._look()
-        self._polling = watch.every(POLL_S, self._look)
+        why = self._file_says()
+        if why is None:
+            self._polling = watch.every(POLL_S, self._look)
+        else:
+            interrupt(self.session, self.name, self.answer(why))
 
     def stop(self) -> None:
         if self._polling is not None:
             self._polling.call_off()
 
     def _look(self) -> None:
+        why = self._file_says()
+        if why is not None:
+            self.stop()
+            aside(lambda: interrupt(self.session, self.name, self.answer(why)))()
+
+    def _file_says(self) -> str | None:
+        """Return why the run has to end."""
         try:
             os.stat(self._file)
         except FileNotFoundError:
-            return
+            return None
         except OSError as error:
-            why = f"nobody can tell whether {self._file} exists: {error.strerror or error}"
-        else:
-            why = f"{self._file} exists{_content(self._file)}"
-        self.stop()
-        interrupt(self.session, self.name, self.answer(why))
+            return f"nobody can tell whether {self._file} exists: {error.strerror or error}"
+        return f"{self._file} exists{_content(self._file)}"
 
 
 def _content(file: Path) -> str:

@@ -70,12 +70,13 @@ def guard_block(
     make: Callable[[Session], Guard],
     *,
     tools: tuple[str, ...] = (),
+    approves: tuple[str, ...] = (),
     check: Callable[[Model], Awaitable[object]] | None = None,
     **settings: object,
 ) -> Block:
     """Return the block that registers a guard; the settings are what the header of a trace says of it."""
     told = ", ".join(f"{key}={value!r}" for key, value in settings.items() if value is not None)
-    maker = GuardMaker(name, make, told, check, tools)
+    maker = GuardMaker(name, make, told, check, tools, approves)
 
     def block(harness: Harness) -> None:
         harness.guard(maker)

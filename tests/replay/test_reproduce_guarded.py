@@ -1,0 +1,205 @@
+"""Runs that killswitches ended, reproduced from the file alone: at the ports at the same place, from outside up to it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, tool
+from playhead.compose.killswitches import (
+    FREE,
+    Budget,
+    budget_limit,
+    circuit_breaker,
+    kill_file,
+    max_iterations,
+    require_approval_for,
+    stop_when,
+    timeout_after,
+    tool_limit,
+)
+from playhead.replay import replay, reproduce
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.types import Usage
+from tests.kernel.runs import make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead import Recording
+
+
+@tool(read_only=True)
+def look(key: str) -> str:
+    """Look."""
+    return f"found {key}"
+
+
+@tool(read_only=True)
+def fail(key: str) -> str:
+    """Fail."""
+    raise ValueError(key)
+
+
+@tool(requires_approval=True)
+def pay(to: str) -> str:
+    """Pay."""
+    return f"paid {to}"
+
+
+@tool(timeout=None)
+def hang() -> str:
+    """Hang."""
+    time.sleep(2)
+    return "late"
+
+
+LOOKS = [calls(call("look", key="a"), call("look", key="b")), call("look", key="c"), call("look", key="d")]
+SPENDING = [replace(turn, usage=Usage(input_tokens=300, output_tokens=30)) for turn in LOOKS]
+FAILS = [call("look", key="a"), calls(call("fail", key="a"), call("look", key="b")), call("fail", key="c"), text("x")]
+PAYS = [call("pay", to="ann"), call("pay", to="bob"), text("done")]
+
+AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
+    "tools": (LOOKS, [tool_limit("look", 1)], "tool_limit", {}),
+    "tools, in a batch": (LOOKS, [tool_limit("*", 2, on_trigger="terminate")], "tool_limit", {}),
+    "tools, refused": ([*LOOKS, text("done")], [tool_limit("look", 2, on_trigger="refuse")], "end_turn", {}),
+    "tokens": (SPENDING, [budget_limit(max_tokens=1_000, output_cap=64)], "budget_limit", {}),
+    "tokens and money": (
+        LOOKS,
+        [budget_limit(max_tokens=10_000), budget_limit(max_cost_usd=1.0, prices={"scripted/model": FREE})],
+        "max_iterations",
+        {"max_iterations": 3},
+    ),
+    "tools that fail": (FAILS, [circuit_breaker(2)], "circuit_breaker", {}),
+    "a provider that fails": (
+        [LOOKS[0], *[error("down", retryable=True)] * 9],
+        [circuit_breaker(2)],
+        "circuit_breaker",
+        {"max_retries": 5},
+    ),
+    "approvals": (PAYS, [require_approval_for("pay", lambda request: "ann" in str(request.arguments))], "end_turn", {}),
+    "approvals, the tool's own too": (
+        PAYS,
+        [require_approval_for("pay", lambda _: True)],
+        "end_turn",
+        {"approver": lambda _: True},
+    ),
+    "a denial that stops": (PAYS, [require_approval_for("*", lambda _: None, on_trigger="stop")], "require_approval_for", {}),
+    "turns": (LOOKS, [max_iterations(2)], "max_iterations", {}),
+    "a predicate": (LOOKS, [stop_when(lambda context: context.iteration == 1 and "enough")], "stop_when", {}),
+    "stacked": (LOOKS, [tool_limit(total=3), budget_limit(max_tokens=50_000), max_iterations(9)], "tool_limit", {}),
+}
+
+
+@pytest.mark.parametrize("name", AT_PORTS)
+async def test_at_the_ports(tmp_path: Path, name: str):
+    """What the switches did, and that they ended the run, comes out again where it was, without their code."""
+    turns, compose, reason, options = AT_PORTS[name]
+    tools = [look, fail, *([pay] if turns is PAYS else [])]
+    run = await record(tmp_path, turns, *tools, compose=compose, **options)
+    assert run.result.terminated_by == reason
+    again = await reproduce(run.recording)
+    assert (again.divergences, again.cut_short) == ((), False)
+    agent = make_agent(None, [], *tools, compose=compose, **options)
+    with_code = await reproduce(run.recording, agent=agent)
+    assert (with_code.divergences, with_code.cut_short) == ((), False)
+
+
+async def test_switches_of_the_agent_above(tmp_path: Path):
+    """A switch of the root that fires in an agent below ends both, in the reproduction as well."""
+    child = Agent(
+        ScriptedModel([call("look", key="a"), call("look", key="b"), text("x")]), name="child", tools=[look], rationale=False
+    )
+    turns = [call("look", key="r"), call("child", task="Go."), text("done")]
+    run = await record(tmp_path, turns, look, child, compose=[tool_limit("look", 2)])
+    assert run.result.terminated_by == "tool_limit"
+    (below,) = run.events("agent-completed")
+    (fired,) = run.events("killswitch-fired")
+    assert (below.terminated_by, fired.ends, fired.at) == ("parent_ended", "root", "call")
+    assert (await reproduce(run.recording)).divergences == ()
+
+
+async def outside(folder: Path, *tools: Any, compose: Any, turns: Any = None, cancel: bool = False) -> Recording:
+    """Record a run that something ends from outside."""
+    turns = turns or [call("look", key="a"), calls(call("look", key="b"), call("look", key="c")), call("hang")]
+    agent = make_agent(folder, turns, look, hang, *tools, compose=compose)
+    if cancel:
+        with anyio.move_on_after(0.1):
+            await agent.run("Do it.", run_id="run")
+    else:
+        await agent.run("Do it.", run_id="run")
+    from playhead import load_recording
+
+    return load_recording(folder / "run.jsonl")
+
+
+@pytest.mark.parametrize("by", ["timeout_after", "kill_file", "cancelled"])
+async def test_from_outside(tmp_path: Path, by: str):
+    """Up to the moment at which it was ended everything is the same; from there on there is nothing to compare."""
+    switches = {
+        "timeout_after": [timeout_after(0.1)],
+        "kill_file": [kill_file(tmp_path / "stop"), lambda harness: harness.before("act", touch)],
+        "cancelled": [],
+    }
+
+    async def touch(context: Any) -> None:
+        if context.iteration == 2:
+            (tmp_path / "stop").write_text("enough\n")
+
+    recording = await outside(tmp_path, compose=switches[by], cancel=by == "cancelled")
+    assert recording.ending is not None
+    assert recording.ending.terminated_by == by
+    again = await reproduce(recording)
+    assert (again.divergences, again.cut_short) == ((), True)
+    assert again.events > 10
+
+
+async def test_between_two_steps(tmp_path: Path):
+    """A run that was ended while it computed, with nothing in flight, is no divergence either; another call is one."""
+
+    def slow(harness: Any) -> None:
+        harness.before("act", lambda context: time.sleep(0.4) if context.iteration == 1 else None)
+
+    turns = [call("look", key="a"), call("look", key="b"), text("done")]
+    recording = await outside(tmp_path, compose=[timeout_after(0.1), slow], turns=turns)
+    assert [record.kind for record in recording.records].count("tool-call-started") == 1
+    assert (await reproduce(recording)).divergences == ()
+
+
+async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
+    """Without code a replay has no killswitches, and says so; with agent= it has them, and they fire."""
+    turns = [call("look", key="a"), call("look", key="b"), text("done")]
+    run = await record(tmp_path, turns, look, compose=[tool_limit("look", 5), budget_limit(max_tokens=90_000)])
+    free = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
+    (note,) = [note for note in free.notes if "guarded" in note]
+    assert "tool_limit(limits={'look': 5}" in note
+    assert "budget_limit(max_tokens=90000" in note
+    agent = make_agent(None, ScriptedModel(turns), look, compose=[tool_limit("look", 1)])
+    guarded = await replay(run.recording, agent=agent, trace=None)
+    assert guarded.run.terminated_by == "tool_limit"
+
+
+async def test_a_call_that_was_stopped_is_no_answer(tmp_path: Path):
+    """A replay does not serve what a killswitch said in place of a result: the tool was never asked."""
+    turns = [call("look", key="a"), call("look", key="b"), text("done")]
+    run = await record(tmp_path, turns, look, compose=[tool_limit("look", 1)])
+    again = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
+    assert "look" in str(again.stopped)
+    assert again.run.terminated_by == "replay_stopped"
+
+
+async def test_a_shared_budget(tmp_path: Path):
+    """A run that a budget ended which other runs had used up is reproduced from its own file."""
+    budget = Budget(max_tokens=2_000)
+    turns = [SPENDING[1], text("done")]
+    agent = make_agent(tmp_path, turns * 20, look, compose=[budget_limit(budget, output_cap=64)])
+    for number in range(20):
+        result = await agent.run("Do it.", run_id=f"run-{number}")
+        if result.terminated_by == "budget_limit":
+            break
+    assert (result.terminated_by, number > 1) == ("budget_limit", True)
+    assert (await reproduce(result.trace_path)).divergences == ()
