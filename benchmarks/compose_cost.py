@@ -1,4 +1,5 @@
-"""What hooks cost in CPU time per step: none registered, one on another tag, ten taps on everything.
+"""What hooks and killswitches cost in CPU time per step: none registered, one on another tag, ten taps on everything,
+five switches.
 
 Without hooks the chokepoints do nothing but ask whether there are any; that is measured by itself.
 """
@@ -14,6 +15,7 @@ from unittest import mock
 
 from benchmarks.step_cost import fetch_async, scripted
 from playhead import Agent
+from playhead.compose.killswitches import budget_limit, circuit_breaker, timeout_after, tool_limit, watchdog
 from playhead.kernel.session import Session
 
 if TYPE_CHECKING:
@@ -34,6 +36,17 @@ def ten_taps(harness: Harness) -> None:
 def one_transform(harness: Harness) -> None:
     """Register one that changes the system prompt, once a run."""
     harness.on("prompt.system", lambda prompt, _context: f"{prompt} Be brief.")
+
+
+def switches() -> list[Block]:
+    """Return five killswitches that never fire: one at requests, two at calls and results, two at the clock."""
+    return [
+        budget_limit(max_tokens=100_000_000, max_cost_usd=1000.0, prompt_bound="bytes"),
+        tool_limit(total=100_000),
+        circuit_breaker(3),
+        timeout_after("1h"),
+        watchdog("1h"),
+    ]
 
 
 def runner(folder: Path, *blocks: Block) -> Callable[[], Awaitable[object]]:
@@ -74,6 +87,7 @@ def main() -> None:
                     "no hook": plain,
                     "one transform on prompt.system": runner(folder, one_transform),
                     "ten taps on **": runner(folder, ten_taps),
+                    "five killswitches": runner(folder, *switches()),
                 }
             )
         )

@@ -14,14 +14,13 @@ from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.parameters import check_parameters, secrets_in
-from playhead.kernel.session import RunContext
+from playhead.kernel.run_context import RunContext
 from playhead.kernel.signals import listening
 from playhead.kernel.strategies import get_strategy
 from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.kernel.world import LiveWorld
-from playhead.result import RunResult
 from playhead.running import DEFAULT, Default, TraceTo, open_control, open_writer, record_run
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
+    from playhead.result import RunResult
     from playhead.settings import Settings
     from playhead.trace.line import Record
     from playhead.trace.types import Content, Message

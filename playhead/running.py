@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING, Final
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel.execution import Execution, as_run_error
 from playhead.kernel.reach import reachable
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.session import Session
 from playhead.kernel.signals import ended_by_signals, forget
 from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
 from playhead.result import RunResult
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
 from playhead.trace.store import TraceStore
-from playhead.trace.values import JsonValue
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
+    from playhead.kernel.run_context import RunContext
     from playhead.kernel.threads import Waiting
     from playhead.kernel.tools import Tool
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
     from playhead.trace.types import AgentHeader, Content
+    from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
 
@@ -63,10 +64,12 @@ def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -
 
 def open_control(path: Path) -> Control | None:
     """Make the folder through which other processes reach a run; None, with a warning, when it cannot be made."""
-    from playhead.trace.control import Control  # noqa: PLC0415 - for runs that are traced
-
     try:
+        from playhead.trace.control import Control  # noqa: PLC0415 - for runs that are traced
+
         return Control.create(path)
+    except ImportError:  # Windows, where files are locked otherwise
+        return None
     except OSError as error:
         log.warning("`playhead kill` and `approve` cannot reach the run %s: %s", path.stem, error.strerror or error)
         return None

@@ -223,6 +223,19 @@ class TestSwitches:
         await client.ask(wait_s=0)
         await client.answer(approved=True)
 
+    async def test_the_five(self, tmp_path: Path) -> None:
+        """Every run has all of them, as its trace says."""
+        run = await make_client(tmp_path).ask(task="Who are you?")
+        started: Any = load_recording(tmp_path / "traces" / f"{run['run_id']}.jsonl").records[0].event
+        stacked = ["budget_limit", "timeout_after", "tool_limit", "require_approval_for", "kill_file"]
+        assert [each.name for each in started.agent.hooks] == stacked
+
+    def test_limits_come_from_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever starts the service sets them."""
+        monkeypatch.setenv("SERVICE_RUN_S", "5")
+        monkeypatch.setenv("SERVICE_TOOL_CALLS", '{"refund": 2}')
+        assert (Limits().run_s, Limits().tool_calls) == (5, {"refund": 2})
+
 
 class TestRuns:
     async def test_stop(self, tmp_path: Path) -> None:

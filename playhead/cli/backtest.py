@@ -118,6 +118,8 @@ class _Reading:
             self.failed = self.failed or recording.status == "damaged"
             none = False
             yield recording
+        if none and self._references:
+            raise TraceNotFoundError("none of these runs can be read")
         if none:
             raise TraceNotFoundError(f"no run in {self._store.folder} can be read; `playhead demo` records one")
 

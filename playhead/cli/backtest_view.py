@@ -19,6 +19,7 @@ _THOUSAND: Final = 1000
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _INDENT: Final = 4
+_NAME: Final = 13
 _STYLES: Final = {"untouched": "green", "stopped": "yellow", "changed": "yellow", "unknown": "red"}
 _SAID: Final = {"untouched": "-", "changed": "(another way)", "unknown": "(cannot be told)"}
 
@@ -39,12 +40,13 @@ def print_backtests(
 
 
 def run_lines(run: RunBacktest, width: int, name: str | None = None) -> Iterator[Line]:
-    """Yield the row of a run, by its id or a name for it, and below it why."""
+    """Yield the row of a run, by its id or, when that is too long, a name for it, and below it why."""
     stop = run.stop
     saved = ("", "", "", "") if stop is None else _cells(run.saved)
+    shown = run.run_id if len(run.run_id) <= _NAME else name or run.run_id
     turn = "-" if stop is None or stop.step.turn is None else str(stop.step.turn)
     switch = _SAID[run.verdict] if stop is None else stop.switch
-    yield Line((_row(name or run.run_id, run.ended_by or "(no end)", switch, turn, *saved), _STYLES[run.verdict]))
+    yield Line((_row(shown, run.ended_by or "(no end)", switch, turn, *saved), _STYLES[run.verdict]))
     if run.lost:
         yield Line(" " * _INDENT, ("LOST: it ended well", "bold red"))
     for text in _reasons(run):
@@ -105,18 +107,21 @@ def _where(step: Step) -> str:
 
 
 def _saved(saved: Figures, took: Figures) -> str:
-    cost = "an unknown cost" if saved.cost_usd is None else f"${saved.cost_usd:.4f}"
-    unknown = " and an unknown part" if saved.cost_unknown and saved.cost_usd is not None else ""
+    cost = (
+        f"${saved.cost_usd:.4f}{' and an unknown part' if saved.cost_unknown else ''}" if saved.cost_usd else "$0.0000"
+    )
+    if saved.cost_unknown and not saved.cost_usd:
+        cost = "an unknown cost"
     tokens = f"{saved.tokens:,} of {took.tokens:,} tokens"
     calls = f"{saved.calls:,} of {_count(took.calls, 'call')}"
     requests = f"{saved.requests:,} of {_count(took.requests, 'request')}"
-    return f"{tokens}, {cost}{unknown}, {requests}, {calls}, {_duration(saved.seconds)} of {_duration(took.seconds)}"
+    return f"{tokens}, {cost}, {requests}, {calls}, {_duration(saved.seconds)} of {_duration(took.seconds)}"
 
 
 def _row(run: str, ended: str, switch: str, turn: str, *saved: str) -> str:
     tokens, cost, calls, time = saved
-    names = f"{pad(run, 13)} {pad(ended, 12)} {pad(switch, 20)}"
-    return f"{names} {turn:>4} {tokens:>6} {cost:>7} {calls:>5} {time:>6}"
+    names = f"{pad(run, _NAME)} {pad(ended, 12)} {pad(switch, 20)}"
+    return f"{names} {turn:>4} {tokens:>6} {cost:>7} {calls:>5} {time:>6}".rstrip()
 
 
 def _cells(saved: Figures) -> tuple[str, str, str, str]:

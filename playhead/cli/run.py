@@ -14,6 +14,7 @@ from playhead.cli.output import text_console, write_json
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools
+from playhead.compose.killswitches.expressions import parse_switch
 from playhead.running import DEFAULT
 
 if TYPE_CHECKING:
@@ -66,6 +67,13 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     shell_complete=suggestions.parameters,
     help="A request parameter: JSON, or else text. Repeatable.",
+)
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    metavar="EXPR",
+    help="A killswitch, such as 'timeout_after(\"2m\")' or 'budget_limit(max_tokens=20000)'. Repeatable.",
 )
 @click.option("--api-base", metavar="URL", help="Address of the provider, when it is not the usual one.")
 @click.option("--run-id", help="The run's id, a new one by default.")
@@ -121,6 +129,7 @@ def make_agent(  # noqa: PLR0913 - the options
     strategy: str,
     max_iterations: int,
     parameters: tuple[str, ...],
+    switches: tuple[str, ...],
     api_base: str | None,
     no_rationale: bool,
 ) -> Agent:
@@ -132,6 +141,7 @@ def make_agent(  # noqa: PLR0913 - the options
         strategy=strategy,
         max_iterations=max_iterations,
         parameters=dict(map(read_parameter, parameters)),
+        compose=[parse_switch(each, live=True).block for each in switches],
         api_base=api_base,
         rationale=not no_rationale,
         approver=approver,

@@ -16,6 +16,8 @@ from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.approval import Approver
     from playhead.kernel.tools import Tool
     from playhead.trace.types import Content, Part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -20,6 +20,7 @@ from playhead.kernel.state import KernelState, PlannedCall, Thread, transition
 from playhead.kernel.strategies import get_strategy
 from playhead.trace.events import FinalAnswer
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.haste import in_haste
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def _record_end(execution: Execution, session: Session, on_end: Callable[[Execut
         session.leave_loop(state)
         on_end(execution)
 
-    session.run.in_flight.end(session.owner, "agent", record)
+    with in_haste() if session.interrupted else nullcontext():
+        session.run.in_flight.end(session.owner, "agent", record)
 
 
 def abandoned_execution(session: Session) -> Execution:

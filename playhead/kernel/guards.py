@@ -5,7 +5,6 @@ A guard belongs to one run of one agent, and to all agents below that one: whate
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,8 @@ from playhead.trace.events import KillswitchFired
 from playhead.trace.types import HookInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
     import anyio
 
     from playhead.kernel.approval import Approver

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
-from playhead.kernel.watch import aside, watch
+from playhead.kernel.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def reachable(session: Session) -> Iterator[None]:
         why = control.kill_requested()
         if why is not None:
             polling.call_off()
-            aside(lambda: interrupt(session, KILL, Stop(why, KILL, KILL)))()
+            interrupt(session, KILL, Stop(why, KILL, KILL))
 
     polling = watch.every(POLL_S, look)
     try:

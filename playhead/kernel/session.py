@@ -7,14 +7,12 @@ things behind its ports.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.copies import Copies
 from playhead.kernel.fact_port import FactPort
 from playhead.kernel.hooks import Stop, Terminate
-from playhead.kernel.in_flight import InFlight
 from playhead.kernel.messages import Messages
 from playhead.kernel.model_port import ModelPort
 from playhead.kernel.termination import Ending, Termination
@@ -29,15 +27,12 @@ if TYPE_CHECKING:
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
     from playhead.kernel.models.base import Model
+    from playhead.kernel.run_context import RunContext
     from playhead.kernel.state import KernelState
     from playhead.kernel.supervision import Supervisor
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
-    from playhead.kernel.world import World
-    from playhead.trace.control import Control
     from playhead.trace.events import EventBase
-    from playhead.trace.line import Record
-    from playhead.trace.recorder import Recorder
     from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
@@ -47,35 +42,10 @@ MAX_DEPTH: Final = 3
 """Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
 
 
-@dataclass(frozen=True)
-class RunContext:
-    """What all agents of one run share."""
-
-    run_id: str
-    recorder: Recorder
-    world: World
-    approver: Approver | None = None
-    on_trace_error: Literal["continue", "stop"] = "continue"
-    hooks: Hooks | None = None
-    """The root agent's."""
-    guards: tuple[GuardMaker, ...] = ()
-    """The root agent's killswitches at the ports."""
-    kept: list[Record] | None = None
-    """Every event, of a run that writes none."""
-    control: Control | None = None
-    """Where other processes reach the run; None when they cannot."""
-    in_flight: InFlight = field(default_factory=InFlight)
-    """What has begun and not ended."""
-    isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
-    """Ends the process of each isolated call that runs, by owner and call, from any thread."""
-    shared: dict[object, Any] = field(default_factory=dict)
-    """What killswitches keep for all agents of the run."""
-
-
 class Session:
     """One agent in one run. Strategies reach the world through `model`, `tools` and `facts`, and nothing else."""
 
-    def __init__(  # noqa: PLR0913 - what an agent is made of
+    def __init__(  # noqa: PLR0913, PLR0915 - what an agent is made of
         self,
         run: RunContext,
         header: AgentHeader,
@@ -330,16 +300,15 @@ class Session:
 
         The first cause stands here too, but for an answer that hooks still look at.
         """
-        self.interrupted = True
 
         def record() -> None:
-            if self.supervisor is not None:  # first: an observer of what is recorded may hang
-                self.supervisor.stop(grace_s)
+            self.interrupted = True  # once it has ended: what sees this finds that, too
             if switch is not None:
                 self.emit_last(switch)
 
         won = self.ending.interrupt(termination, record)
-        if not won and self.supervisor is not None and not self.ending.closed:
+        self.interrupted = True
+        if self.supervisor is not None and not self.ending.closed:
             self.supervisor.stop(grace_s)
         return won
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -17,7 +17,7 @@ from playhead.kernel.execution import Execution, abandoned_execution, execute
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.termination import Termination
 from playhead.kernel.threads import asyncio_loop
-from playhead.kernel.watch import aside, watch
+from playhead.kernel.watch import watch
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,7 +78,7 @@ class Supervisor:
             grace_s = max(grace_s, ISOLATED_GRACE_S)
         leave_at = time.monotonic() + grace_s
         if self._leaving is None or leave_at < self._leave_at:
-            self._leave_at, self._leaving = leave_at, watch.after(grace_s, aside(self.leave))
+            self._leave_at, self._leaving = leave_at, watch.after(grace_s, self.leave)
         self._in_loop(self._scope.cancel)
 
     def leave(self) -> None:
@@ -112,6 +112,7 @@ class Supervisor:
             if not running.done():
                 with suppress(RuntimeError):  # the loop has ended
                     forget(running)
+                _cancel_no_more(self._scope)
         return self._execution or running.result()
 
     async def _cancelled(self, error: BaseException) -> None:
@@ -134,6 +135,16 @@ class Supervisor:
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended, and everything in it
                 self._loop.call_soon_threadsafe(action)
+
+
+def _cancel_no_more(scope: Any) -> None:
+    """Let a scope and those in it be: anyio would cancel what swallows it at every turn of the loop, for ever."""
+    handle = getattr(scope, "_cancel_handle", None)  # its own, and all that it has to be stopped by
+    if handle is not None:
+        handle.cancel()
+        scope._cancel_handle = None  # noqa: SLF001
+    for each in list(getattr(scope, "_child_scopes", ())):
+        _cancel_no_more(each)
 
 
 def _is_cancelled(session: Session) -> bool:

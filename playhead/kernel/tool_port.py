@@ -200,19 +200,23 @@ class ToolPort:
         problem = tool.check(call.arguments, context)
         if problem is not None:
             return problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
-        if self._session.guards and tool.spec.kind != "meta":
-            outcome = stopped(self._session, planned, tool.spec)
-            if outcome is not None:
-                return outcome
         if tool.spec.requires_approval or self._session.guards:
-            for guard in asking(self._session, planned, tool.spec):
-                denied = await self._denied(guard, tool.spec, planned, args_hash)
-                if denied is not None:
-                    return denied
+            kept_back = await self._kept_back(planned, tool.spec, args_hash)
+            if kept_back is not None:
+                return kept_back
         self._session.require_running()
         outcome = await tool.run(call.arguments, context)
         if not isinstance(outcome, Outcome):
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
+        return outcome
+
+    async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str) -> Outcome | None:
+        """Return how a call ends that a killswitch or an approver does not let run, or None."""
+        outcome = None if spec.kind == "meta" else stopped(self._session, planned, spec)
+        for guard in asking(self._session, planned, spec) if outcome is None else ():
+            outcome = await self._denied(guard, spec, planned, args_hash)
+            if outcome is not None:
+                break
         return outcome
 
     def _take_id(self, call_id: str) -> None:

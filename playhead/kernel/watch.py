@@ -16,6 +16,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
+from playhead.trace.haste import in_haste
+
 log = logging.getLogger("playhead")
 
 IDLE_S: Final = 5.0
@@ -93,7 +95,8 @@ class Watch:
         if task.called_off:
             return
         try:
-            task.action()
+            with in_haste():
+                task.action()
         except Exception:
             log.exception("a task of the watch failed")
         if task.every_s is not None and not task.called_off:
@@ -112,11 +115,6 @@ class Watch:
         self._inbox = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._running = False
-
-
-def aside(action: Action) -> Action:
-    """Return what does this in a daemon thread of its own: it may run into code of the user's, which may hang."""
-    return lambda: threading.Thread(target=action, name="playhead-aside", daemon=True).start()
 
 
 def _nothing() -> None:

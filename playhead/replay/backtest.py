@@ -15,7 +15,7 @@ from playhead.kernel.threads import run_blocking
 from playhead.replay.backtest_figures import figures_of
 from playhead.replay.backtest_model import RunBacktest, Summary
 from playhead.replay.backtest_play import Play
-from playhead.replay.backtest_session import RecordedModel
+from playhead.replay.backtest_session import may_be_counted
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def _why_not(play: Play) -> str | None:
             if maker.check is None:
                 continue
             try:
-                await maker.check(RecordedModel(session.header.model, session.header.prices))  # type: ignore[arg-type]
+                await maker.check(session.adapter)
             except UsageError as error:
                 return f"{str(error).partition(', so ')[0]}; {PRICE_FORM}"
     return None
@@ -97,6 +97,8 @@ def _notes(play: Play) -> Iterator[str]:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
     if header.redacted and play.counts_prompts:
         yield "its texts were redacted: prompts are counted as they stand there"
+    if any(session.used_counts and may_be_counted(session.header) for session in play.sessions.values()):
+        yield "prompts are taken to be as long as the server of one's own counted them; live, one that cannot count in advance is estimated"
     if recording.status == "truncated":
         yield "the file is cut off: what came after is not known"
     if ending is not None and ending.lost_events:

@@ -167,5 +167,3 @@ class Summary(Value):
     """What all judged runs took."""
     saved: Figures = Figures()
     """What would have been saved, by the stopped ones."""
-    notes: tuple[str, ...] = ()
-    """What else has to be known."""

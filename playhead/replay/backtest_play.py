@@ -118,7 +118,7 @@ class Play:
 
     @property
     def counts_prompts(self) -> bool:
-        """Whether a switch looks at the texts of prompts."""
+        """Whether a switch looks at how long prompts are."""
         return any(isinstance(guard, BudgetGuard) for guard in self._guards)
 
     def cost_of(self, owner: str, answer: LlmResponded) -> float | None:

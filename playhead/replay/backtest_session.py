@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from playhead.errors import NotATraceError
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.termination import Ending
-from playhead.trace.events import AgentStarted, RunStarted
+from playhead.trace.events import AgentStarted, BudgetReserved, LlmResponded, RunStarted
 from playhead.trace.types import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from playhead.kernel.guards import Guard
     from playhead.kernel.models.base import Model
@@ -26,18 +26,26 @@ BY_GUARD: Final = "Refused"
 """Type of the error of a call that a guard of the run refused: it had come as far as the guards."""
 
 
-@dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """What is known of a model that was asked then; it cannot be asked any more, and does not count tokens."""
+    """What is known of a model that was asked then."""
 
-    name: str
-    """`provider/model`."""
-    known_prices: Prices | None
-    """What it cost then."""
+    def __init__(self, session: RecordedSession) -> None:
+        self._session = session
+
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        return self._session.header.model
 
     async def prices(self) -> Prices | None:
         """Return what it cost then."""
-        return self.known_prices
+        return self._session.header.prices
+
+    async def count_tokens(self, request: Request) -> int | None:
+        """Return what was counted for this prompt, if it was."""
+        counted = self._session.counted.get((request.number, request.attempt))
+        self._session.used_counts |= counted is not None
+        return counted
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +59,10 @@ class RecordedSession:
     """Is told where a guard ends the run."""
     tools: dict[str, ToolSpec]
     """The agent's tools, by name."""
+    counted: Mapping[tuple[int, int], int]
+    """Tokens of its prompts that were counted then, by request and attempt."""
+    used_counts: bool = False
+    """Whether a guard has asked for one of them."""
     guards: tuple[Guard, ...] = ()
     iteration: int | None = None
     """Turn of the loop at the event that is looked at."""
@@ -69,7 +81,7 @@ class RecordedSession:
     @property
     def adapter(self) -> Model:
         """What was asked then."""
-        return cast("Model", RecordedModel(self.header.model, self.header.prices))
+        return cast("Model", RecordedModel(self))
 
     @property
     def run(self) -> RecordedSession:
@@ -150,8 +162,25 @@ def recorded_sessions(
             header, own = parent.header, {**parent.tools, **own}
         else:
             raise NotATraceError(f"nothing says which agent {owner} is")
-        sessions[owner] = RecordedSession(recorded, header, parent, on_fired, own)
+        sessions[owner] = RecordedSession(recorded, header, parent, on_fired, own, _counted(recorded, header))
     return sessions
+
+
+def may_be_counted(header: AgentHeader) -> bool:
+    """Return whether live the adapter asks a server of one's own how many tokens a prompt has."""
+    return header.address is not None and not header.model.startswith("ollama/")
+
+
+def _counted(recorded: OwnerRecording, header: AgentHeader) -> dict[tuple[int, int], int]:
+    """Return the prompts that were counted: by the server of one's own that answered, or for a budget of the run."""
+    counted: dict[tuple[int, int], int] = {}
+    for record in recorded.records:
+        match record.event:
+            case LlmResponded() as event if may_be_counted(header) and event.usage.input_tokens > 0:
+                counted.setdefault((event.request, event.attempt), event.usage.input_tokens)
+            case BudgetReserved(prompt_bound="counted", prompt_tokens=int() as tokens) as event:
+                counted[event.request, event.attempt] = tokens
+    return counted
 
 
 def _parent(owner: str, sessions: dict[str, RecordedSession]) -> RecordedSession | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from playhead.agent import Agent
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
-from playhead.kernel.session import RunContext
+from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.cast import Address
 from playhead.replay.loading import load_recording
@@ -33,6 +32,7 @@ from playhead.trace.store import new_run_id
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from playhead.agent import Agent
     from playhead.diagnose.diff import RunDiff
     from playhead.kernel.tools import Tool
     from playhead.replay.missing import OnMissing

@@ -77,7 +77,7 @@ class FrozenWorld:
     def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""
         recorded = self._recording.owners.get(session.owner)
-        return () if recorded is None else recorded_guards(session, recorded)
+        return () if recorded is None else recorded_guards(session, recorded, self._fired_in_bodies(recorded))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
@@ -136,6 +136,21 @@ class FrozenWorld:
             return meta_tool(spec, given)
         return FrozenAgent(self, spec, given) if spec.kind == "agent" else FrozenTool(self, spec)
 
+    def _fired_in_bodies(self, owner: OwnerRecording) -> dict[str, list[KillswitchFired]]:
+        """Return, by the call, the killswitches that fired inside the bodies of an agent's tools: those do not run again."""
+        calls = {
+            f"{owner.owner}/{call.started.tool}@{_turn(call)}.{call.started.position}": call_id
+            for call_id, call in owner.calls.items()
+        }
+        found: dict[str, list[KillswitchFired]] = defaultdict(list)
+        for name, below in self._recording.owners.items():
+            scope = outermost_scope(name, self._recording.owners)
+            if scope in calls:
+                found[calls[scope]] += [
+                    each.event for each in below.records if isinstance(each.event, KillswitchFired) and each.event.ends
+                ]
+        return found
+
     def _spent_by_scope(self) -> dict[str, list[tuple[Usage, float | None]]]:
         """Return what each tool's body spent: its own requests, and in total each agent that it entered."""
         owners = self._recording.owners
@@ -168,6 +183,10 @@ def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | N
     parts = owner.split("/")
     paths = ("/".join(parts[:count]) for count in range(2, len(parts) + 1))
     return next((path for path in paths if path not in owners or owners[path].started is None), None)
+
+
+def _turn(call: RecordedCall) -> int | str:
+    return "-" if call.iteration is None else call.iteration
 
 
 def _is_outermost_agent(owner: str, scope: str, owners: Mapping[str, OwnerRecording]) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from playhead.kernel.guards import Guard, Place
+from playhead.kernel.guards import Guard, Place, Refuse, termination_of
 from playhead.kernel.hooks import Stop, Terminate
 from playhead.kernel.output_cap import with_output_cap
 from playhead.trace.events import (
     ApprovalRequested,
     BudgetReserved,
+    ErrorInfo,
     KillswitchFired,
     LlmFailed,
     LlmResponded,
@@ -18,6 +19,8 @@ from playhead.trace.events import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
@@ -25,11 +28,17 @@ if TYPE_CHECKING:
     from playhead.trace.types import Request, ToolSpec
 
 
-def recorded_guards(session: Session, owner: OwnerRecording) -> tuple[Guard, ...]:
-    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports."""
+def recorded_guards(
+    session: Session, owner: OwnerRecording, in_bodies: Mapping[str, list[KillswitchFired]]
+) -> tuple[Guard, ...]:
+    """Return what stands for the killswitches of an agent and of those above it, at this agent's ports.
+
+    `in_bodies` are those that fired inside the bodies of its tools, by the call.
+    """
     fired: dict[tuple[str, str], list[KillswitchFired]] = defaultdict(list)
     reserved: list[BudgetReserved] = []
-    asked: dict[str | None, set[str]] = defaultdict(set)
+    asked: dict[str | None, Counter[str]] = defaultdict(Counter)
+    refused: dict[str, str] = {}
     for record in owner.records:
         match record.event:
             case KillswitchFired(at="request" | "response" | "call" | "approval" | "result") as event:
@@ -37,13 +46,24 @@ def recorded_guards(session: Session, owner: OwnerRecording) -> tuple[Guard, ...
             case BudgetReserved() as event:
                 reserved.append(event)
             case ApprovalRequested() as event:
-                asked[event.switch].add(event.call_id)
-    guards: list[Guard] = [RecordedBudgets(session, reserved)] if reserved else []
+                asked[event.switch][event.call_id] += 1
+            case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
+                refused[event.call_id] = why
+    guards: list[Guard] = [RecordedBodies(session, in_bodies)] if in_bodies else []
+    if reserved:
+        guards.append(RecordedBudgets(session, reserved))
+    if refused:
+        guards.append(RecordedRefusals(session, refused))
     by_tools = frozenset(asked.pop(None, ()))
     for switch, ends in [*fired, *((switch, owner.owner) for switch in asked if switch)]:
-        guard = RecordedGuard(_above(session, ends), switch, fired.pop((switch, ends), []), asked.pop(switch, set()))
-        guard.asked_by_tools = by_tools
-        guards.append(guard)
+        endings, times = fired.pop((switch, ends), []), asked.pop(switch, Counter())
+        for stacked in range(
+            max(times.values(), default=1)
+        ):  # as often as the switch is stacked, as far as one can see
+            calls = {call for call, count in times.items() if count > stacked}
+            guard = RecordedGuard(_above(session, ends), switch, endings, calls)
+            guard.asked_by_tools = by_tools
+            guards.append(guard)
     return tuple(guards)
 
 
@@ -86,8 +106,40 @@ class RecordedGuard(Guard):
         event = self._fired.get((at, request, attempt, call_id))
         if event is None:
             return None
-        ending = Stop if event.on_trigger == "stop" else Terminate
-        return ending(event.reason, event.switch, event.terminated_by or event.switch)
+        return _ending(event)
+
+
+class RecordedBodies(Guard):
+    """Switches that fired inside bodies: whom they ended has ended when the call has."""
+
+    name = "body"
+
+    def __init__(self, session: Session, fired: Mapping[str, list[KillswitchFired]]) -> None:
+        super().__init__(session)
+        self._fired = fired
+
+    def heard(self, session: Session, event: EventBase) -> None:
+        """End whom they ended; that is no event of an agent's own, so none is recorded."""
+        if isinstance(event, ToolCallCompleted):
+            for each in self._fired.get(event.call_id, ()):
+                ends = each.ends or session.owner
+                if f"{session.owner}/".startswith(f"{ends}/"):
+                    _above(session, ends).ending.end(termination_of(each.switch, _ending(each)))
+
+
+class RecordedRefusals(Guard):
+    """Switches that did not let calls run, and let the run go on."""
+
+    name = "tool_limit"
+
+    def __init__(self, session: Session, refused: dict[str, str]) -> None:
+        super().__init__(session)
+        self._refused = refused
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Refuse | None:  # noqa: ARG002
+        """Refuse what was refused."""
+        why = self._refused.get(planned.call.id)
+        return None if why is None else Refuse(why)
 
 
 class RecordedBudgets(Guard):
@@ -111,6 +163,11 @@ class RecordedBudgets(Guard):
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:  # noqa: ARG002
         """Return what was recorded of it."""
         return tuple(self._reserved[request.number, request.attempt])
+
+
+def _ending(event: KillswitchFired) -> Stop | Terminate:
+    ending = Stop if event.on_trigger == "stop" else Terminate
+    return ending(event.reason, event.switch, event.terminated_by or event.switch)
 
 
 def _above(session: Session, owner: str) -> Session:

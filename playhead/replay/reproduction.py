@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playhead.agent import Agent
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
-from playhead.kernel.session import RunContext
+from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.frozen import FrozenWorld, ended_from_outside, outermost_scope
 from playhead.replay.loading import load_recording
@@ -24,6 +23,7 @@ from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
+    from playhead.agent import Agent
     from playhead.kernel.tools import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording, RecordingStatus

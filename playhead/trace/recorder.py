@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from playhead.trace.events import EventBase, HookFailed
+from playhead.trace.haste import directly, hasty, patiently
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import json_hash
@@ -111,8 +112,9 @@ class Recorder:
             return False
         record, written = self._write(event, owner, iteration, data)
         if record.seq >= 0:
+            call = patiently if hasty() else directly
             for function in listeners:
-                self._tell(function, record)
+                call(lambda function=function: self._tell(function, record))  # type: ignore[misc]
         return written
 
     def hash_of(self, value: JsonValue) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
 from playhead.errors import ToolCallError, UsageError
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import Session
 from playhead.kernel.strategies.reactive import reactive
 from playhead.kernel.world import LiveWorld
 from playhead.replay import reproduce

@@ -15,7 +15,8 @@ import pytest
 
 from playhead import Approval, ApprovalRequest, tool
 from playhead.kernel.approval import CLEANUP_S, decide
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import Session
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.world import LiveWorld
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text

@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from playhead import load_recording
 from playhead.kernel import signals
 from playhead.trace.integrity import check_trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAM = """
 import asyncio, signal, sys, time

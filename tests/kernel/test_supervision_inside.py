@@ -293,13 +293,23 @@ def test_nothing_starts_after_the_cause(tmp_path: Path, kind: str):
     whole(tmp_path / "run.jsonl")
 
 
+async def test_what_was_left_behind_costs_nothing(tmp_path: Path):
+    """The loop goes on as if nothing were there: nobody cancels what swallows it again and again."""
+    with hanging() as hang:
+        agent = Agent(HungModel(hang.swallow), tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(0.02)], **OPTIONS)
+        await agent.run("Do it.")
+        used_s = time.process_time()
+        await asyncio.sleep(0.2)
+        assert time.process_time() - used_s < 0.1
+
+
 async def test_many_at_once(tmp_path: Path):
-    """A hundred runs that hang at the same time end at their limit."""
+    """Runs that hang at the same time end at their limit."""
     with hanging() as hang:
         agent = Agent(HungModel(hang.swallow), tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(LIMIT_S)], **OPTIONS)
-        agent.model._queue = [call("lookup", key="a")] * 100  # type: ignore[attr-defined]
+        agent.model._queue = [call("lookup", key="a")] * 10  # type: ignore[attr-defined]
         began = time.monotonic()
-        results = await asyncio.gather(*(agent.run("Do it.") for _ in range(100)))
+        results = await asyncio.gather(*(agent.run("Do it.") for _ in range(10)))
         assert time.monotonic() - began < LIMIT_S + BOUND_S + 0.5
         assert {result.terminated_by for result in results} == {"timeout_after"}
         assert {result.output for result in results} == {"found a"}

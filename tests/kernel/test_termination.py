@@ -12,7 +12,8 @@ import pytest
 import playhead
 from playhead import Agent, tool
 from playhead.errors import RunEndedError
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import Session
 from playhead.kernel.state import KernelState, Thread
 from playhead.kernel.strategies.reactive import reactive
 from playhead.kernel.termination import Termination

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import random
 from ast import literal_eval
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import anyio
+import anyio.lowlevel
 
 from playhead import Agent, Recording, ToolContext, tool
 from playhead.compose.killswitches import require_approval_for
@@ -55,10 +56,8 @@ async def run_pair(seed: int, folder: Path) -> Pair:
 
 async def recorded(agent: Agent, folder: Path, run_id: str) -> Recording:
     """Run an agent, whatever becomes of it, and read its recording."""
-    try:
+    with suppress(RunError):
         await agent.run("Do it.", run_id=run_id)
-    except RunError:
-        pass
     return load_recording(folder / f"{run_id}.jsonl")
 
 
@@ -130,7 +129,7 @@ def _tools(chance: random.Random) -> list[Any]:
 
     async def work(key: str) -> None:
         for _ in range(steps[key]):
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
 
     @tool(read_only=True)
     async def read(key: str) -> str:
@@ -170,7 +169,11 @@ def _tools(chance: random.Random) -> list[Any]:
 
 def _turns(chance: random.Random, names: list[str]) -> list[Any]:
     turns = [_turn(chance, names) for _ in range(chance.randint(0, 9))]
-    return [*turns, chance.choice([text("The end."), call("final-answer", output="42"), error("gone")]), *[text("on")] * 3]
+    return [
+        *turns,
+        chance.choice([text("The end."), call("final-answer", output="42"), error("gone")]),
+        *[text("on")] * 3,
+    ]
 
 
 def _turn(chance: random.Random, names: list[str]) -> Turn:
@@ -184,7 +187,9 @@ def _turn(chance: random.Random, names: list[str]) -> Turn:
 
 def _usage(chance: random.Random) -> Usage:
     read = chance.randint(1, 900)
-    return Usage(input_tokens=read, output_tokens=chance.randint(1, 64), cache_read_tokens=chance.choice((0, read // 2)))
+    return Usage(
+        input_tokens=read, output_tokens=chance.randint(1, 64), cache_read_tokens=chance.choice((0, read // 2))
+    )
 
 
 def _call(chance: random.Random, names: list[str]) -> Turn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
@@ -35,10 +35,9 @@ OUTPUT_CAP: Final = 4096
 """Tokens of an answer at most, for requests that state no cap of their own."""
 MIN_OUTPUT_TOKENS: Final = 16
 """Tokens of an answer below which a request is not worth sending."""
-NOT_BILLED: Final = frozenset(
-    {"MissingApiKeyError", "MissingDependencyError", "ModelRequestError", "RateLimitError", "UnknownModelError"}
-)
-"""Failures with which a provider says that it has done nothing."""
+NOT_BILLED: Final = frozenset({"MissingApiKeyError", "MissingDependencyError", "RateLimitError", "UnknownModelError"})
+"""Failures after which nothing can have been billed. A refused request may have been: an answer that the adapter could
+not read, or that a filter kept back, fails so, too."""
 
 
 def budget_limit(  # noqa: PLR0913 - each is a keyword
@@ -150,10 +149,12 @@ class BudgetGuard(Switch):
 
     async def measure(self, session: Session, request: Request) -> None:
         """Count the prompt."""
-        self._prompts[session.owner, request.number] = await self._meter.bound(session.adapter, request)
+        self._prompts[session.owner, request.number] = await self._meter.bound(session.adapter, request, session.owner)
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
+        if self._is_counted_above(session):
+            return request
         bound, prices = self._prompts[session.owner, request.number], self.prices_of(session)
         prompt = bound.tokens
         if prices is None:
@@ -172,6 +173,11 @@ class BudgetGuard(Switch):
         self._open[session.owner, request.number, request.attempt] = _Request(bound, cap, amount)
         return with_output_cap(request, cap)
 
+    def _is_counted_above(self, session: Session) -> bool:
+        """Return whether the same budget is stacked more than once on the way here: it is charged once."""
+        first = next((each for each in session.guards if getattr(each, "budget", None) is self.budget), self)
+        return first is not self
+
     def withdraw_request(self, session: Session, request: Request) -> None:
         """Give back what was set aside."""
         opened = self._open.pop((session.owner, request.number, request.attempt), None)
@@ -180,7 +186,9 @@ class BudgetGuard(Switch):
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
         """Return the entry in the ledger."""
-        opened, budget = self._open[session.owner, request.number, request.attempt], self.budget
+        opened, budget = self._as_sent(session, request), self.budget
+        if opened is None:
+            return ()
         limits_cost = budget.max_cost_usd is not None
         return (
             BudgetReserved(
@@ -195,6 +203,19 @@ class BudgetGuard(Switch):
                 left_cost_usd=budget.left_cost_usd,
             ),
         )
+
+    def _as_sent(self, session: Session, request: Request) -> _Request | None:
+        """Return what is set aside for a request, no more than it can spend: another budget may have lowered its cap."""
+        key = (session.owner, request.number, request.attempt)
+        opened, cap = self._open.get(key), stated_cap(request.parameters)
+        if opened is None or cap is None or cap >= opened.cap:
+            return opened
+        amount = Amount(opened.prompt.tokens + cap, worst_cost(opened.prompt.tokens, cap, self.prices_of(session) or FREE))
+        with self.budget.lock:
+            self.budget.settle(opened.amount, Amount())
+            self.budget.set_aside(amount)
+        self._open[key] = lowered = replace(opened, cap=cap, amount=amount)
+        return lowered
 
     def heard(self, session: Session, event: EventBase) -> None:
         """Settle an answer; keep what was set aside for an attempt of which nobody knows whether it was billed."""

@@ -9,7 +9,7 @@ from playhead.compose.durations import seconds
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import aside, watch
+from playhead.kernel.watch import watch
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Clocked(Switch):
     def _look(self) -> None:
         ending = self.late()
         if ending is not None:
-            aside(lambda: interrupt(self.session, self.name, ending))()
+            interrupt(self.session, self.name, ending)
         elif not self._stopped:
             self._task = watch.after(self.due - self.now(), self._look)
 

@@ -16,6 +16,7 @@ from playhead.compose.killswitches.approval import require_approval_for
 from playhead.compose.killswitches.breaker import circuit_breaker
 from playhead.compose.killswitches.budget import budget_limit
 from playhead.compose.killswitches.clock import timeout_after, watchdog
+from playhead.compose.killswitches.files import kill_file
 from playhead.compose.killswitches.loop import max_iterations
 from playhead.compose.killswitches.tool_calls import tool_limit
 from playhead.errors import UsageError, nearest
@@ -39,6 +40,7 @@ SWITCHES: Final[dict[str, Callable[..., Block]]] = {
     )
 }
 """The switches that can be written so, by name."""
+_ALL: Final[dict[str, Callable[..., Block]]] = {**SWITCHES, kill_file.__name__: kill_file}
 NOT_AS_TEXT: Final = {
     "kill_file": "it depends on a file that existed, or did not, while the run went on, and no recording says that",
     "stop_when": "it is code of yours, and an expression holds none",
@@ -66,15 +68,19 @@ class SwitchExpression:
     """What an agent would be composed with."""
 
 
-def parse_switch(text: str) -> SwitchExpression:
+def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
     """Return the switch that an expression means, such as `tool_limit("search", 5)`.
+
+    Args:
+        text: the expression.
+        live: whether it is for a run that is to come, and so may be `kill_file`, which no recording can tell of.
 
     Raises:
         UsageError: it is no call of a known switch with literal arguments, or the switch does not take these.
     """
     call = _parsed(text)
-    name = _name_of(call.func)
-    switch = SWITCHES[name]
+    name = _name_of(call.func, live=live)
+    switch = _ALL[name]
     positional = [_literal(each, name) for each in call.args]
     named = _once([(_argument_name(each, name), _literal(each.value, name)) for each in call.keywords], name)
     _check_arguments(name, positional, named)
@@ -107,11 +113,14 @@ def _parsed(text: str) -> ast.Call:
 _EXAMPLE: Final = "Write it as in code, such as budget_limit(max_tokens=20000)"
 
 
-def _name_of(function: ast.expr) -> str:
+def _name_of(function: ast.expr, *, live: bool) -> str:
     if not isinstance(function, ast.Name):
         raise UsageError(f"a switch is called by its bare name. {_EXAMPLE}")
+    if live and function.id == kill_file.__name__:
+        return function.id
     if function.id in NOT_AS_TEXT:
-        raise UsageError(f"{function.id} cannot be backtested: {NOT_AS_TEXT[function.id]}")
+        cannot = "be given as text" if live else "be backtested"
+        raise UsageError(f"{function.id} cannot {cannot}: {NOT_AS_TEXT[function.id]}")
     if function.id not in SWITCHES:
         raise UsageError(f"there is no switch {_short(function.id)}.{nearest(function.id, SWITCHES)}")
     return function.id
@@ -125,7 +134,7 @@ def _argument_name(argument: ast.keyword, switch: str) -> str:
 
 def _check_arguments(switch: str, positional: list[Any], named: dict[str, Any]) -> None:
     """See that the switch has these arguments; their values are its own to check."""
-    signature = inspect.signature(SWITCHES[switch])
+    signature = inspect.signature(_ALL[switch])
     for name in named:
         if name not in signature.parameters:
             raise UsageError(f"{switch} has no argument {_short(name)}.{nearest(name, signature.parameters)}")
@@ -207,9 +216,9 @@ def _price(model: str, given: object) -> Prices:
 
 def _usage(switch: str) -> str:
     """Return how a switch is called."""
-    if switch not in SWITCHES:
+    if switch not in _ALL:
         return f"{switch}(…)"
-    parameters = inspect.signature(SWITCHES[switch]).parameters.values()
+    parameters = inspect.signature(_ALL[switch]).parameters.values()
     shown = (each.name if each.kind is not each.KEYWORD_ONLY else f"{each.name}=" for each in parameters)
     return f"{switch}({', '.join(shown)})"
 

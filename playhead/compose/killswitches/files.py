@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import aside, watch
+from playhead.kernel.watch import watch
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class _KillFile(Switch):
         why = self._file_says()
         if why is not None:
             self.stop()
-            aside(lambda: interrupt(self.session, self.name, self.answer(why)))()
+            interrupt(self.session, self.name, self.answer(why))
 
     def _file_says(self) -> str | None:
         """Return why the run has to end."""
         try:
-            os.stat(self._file)
+            self._file.stat()
         except FileNotFoundError:
             return None
         except OSError as error:

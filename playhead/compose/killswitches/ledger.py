@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from playhead.compose.killswitches.trigger import whole
@@ -128,6 +129,7 @@ class Budget:
         self._waiting.append(wake)
 
 
+@lru_cache(maxsize=256)
 def femtodollars(usd: float) -> int:
     """Return an amount of money in whole femtodollars, rounded up."""
     return int((Decimal(str(usd)) * FEMTO).to_integral_value(ROUND_CEILING))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playhead.compose.contexts import PhaseContext
     from playhead.compose.harness import Block, Harness
 
-    Predicate = Callable[[PhaseContext], "bool | str | None | Awaitable[bool | str | None]"]
+    Predicate = Callable[[PhaseContext], "bool | str | Awaitable[bool | str | None] | None"]
 
 
 def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from playhead.kernel.describe import describe
 from playhead.kernel.models.base import CountsTokens
 from playhead.trace.types import ImagePart
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.trace.types import Message, Request, ToolSpec
+
+log = logging.getLogger("playhead")
 
 PromptBound = Literal["estimate", "bytes"]
 
@@ -46,16 +50,16 @@ class PromptMeter:
     def __init__(self, bound: PromptBound | None) -> None:
         self._bound = bound
         self._factor = 1.0
-        self._sizes: dict[int, tuple[Message, int]] = {}
+        self._threads: dict[str, tuple[tuple[Message, ...], int]] = {}
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
-    async def bound(self, model: Model, request: Request) -> Bound:
-        """Return the tokens that the prompt has at most, as far as can be told."""
+    async def bound(self, model: Model, request: Request, owner: str) -> Bound:
+        """Return the tokens that a prompt of this agent has at most, as far as can be told."""
         if self._bound is None and isinstance(model, CountsTokens):
-            counted = await model.count_tokens(request)
+            counted = await _counted(model, request)
             if counted is not None:
                 return Bound(counted, "counted")
-        size = self.bytes_of(request)
+        size = self.bytes_of(request, owner)
         if self._bound == "bytes":
             return Bound(size, "bytes")
         return Bound(int(size / BYTES_PER_TOKEN * self._factor) + 1, "estimate")
@@ -65,16 +69,18 @@ class PromptMeter:
         if bound.how == "estimate" and counted > bound.tokens:
             self._factor *= counted / bound.tokens
 
-    def bytes_of(self, request: Request) -> int:
+    def bytes_of(self, request: Request, owner: str) -> int:
         """Return the bytes of all that the model is sent, with what templates add; a token has one byte at least."""
-        tools = self._bytes_of_tools(request.tools)
-        return PER_REQUEST + tools + sum(self._bytes_of(message) for message in request.messages)
+        return PER_REQUEST + self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages, owner)
 
-    def _bytes_of(self, message: Message) -> int:
-        known = self._sizes.get(message.id)
-        if known is None or known[0] is not message:
-            known = self._sizes[message.id] = (message, self._size(message))
-        return known[1]
+    def _bytes_of_thread(self, messages: tuple[Message, ...], owner: str) -> int:
+        """Return the bytes of a thread; of one that has grown only what is new is looked at."""
+        known, size = self._threads.get(owner, ((), 0))
+        if messages[: len(known)] != known:
+            known, size = (), 0
+        size += sum(self._size(message) for message in messages[len(known) :])
+        self._threads[owner] = (messages, size)
+        return size
 
     def _size(self, message: Message) -> int:
         size = PER_MESSAGE + _length(message.name) + _length(message.tool_call_id)
@@ -96,6 +102,16 @@ class PromptMeter:
             sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
             self._tools = (tools, PER_TOOLS + sum(sizes) + PER_MESSAGE * len(tools))
         return self._tools[1]
+
+
+async def _counted(model: CountsTokens, request: Request) -> int | None:
+    """Return the adapter's count; one that fails, or is no number of tokens, is none."""
+    try:
+        counted = await model.count_tokens(request)
+    except Exception as error:  # noqa: BLE001 - an adapter may be anybody's; the request itself will say what is wrong
+        log.warning("%s cannot count tokens: %s: %s", type(model).__name__, type(error).__name__, describe(error))
+        return None
+    return counted if type(counted) is int and counted >= 0 else None
 
 
 def _length(text: str | None) -> int:

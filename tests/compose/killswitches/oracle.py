@@ -69,6 +69,7 @@ def check_causes(recording: Recording) -> None:
             if record.kind == "killswitch-fired" and (record.event.ends or record.owner) == owner  # type: ignore[attr-defined]
         ]
         assert end is not None, owner
+        assert end.terminated_by != "error", (owner, end)
         if not end.terminated_source.startswith("killswitch:"):
             assert fired == [], (owner, end, fired)
             continue
@@ -153,3 +154,26 @@ def check_spending(recording: Recording, schedule: Schedule, slack: int = 0) -> 
             assert usd <= Decimal(str(switches.max_cost_usd)) + slack * Decimal("0.00000375"), (owner, usd, switches)
         if switches.max_tokens is not None or switches.max_cost_usd is not None or switches.shared:
             assert all(each.capped for each in mine), owner
+
+
+def is_raced(recording: Recording) -> bool:
+    """Return whether a switch ended an agent that had other calls beside the one that it fired in, or from outside.
+
+    What those got to before they noticed is a matter of timing, which is not recorded.
+    """
+    turns: dict[tuple[str, int | None], set[str]] = {}
+    running: set[tuple[str, str, int | None]] = set()
+    for record in recording.records:
+        event: Any = record.event
+        if record.kind == "tool-call-started":
+            turns.setdefault((record.owner, record.iteration), set()).add(event.call_id)
+            running.add((record.owner, event.call_id, record.iteration))
+        elif record.kind == "tool-call-completed":
+            running = {each for each in running if each[:2] != (record.owner, event.call_id)}
+        elif record.kind == "killswitch-fired":
+            ended = event.ends or record.owner
+            if event.at == "outside" or any(
+                below(owner, ended) and len(turns[owner, iteration]) > 1 for owner, _, iteration in running
+            ):
+                return True
+    return False

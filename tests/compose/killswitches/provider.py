@@ -51,7 +51,7 @@ class Provider:
     together: int = 0
     """Requests that were answered at the same time, at most."""
     undercounted: int = 0
-    """Prompt tokens that were counted too low, of requests at the same time, at most."""
+    """Prompt tokens that were counted too low, of requests at the same time, at most; and of all that nobody answered."""
     lock: Any = field(default_factory=threading.RLock)
     _open: int = 0
     _under: int = 0
@@ -74,7 +74,8 @@ class Provider:
         finally:
             with self.lock:
                 self._open -= 1
-                self._under -= under
+                if asked.tokens != prompt + cap:  # else nobody ever says how long the prompt was
+                    self._under -= under
 
     def ran(self, owner: str, call_id: str, tool: str) -> None:
         """Count a body."""
@@ -141,9 +142,11 @@ class RandomModel:
                 await checkpoint()
             if (kind := chance.random()) < 0.08:  # the provider may have worked for it: the worst case stays
                 raise ModelUnavailableError("busy")
+            if kind < 0.1:
+                raise ModelRequestError("refused")  # or worked for, and not understood
             if kind < 0.12:
                 asked.tokens, asked.usd = 0, Decimal()
-                raise chance.choice((RateLimitError, ModelRequestError))("refused")
+                raise RateLimitError("slow down")
             usage = self._usage(prompt, asked.cap)
             if usage is not None:
                 asked.tokens, asked.usd = usage.total_tokens, usd(usage)

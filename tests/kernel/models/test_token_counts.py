@@ -14,7 +14,7 @@ from playhead.kernel.models.litellm import LiteLLMModel
 from playhead.trace.types import Message, Request, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 Asked = list[tuple[str, dict[str, Any], str | None]]
 Serve = "Callable[[dict[str, Any]], tuple[str, Asked]]"

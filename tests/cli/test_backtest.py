@@ -1,0 +1,153 @@
+"""`playhead backtest`: rows and a summary, as text and as JSON, and exit codes that say what could be told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, TickingClock, call, text
+from playhead.trace.types import Usage
+from tests.cli.command_line import objects, playhead
+from tests.cli.recorded import record_hostile_run, record_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def runs(home: Path) -> Path:
+    """The folder that the commands read by default, with a long run and a short one."""
+    folder = home / ".playhead" / "traces"
+
+    @tool(read_only=True)
+    async def search(query: str) -> str:
+        """Search."""
+        return f"nothing about {query}"
+
+    usage = Usage(input_tokens=400, output_tokens=50)
+    turns = [*(replace(call("search", query=each), usage=usage) for each in "abc"), text("No idea.", usage=usage)]
+    agent = Agent(
+        ScriptedModel(turns), tools=[search], trace=folder, clock=TickingClock, rationale=False, meta_tools=()
+    )
+    agent.run_sync("Find it.", run_id="long")
+    record_run(folder, "short")
+    return folder
+
+
+def test_the_text(runs: Path):
+    """A row for each run, why below it, and a summary: the whole output, in 80 cells."""
+    result = playhead("backtest", "--switch", "tool_limit('search', 2)", "long", "short")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "RUN           ENDED        WOULD STOP BY        TURN TOKENS    COST CALLS   TIME",
+        "long          end_turn     tool_limit              2    450 $0.0000     1   0.0s",
+        "    LOST: it ended well",
+        "    before call call_2_0 of the tool search by root, 0.0s after the start: 2",
+        "    calls of search are all it may have",
+        "short         end_turn     -                       -",
+        "    no agent that ran had a tool 'search'. Known: final-answer, lookup.",
+        "",
+        "Switch: tool_limit('search', 2)",
+        "Of 2 runs: 1 untouched, 1 stopped",
+        "Of 2 that ended well: 1 lost",
+        "Saved: 450 of 1,814 tokens, $0.0000, 1 of 6 requests, 1 of 4 calls, 0.0s of 0.1s",
+    ]
+
+
+def test_the_json(runs: Path):
+    """An object for each run, and one for all of them; nothing else on stdout."""
+    result = playhead("backtest", "--json", "--switch", "max_iterations(3)", "--switch", "tool_limit('*', 3)", "long")
+    run, summary = objects(result)
+    assert result.exit_code == 0
+    assert (run["kind"], run["run_id"], run["verdict"], run["lost"]) == ("run", "long", "stopped", True)
+    assert run["stop"]["switch"] == "max_iterations"
+    assert run["stop"]["step"]["turn"] == 3
+    assert (run["saved"]["tokens"], run["saved"]["requests"], run["saved"]["calls"]) == (450, 1, 0)
+    assert (summary["kind"], summary["runs"], summary["stopped"], summary["lost"]) == ("summary", 1, 1, 1)
+    assert summary["switches"] == ["max_iterations(3)", "tool_limit('*', 3)"]
+    assert summary["saved"] == run["saved"]
+
+
+def test_without_a_run(runs: Path):
+    """It takes the newest ones, or as many as are asked for."""
+    assert objects(playhead("backtest", "--json", "--switch", "max_iterations(9)"))[-1]["runs"] == 2
+    assert objects(playhead("backtest", "--json", "--last", "1", "--switch", "max_iterations(9)"))[-1]["runs"] == 1
+
+
+def test_a_run_is_counted_once(runs: Path):
+    """However often it is named."""
+    result = playhead("backtest", "--json", "--switch", "max_iterations(9)", "long", runs / "long.jsonl", "lon")
+    assert objects(result)[-1]["runs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["long"], "Missing option '--switch'"),
+        (["--switch", "budgetlimit(max_tokens=5)"], "Did you mean 'budget_limit'?"),
+        (["--switch", "stop_when(f)"], "stop_when cannot be backtested: it is code of yours"),
+        (["--switch", "kill_file('a')"], "kill_file cannot be backtested"),
+        (["--switch", "max_iterations(\x1b[2J)"], "is no expression"),
+        (["--switch", "max_iterations(1)", "--last", "2", "long"], "--last takes the newest runs"),
+    ],
+)
+def test_what_cannot_be_asked(runs: Path, arguments: list[str], said: str):
+    """It is a usage error, said in one safe line."""
+    result = playhead("backtest", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert "\x1b" not in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_what_cannot_be_read(runs: Path):
+    """The others are reported all the same, and the exit code says that something is missing."""
+    (runs / "bad.jsonl").write_text("no trace\n")
+    result = playhead("backtest", "--json", "--switch", "max_iterations(1)", "bad", "long", "nosuch")
+    assert result.exit_code == 3
+    assert [each["kind"] for each in objects(result)] == ["run", "summary"]
+    assert result.stderr.count("not looked at: ") == 2
+    result = playhead("backtest", "--switch", "max_iterations(1)", "bad")
+    assert (result.exit_code, result.stdout) == (3, "")
+
+
+def test_a_damaged_run(runs: Path):
+    """It is not judged, and said to be damaged."""
+    path = runs / "long.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"nothing about a", b"nothing about b"))
+    result = playhead("backtest", "--switch", "max_iterations(1)", "long")
+    assert result.exit_code == 3
+    assert "(cannot be told)" in result.stdout
+    assert "the file is damaged" in result.stdout
+
+
+def test_nothing_can_be_told(runs: Path):
+    """Open runs in which no switch fires: exit 4, and it is said of each."""
+    path = runs / "long.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    result = playhead("backtest", "--switch", "max_iterations(9)", "long")
+    assert result.exit_code == 4
+    assert "the file has no end, and no switch fires in what it holds" in " ".join(result.stdout.split())
+    assert "Of 1 run: 0 untouched, 0 stopped, 1 cannot be told" in result.stdout
+
+
+def test_no_run_at_all(home: Path):
+    """It is said where was looked."""
+    result = playhead("backtest", "--switch", "max_iterations(1)")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "no run in" in result.stderr
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_hostile_text(home: Path, form: list[Any]):
+    """Nothing that a trace holds steers the terminal, and no line is wider than 80 cells."""
+    path = record_hostile_run(home / "traces")
+    for switch in ("max_iterations(1)", "timeout_after(0.0005)", "tool_limit('\x1b[2J', 1)"):
+        result = playhead("backtest", *form, "--switch", switch, path)
+        assert result.exit_code in (0, 4), result.stderr
+        shown = result.stdout + result.stderr
+        assert not [each for each in shown if each != "\n" and (not each.isprintable() or each in "\u202e\u2066")]
+        assert form or max(map(len, result.stdout.splitlines())) <= 80

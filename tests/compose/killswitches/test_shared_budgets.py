@@ -1,0 +1,261 @@
+"""One budget for several runs: in one loop, in several threads, stacked in any order."""
+
+from __future__ import annotations
+
+import random
+import threading
+from contextlib import suppress
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
+from playhead.compose.killswitches import Budget, budget_limit, timeout_after
+from playhead.errors import MissingApiKeyError, ModelRequestError, ModelUnavailableError, RateLimitError
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.types import Completion, Usage
+from tests.compose.killswitches import oracle
+from tests.compose.killswitches.agents import Schedule
+from tests.compose.killswitches.provider import CountingModel, Provider
+from tests.compose.killswitches.test_schedules import LIMIT_S
+from tests.kernel.hung import HungModel, hanging, lookup, timed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.types import Request
+
+OPTIONS: dict[str, Any] = {"rationale": False, "meta_tools": (), "trace": None, "retry_delay_s": 0}
+
+
+def random_budget(chance: random.Random) -> Budget:
+    """Return a budget of tokens, or of money."""
+    if chance.random() < 0.3:
+        return Budget(max_cost_usd=chance.choice((0.01, 0.05, 0.2)))
+    return Budget(max_tokens=chance.choice((300, 3_000, 9_000)))
+
+
+def check_budget(budget: Budget, provider: Provider) -> None:
+    """The ledger says what was billed, nothing is set aside any more, and nothing was spent above the limit."""
+    assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+    assert budget.spent_tokens == provider.tokens
+    assert budget.spent_tokens <= (budget.max_tokens or float("inf"))
+    if budget.max_cost_usd is not None:
+        assert provider.usd <= Decimal(str(budget.max_cost_usd))
+
+
+@pytest.mark.parametrize("group", range(10))
+async def test_several_runs_in_one_loop(group: int, tmp_path: Path):
+    """Together they spend what the budget allows, at most; and each of them ends."""
+    for number in range(group * 10, group * 10 + 10):
+        chance = random.Random(f"loop {number}")
+        schedule = Schedule(chance, Provider(), budget=random_budget(chance))
+        names = [f"run-{number}-{each}" for each in range(chance.randint(2, 4))]
+        agents = [schedule.agent(tmp_path, f"agent_{name}") for name in names]
+        with anyio.fail_after(LIMIT_S):
+            async with anyio.create_task_group() as group_of_runs:
+                for agent, name in zip(agents, names, strict=True):
+                    group_of_runs.start_soon(_run, agent, name)
+        assert schedule.budget is not None
+        check_budget(schedule.budget, schedule.provider)
+        for name in names:
+            recording = load_recording(tmp_path / f"{name}.jsonl")
+            oracle.check_whole(recording)
+            oracle.check_causes(recording)
+
+
+async def _run(agent: Agent, name: str) -> None:
+    with suppress(PlayheadError):
+        await agent.run("task", run_id=name)
+
+
+@pytest.mark.parametrize("group", range(10))
+def test_several_runs_in_several_threads(group: int, tmp_path: Path):
+    """The same, when each run has a thread and a loop of its own."""
+    for number in range(group * 4, group * 4 + 4):
+        chance = random.Random(f"threads {number}")
+        schedule = Schedule(chance, Provider(), budget=random_budget(chance))
+        names = [f"run-{number}-{each}" for each in range(3)]
+        agents = [schedule.agent(tmp_path, f"agent_{name}") for name in names]
+
+        def run(agent: Agent, name: str) -> None:
+            with suppress(PlayheadError):
+                agent.run_sync("task", run_id=name)
+
+        in_threads([(run, agent, name) for agent, name in zip(agents, names, strict=True)])
+        assert schedule.budget is not None
+        check_budget(schedule.budget, schedule.provider)
+        for name in names:
+            oracle.check_causes(load_recording(tmp_path / f"{name}.jsonl"))
+
+
+def in_threads(works: list[Any]) -> None:
+    """Do things at the same time; all of them end."""
+    threads = [threading.Thread(target=work, args=arguments, daemon=True) for work, *arguments in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT_S)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_two_budgets_in_any_order(seed: int):
+    """Runs that need two budgets, and ask for them in different orders, do not wait for each other for ever."""
+    chance, provider = random.Random(seed), Provider()
+    one, other = Budget(max_tokens=6_000), Budget(max_tokens=5_000)
+
+    def run(*budgets: Budget) -> None:
+        model = CountingModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
+        blocks = [budget_limit(each, output_cap=2_000) for each in budgets]
+        agent = Agent(model, tools=[lookup], compose=blocks, **OPTIONS)
+        for _ in range(3):
+            with suppress(PlayheadError):
+                agent.run_sync("task")
+
+    in_threads([(run, *order) for order in [(one, other), (other, one), (one, other), (other, one)]])
+    check_budget(one, provider)
+    check_budget(other, provider)
+
+
+class Model(CountingModel):
+    """Answers with ten tokens, or fails as told."""
+
+    def __init__(self, *failures: Exception | None) -> None:
+        super().__init__(random.Random(0), Provider(), "counting/model", [])
+        self.failures = list(failures)
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer."""
+        failure = self.failures.pop(0) if self.failures else None
+        if failure is not None:
+            raise failure
+        prompt = await self.count_tokens(request) or 0
+        return Completion(text="done", usage=Usage(input_tokens=prompt, output_tokens=10))
+
+
+def test_the_same_budget_twice():
+    """Stacked twice, or on an agent and on one below it, a budget is charged once, and nobody waits for himself."""
+    budget = Budget(max_tokens=4_000)
+    block = budget_limit(budget, output_cap=2_500)
+    below = Agent(Model(), name="below", compose=[block, block], **OPTIONS)
+    agent = Agent(
+        ScriptedModel([call("below", task="Go."), text("done")]),
+        tools=[below],
+        compose=[block, budget_limit(budget, output_cap=3_000)],
+        **OPTIONS,
+    )
+    took_s, result = timed(lambda: agent.run_sync("Go."))
+    assert took_s < 5
+    assert (result.output, budget.spent_tokens) == ("done", result.usage.total_tokens)
+    assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["wait", "swallow", "block"])
+def test_a_request_that_is_left_behind_holds_nobody_up(kind: str):
+    """What was set aside for a request that never came back is spent, and other runs do not wait for it."""
+    budget = Budget(max_tokens=6_000)
+    with hanging() as hang:
+        hung = HungModel(hang.asynchronously(kind))
+        blocks = [budget_limit(budget, output_cap=4_000), timeout_after(0.05)]
+        result = Agent(hung, tools=[lookup], compose=blocks, **OPTIONS).run_sync("Go.")
+        assert result.terminated_by == "timeout_after"
+        assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+        assert budget.spent_tokens > 4_000
+        other = Agent(Model(), compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS)
+        took_s, result = timed(lambda: other.run_sync("Go."))
+        assert (result.output, took_s < 5) == ("done", True)
+
+
+def test_who_waited_and_has_gone_is_not_woken():
+    """A run that waits for another one and is ended meanwhile, loop and all, does the other one no harm."""
+    budget = Budget(max_tokens=1_000)
+    with hanging() as hang:
+
+        class Slow(Model):
+            async def complete(self, request: Request) -> Completion:
+                hang.started.set()
+                await anyio.to_thread.run_sync(hang.released.wait, 10)
+                return await super().complete(request)
+
+        holder = Agent(Slow(), compose=[budget_limit(budget, output_cap=900)], **OPTIONS)
+        results: list[Any] = []
+        thread = threading.Thread(target=lambda: results.append(holder.run_sync("Go.")), daemon=True)
+        thread.start()
+        assert hang.started.wait(5)
+        waits = Agent(Model(), compose=[budget_limit(budget, output_cap=900), timeout_after(0.05)], **OPTIONS)
+        assert waits.run_sync("Go.").terminated_by == "timeout_after"
+        hang.released.set()
+        thread.join(5)
+        assert [result.output for result in results] == ["done"]
+        assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "billed"),
+    [
+        (RateLimitError("slow down"), False),
+        (MissingApiKeyError("no key"), False),
+        (ModelRequestError("an answer that a filter kept back"), True),
+        (ModelUnavailableError("gone"), True),
+        (KeyError("choices"), True),
+        (ValueError("an answer that nobody can read"), True),
+    ],
+)
+def test_a_failure_that_may_have_been_billed(failure: Exception, billed: bool):
+    """What was set aside for an attempt is given back only when the provider itself says that it has done nothing."""
+    budget = Budget(max_tokens=5_000)
+    agent = Agent(Model(failure), compose=[budget_limit(budget, output_cap=1_000)], max_retries=0, **OPTIONS)
+    with pytest.raises(PlayheadError):
+        agent.run_sync("Go.")
+    assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+    assert (budget.spent_tokens > 1_000) is billed
+
+
+@pytest.mark.parametrize("counted", [ValueError("no tokenizer"), -5, 2.5, "12", True, None])
+def test_a_count_that_is_none(counted: Any):
+    """An adapter that cannot count, whatever it returns or raises, costs a run nothing but the exactness."""
+
+    class Wrong(Model):
+        async def count_tokens(self, request: Request) -> int | None:
+            if isinstance(counted, Exception):
+                raise counted
+            return counted  # type: ignore[no-any-return]
+
+        async def complete(self, request: Request) -> Completion:
+            return Completion(text="done", usage=Usage(input_tokens=40, output_tokens=10))
+
+    budget = Budget(max_tokens=5_000)
+    assert Agent(Wrong(), compose=[budget_limit(budget)], **OPTIONS).run_sync("Go.").output == "done"
+    assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 50)
+
+
+async def test_a_budget_ends_nobody_early():
+    """A request that does not fit while others are in flight waits; it is refused only when it would not fit alone."""
+    both = anyio.Event()
+    budget = Budget(max_tokens=2_200)
+
+    @tool(read_only=True)
+    async def ask(context: ToolContext) -> str:
+        """Ask."""
+        return (await context.model.ask("How?")).text
+
+    class Slow(Model):
+        async def complete(self, request: Request) -> Completion:
+            if not request.tools:
+                with anyio.move_on_after(0.01):
+                    await both.wait()
+                return await super().complete(request)
+            asked = len(request.messages) > 2
+            return Completion(
+                text="done" if asked else "",
+                tool_calls=() if asked else tuple(call("ask").calls * 4),
+                usage=Usage(input_tokens=await self.count_tokens(request) or 0, output_tokens=5),
+            )
+
+    agent = Agent(Slow(), tools=[ask], max_parallel=4, compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS)
+    result = await agent.run("Go.")
+    assert (result.output, result.terminated_by) == ("done", "end_turn")
+    assert budget.spent_tokens == result.usage.total_tokens

@@ -1,0 +1,370 @@
+"""What a backtest says of one run, and of many."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio.lowlevel
+import pytest
+
+from playhead import Agent, tool
+from playhead.compose.killswitches import tool_limit
+from playhead.compose.killswitches.expressions import parse_switch
+from playhead.replay import load_recording
+from playhead.replay.backtest import backtest, summarise_backtests
+from playhead.replay.backtest_model import Figures
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.trace.types import Prices, Usage
+from tests.kernel.runs import make_agent, record
+from tests.replay.switched_runs import run_pair
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead import Recording
+    from playhead.replay.backtest_model import RunBacktest
+
+
+@tool(read_only=True)
+async def look(key: str) -> str:
+    """Look."""
+    return f"found {key}"
+
+
+@tool(requires_approval=True)
+async def pay(key: str) -> str:
+    """Pay."""
+    return f"paid {key}"
+
+
+LOOKS = [replace(call("look", key=key), usage=Usage(input_tokens=100, output_tokens=20)) for key in "abcd"]
+SCRIPT = [*LOOKS, text("The end.", usage=Usage(input_tokens=100, output_tokens=20))]
+
+
+class Priced(ScriptedModel):
+    """A scripted model with a price."""
+
+    known: Prices | None = Prices(input_usd=1e-6, output_usd=2e-6)
+
+    async def prices(self) -> Prices | None:
+        return self.known
+
+    async def complete(self, request: Any) -> Any:
+        completion = await super().complete(request)
+        return replace(completion, cost_usd=None)
+
+
+async def recording_of(folder: Path, turns: Any = SCRIPT, *tools: Any, **options: Any) -> Recording:
+    """Record a run of a script."""
+    return (await record(folder, turns, *(tools or (look,)), **options)).recording
+
+
+def told(recording: Recording, *switches: str) -> RunBacktest:
+    """Return what a backtest says of a run."""
+    return backtest(recording, [parse_switch(each) for each in switches])
+
+
+async def test_a_run_that_is_not_stopped(tmp_path: Path):
+    """It is untouched; it is said what it took, and nothing is saved."""
+    run = told(await recording_of(tmp_path), "max_iterations(5)", "tool_limit('look', 4)")
+    assert (run.verdict, run.stop, run.lost, run.ended_by, run.ended_well) == (
+        "untouched",
+        None,
+        False,
+        "end_turn",
+        True,
+    )
+    assert (run.took.tokens, run.took.requests, run.took.calls, run.took.cost_usd) == (600, 5, 4, 0.0)
+    assert run.saved == Figures()
+
+
+async def test_what_a_stop_saves_and_loses(tmp_path: Path):
+    """All that had not begun: the call at which it stops, the requests and calls after it, and the time from there on."""
+    recording = await recording_of(tmp_path)
+    run = told(recording, "tool_limit('look', 2)")
+    assert run.stop is not None
+    record = recording.records[run.stop.step.seq]
+    assert (record.kind, record.event.model_dump()["call_id"]) == ("tool-call-started", "call_2_0")
+    assert run.stop.step.model_dump() == {
+        "owner": "root", "turn": 2, "request": None, "attempt": None, "call_id": "call_2_0", "tool": "look",
+        "seq": record.seq, "after_ms": (record.ts - recording.records[0].ts) / 1000,
+    }  # fmt: skip
+    assert (run.verdict, run.lost) == ("stopped", True)
+    assert (run.saved.tokens, run.saved.requests, run.saved.calls) == (240, 2, 2)
+    assert run.saved.seconds == pytest.approx((recording.records[-1].ts - record.ts) / 1e6)
+
+
+async def test_an_answer_that_would_have_been_cut(tmp_path: Path):
+    """The live run would have gone another way there: that is said, and nothing is said to be saved."""
+    turns = [LOOKS[0], text("Long.", usage=Usage(input_tokens=100, output_tokens=300))]
+    run = told(
+        await recording_of(tmp_path, turns), "budget_limit(max_tokens=2000, output_cap=200)", "max_iterations(9)"
+    )
+    assert (run.verdict, run.stop, run.lost, run.saved) == ("changed", None, False, Figures())
+    assert run.change is not None
+    assert run.change.what == "the answer would have been cut at 200 tokens; it has 300"
+    assert (run.change.step.request, run.change.step.turn) == (1, 1)
+
+
+async def test_a_call_that_would_have_been_refused(tmp_path: Path):
+    """With `refuse` the model is told and goes on: nobody knows how."""
+    run = told(await recording_of(tmp_path), "tool_limit('look', 1, on_trigger='refuse')", "max_iterations(1)")
+    assert (run.verdict, run.stop) == ("stopped", run.stop)
+    assert run.stop is not None
+    assert run.stop.switch == "max_iterations"
+    changed = told(await recording_of(tmp_path / "b"), "tool_limit('look', 1, on_trigger='refuse')")
+    assert changed.change is not None
+    assert (changed.verdict, changed.change.step.call_id) == ("changed", "call_1_0")
+    assert changed.change.what == "look was not called: 1 call of look is all it may have"
+
+
+async def test_calls_that_would_have_been_asked_about(tmp_path: Path):
+    """They are counted, each once, and the first is named; with `stop` the first one is taken as denied."""
+    recording = await recording_of(tmp_path)
+    run = told(recording, "require_approval_for('look')", "require_approval_for('*')")
+    assert run.asked is not None
+    assert (run.verdict, run.asked.calls, run.asked.first.call_id) == ("untouched", 4, "call_0_0")
+    stopped = told(recording, "require_approval_for('look', on_trigger='terminate')")
+    assert stopped.stop is not None
+    assert (stopped.stop.at, stopped.stop.step.call_id, stopped.stop.on_trigger) == (
+        "approval",
+        "call_0_0",
+        "terminate",
+    )
+    assert stopped.stop.reason == "look was not approved: a backtest asks nobody, and takes it as denied"
+    assert stopped.saved.calls == 4
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_tool_that_was_asked_about_itself(tmp_path: Path, *, allowed: bool):
+    """What the approver said then stands: a call that he denied reaches no switch that asks after him."""
+    recording = await recording_of(tmp_path, [call("pay", key="a"), text("on")], pay, approver=lambda _: allowed)
+    run = told(recording, "require_approval_for('pay', on_trigger='stop')")
+    assert (run.verdict, run.took.calls) == (("stopped", 1) if allowed else ("untouched", 0))
+
+
+async def test_prices_that_are_not_known(tmp_path: Path):
+    """Nothing is free for that: the run cannot be judged, unless prices are given."""
+    model = Priced(SCRIPT, name="my/model")
+    model.known = None
+    recording = await recording_of(tmp_path, model)
+    run = told(recording, "budget_limit(max_cost_usd=1)")
+    assert (run.verdict, run.stop) == ("unknown", None)
+    assert (run.why_unknown or "").startswith("the price of my/model is not known")
+    run = told(recording, "budget_limit(max_cost_usd=0.00019, output_cap=20, prices={'my/model': [0, 2e-6]})")
+    assert run.stop is not None
+    assert (run.verdict, run.stop.step.request) == ("stopped", 4)
+    assert (run.took.cost_usd, run.saved.cost_usd) == pytest.approx((2e-4, 4e-5))
+    assert not run.saved.cost_unknown
+
+
+async def test_a_cost_that_is_not_known(tmp_path: Path):
+    """Without a price of anything a saving has no cost, which is not the same as 0."""
+    model = Priced(SCRIPT, name="my/model")
+    model.known = None
+    run = told(await recording_of(tmp_path, model), "max_iterations(2)")
+    assert (run.took.cost_usd, run.saved.cost_usd, run.saved.cost_unknown) == (None, None, True)
+    priced = told(await recording_of(tmp_path / "b", Priced(SCRIPT)), "max_iterations(2)")
+    assert (priced.took.cost_usd, priced.saved.cost_usd) == pytest.approx((7e-4, 4.2e-4))
+
+
+async def test_a_request_that_would_have_waited(tmp_path: Path):
+    """Requests beside each other that do not fit together: the later one is asked about when the other is settled."""
+
+    def child(name: str, steps: int) -> Agent:
+        @tool
+        async def work(key: str) -> str:
+            """Work."""
+            for _ in range(steps):
+                await anyio.lowlevel.checkpoint()
+            return key
+
+        turns = [text("Done.", usage=Usage(input_tokens=900, output_tokens=10), delay_s=0.01 * steps)]
+        return Agent(ScriptedModel(turns), name=name, tools=[work], rationale=False, meta_tools=())
+
+    both = calls(call("one", task="a"), call("two", task="b"), usage=Usage(input_tokens=600, output_tokens=5))
+    tools = [child("one", 1).as_tool(read_only=True), child("two", 2).as_tool(read_only=True)]
+    recording = await recording_of(tmp_path, [both, text("The end.")], *tools)
+    # The first request takes 605; each below is taken to be 400 to 600, and takes 910.
+    run = told(recording, "budget_limit(max_tokens=1500, output_cap=64, min_output_tokens=64)")
+    assert run.stop is not None
+    assert (run.stop.step.owner, run.stop.step.request) == ("root/two@0.1", 0)
+    assert run.notes == ("1 request would have waited for others to be settled; live, their order may differ",)
+    first_answer = next(r for r in recording.records if r.kind == "llm-responded" and r.owner == "root/one@0.0")
+    assert run.stop.step.after_ms == (first_answer.ts - recording.records[0].ts) / 1000
+    assert recording.records[run.stop.step.seq].kind == "llm-requested"
+    enough = told(recording, "budget_limit(max_tokens=6000, output_cap=64)")
+    assert (enough.verdict, enough.notes) == ("untouched", ())
+
+
+async def test_a_run_that_its_own_switch_ended(tmp_path: Path):
+    """What came after that nobody knows; a switch that is tested and was in the run has fired where it fired."""
+    run = await record(tmp_path, SCRIPT, look, compose=[tool_limit("look", 2)])
+    other = told(run.recording, "max_iterations(4)")
+    assert (other.verdict, other.ended_by, other.ended_well) == ("untouched", "tool_limit", False)
+    assert other.notes == (
+        "the run was ended by the switch tool_limit, which it had itself; what would have come after that is not known",
+    )
+    same = told(run.recording, "tool_limit('look', 2)")
+    assert same.stop is not None
+    assert (same.verdict, same.stop.step.call_id, same.saved.tokens, same.lost) == ("stopped", "call_2_0", 0, False)
+
+
+async def test_a_budget_that_ended_the_run_itself(tmp_path: Path):
+    """A request that was never sent is not in the recording; that the same budget did not send it is."""
+    budget = parse_switch("budget_limit(max_tokens=900)")
+    run = await record(tmp_path, SCRIPT, look, compose=[budget.block])
+    assert run.result.terminated_by == "budget_limit"
+    same = backtest(run.recording, [budget])
+    assert same.stop is not None
+    assert (same.stop.recorded, same.stop.at) == (True, "request")
+    assert told(run.recording, "budget_limit(max_tokens=9000)").verdict == "untouched"
+
+
+class Counting(ScriptedModel):
+    """A scripted model whose adapter can count."""
+
+    async def count_tokens(self, request: Any) -> int:
+        return 100
+
+
+async def test_prompts_that_were_counted(tmp_path: Path):
+    """What the adapter counted for a budget of the run itself is not guessed anew; where it did not, it is an estimate."""
+    budget = parse_switch("budget_limit(max_tokens=9000)")
+    for name, blocks, request in (("counted", [budget.block], 4), ("estimated", [], 1)):
+        recording = await recording_of(tmp_path / name, Counting(SCRIPT), compose=blocks)
+        run = told(recording, "budget_limit(max_tokens=590)")
+        assert run.stop is not None
+        assert run.stop.step.request == request, name
+
+
+async def test_prompts_that_an_own_server_counted(tmp_path: Path):
+    """Live such a server is asked how long a prompt is: here it is what it said then, and a note says so."""
+    model = ScriptedModel(SCRIPT)
+    model.address = "http://127.0.0.1:8080"  # type: ignore[attr-defined]
+    recording = await recording_of(tmp_path, model)
+    assert recording.header.agent.address is not None
+    run = told(recording, "budget_limit(max_tokens=590)")
+    assert run.stop is not None
+    assert (run.stop.step.request, len(run.notes)) == (4, 1)
+    assert run.stop.reason == "480 of 590 tokens are spent; the next prompt has up to 100 tokens"
+    estimated = told(recording, "budget_limit(max_tokens=590, prompt_bound='estimate')")
+    assert (estimated.stop != run.stop, estimated.notes) == (True, ())
+    assert told(recording, "max_iterations(9)").notes == ()
+
+
+async def test_files_that_are_not_whole(tmp_path: Path):
+    """What has no end is told as far as it goes; what is damaged is not judged."""
+    whole = (await recording_of(tmp_path)).path
+    lines = whole.read_bytes().splitlines(keepends=True)
+    half = tmp_path / "half.jsonl"
+    half.write_bytes(b"".join(lines[: len(lines) // 2]))
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(b"".join(lines[: len(lines) // 2]) + lines[len(lines) // 2][:40])
+    bent = tmp_path / "bent.jsonl"
+    bent.write_bytes(b"".join(lines).replace(b"found a", b"found b"))
+    for path in (half, torn):
+        assert told(load_recording(path), "max_iterations(1)").verdict == "stopped"
+        run = told(load_recording(path), "max_iterations(4)")
+        assert (run.verdict, run.why_unknown) == (
+            "unknown",
+            "the file has no end, and no switch fires in what it holds",
+        )
+    damaged = told(load_recording(bent), "max_iterations(1)")
+    assert (damaged.verdict, damaged.why_unknown) == ("unknown", "the file is damaged")
+
+
+async def test_a_replay_is_said_to_be_one(tmp_path: Path):
+    """Its times are not those of the run."""
+    path = (await recording_of(tmp_path)).path
+    path.write_bytes(_rechained(path.read_bytes().replace(b'"run_id":"run"', b'"run_id":"run","replay_of":"old"')))
+    run = told(load_recording(path), "max_iterations(2)")
+    assert (run.verdict, [note.partition(":")[0] for note in run.notes]) == ("stopped", ["a replay of old"])
+
+
+async def test_a_tool_that_the_run_had_not(tmp_path: Path):
+    """A name that guards nothing is said, with the nearest one."""
+    run = told(await recording_of(tmp_path), "tool_limit('lok', 1)")
+    assert run.verdict == "untouched"
+    assert run.notes == ("no agent that ran had a tool 'lok'. Did you mean 'look'? Known: look.",)
+
+
+@pytest.mark.parametrize("figure", ["Infinity", "NaN", "-Infinity", "1e308"])
+async def test_absurd_figures(tmp_path: Path, figure: str):
+    """Costs that are no numbers do no harm: they are not known, or the run cannot be judged."""
+    path = (await recording_of(tmp_path)).path
+    absurd = tmp_path / "absurd.jsonl"
+    absurd.write_bytes(_rechained(path.read_bytes().replace(b'"cost_usd":0.0', f'"cost_usd":{figure}'.encode())))
+    recording = load_recording(absurd)
+    for switch in ("max_iterations(2)", "budget_limit(max_cost_usd=1, output_cap=20)", "timeout_after(1)"):
+        run = told(recording, switch)
+        assert run.verdict in ("stopped", "unknown", "untouched")
+        summarise_backtests([run], []).model_dump_json()
+
+
+async def test_all_of_them(tmp_path: Path):
+    """The summary counts what was told of each, and what cannot be told counts for nothing else."""
+    good = await recording_of(tmp_path / "a")
+    failed = await recording_of(tmp_path / "b", [error("gone")])
+    short = await recording_of(tmp_path / "c", [text("The end.")])
+    switches = [parse_switch("max_iterations(2)")]
+    runs = [backtest(each, switches) for each in (good, failed, short)]
+    runs.append(runs[0].model_copy(update={"verdict": "unknown", "stop": None}))
+    runs.append(runs[2].model_copy(update={"verdict": "changed"}))
+    summary = summarise_backtests(runs, switches)
+    assert summary.model_dump(exclude={"took", "saved"}) == {
+        "kind": "summary", "switches": ("max_iterations(2)",), "runs": 5, "untouched": 2, "stopped": 1, "changed": 1,
+        "unknown": 1, "ended_well": 3, "lost": 1, "changed_well": 1,
+    }  # fmt: skip
+    assert summary.saved == runs[0].saved
+    assert (summary.took.tokens, summary.took.requests) == (610, 8)
+
+
+async def test_below_a_running_loop(tmp_path: Path):
+    """It can be asked for in a notebook: it starts no loop in the caller's thread."""
+    agent = make_agent(tmp_path, SCRIPT, look, clock=TickingClock)
+    await agent.run("Do it.", run_id="run")
+    assert told(load_recording(tmp_path / "run.jsonl"), "max_iterations(1)").verdict == "stopped"
+
+
+def _rechained(content: bytes) -> bytes:
+    """Return lines whose hashes fit again."""
+    from playhead.trace.line import chain
+
+    previous, lines = b"", []
+    for line in content.splitlines():
+        body, _, _ = line.rpartition(b',"h":"')
+        h = chain(previous, body)
+        lines.append(b'%b,"h":"%b"}\n' % (body, h.encode()))
+        previous = h.encode()
+        json.loads(lines[-1])
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(60))
+async def test_files_that_make_no_sense(tmp_path: Path, seed: int):
+    """Sound lines in an order that no run has: something is told, or why nothing can be, and nothing is raised."""
+    chance = random.Random(seed)
+    pair = await run_pair(seed, tmp_path)
+    lines = pair.switched.path.read_bytes().splitlines()
+    first, *others, last = lines
+    for _ in range(chance.randint(1, 6)):
+        place = chance.randrange(len(others))
+        others[place : place + 1] = [others[place]] * chance.choice((0, 0, 2))
+        if chance.random() < 0.5:
+            chance.shuffle(others)
+        others = others or [last]
+    numbered = [
+        re.sub(rb'"seq":\d+', b'"seq":%d' % number, line, count=1) for number, line in enumerate([first, *others, last])
+    ]
+    path = tmp_path / "odd.jsonl"
+    path.write_bytes(_rechained(b"\n".join(numbered)))
+    recording = load_recording(path)
+    assert recording.status == "closed"
+    run = backtest(recording, [*pair.switches, parse_switch("timeout_after(0.02)"), parse_switch("watchdog(1)")])
+    assert run.verdict in ("untouched", "stopped", "changed", "unknown")
+    run.model_dump_json()
