@@ -56,13 +56,11 @@ class Client:
 
     async def question(self) -> Any:
         """Wait until one call waits for a yes, and return it."""
-        for _ in range(200):
-            found = await self.send("GET", "/approvals")
-            if found:
-                assert len(found) == 1
-                return found[0]
-            await asyncio.sleep(0.01)
-        raise AssertionError("nothing waits for a yes")
+        async with asyncio.timeout(10):
+            while not (found := await self.send("GET", "/approvals")):  # noqa: ASYNC110 - it may be another process
+                await asyncio.sleep(0.01)
+        assert len(found) == 1
+        return found[0]
 
     async def answer(self, code: int = 200, **body: Any) -> Any:
         """Answer the call that waits."""
@@ -299,6 +297,9 @@ def server(folder: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[by
                 assert process.poll() is None, (folder / "log").read_text(encoding="utf-8")
                 time.sleep(0.03)
             yield process, f"http://127.0.0.1:{port}"
+        except BaseException as error:
+            error.add_note((folder / "log").read_text(encoding="utf-8"))
+            raise
         finally:
             process.kill()
 
@@ -333,14 +334,14 @@ async def test_what_its_documentation_shows(tmp_path: Path) -> None:
 async def test_a_server_that_is_told_to_end(tmp_path: Path, number: signal.Signals) -> None:
     """Runs that wait end first: their callers have partial answers, their traces are closed, the server is gone."""
     with server(tmp_path) as (process, address):
-        client = Client(httpx.AsyncClient(base_url=address, timeout=10))
-        asked = asyncio.create_task(client.ask())
-        await client.question()
-        began = time.monotonic()
-        process.send_signal(number)
-        run = await asked
-        assert ended(run) == ("done", False, "kill", "the server shuts down", KNOWN)
-        await client.http.aclose()
+        async with httpx.AsyncClient(base_url=address, timeout=10) as http:
+            client = Client(http)
+            asked = asyncio.create_task(client.ask())
+            await client.question()
+            began = time.monotonic()
+            process.send_signal(number)
+            run = await asked
+            assert ended(run) == ("done", False, "kill", "the server shuts down", KNOWN)
         process.wait(5)
         assert time.monotonic() - began < 2
     path = tmp_path / "service-traces" / f"{run['run_id']}.jsonl"

@@ -15,6 +15,7 @@ from playhead.errors import (
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.guards import admit, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
+from playhead.kernel.parameters import check_parameters
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
     ErrorInfo,
@@ -60,6 +61,7 @@ class ModelPort:
             RunEndedError: the run has ended.
         """
         session, header = self._session, self._session.header
+        check_parameters(parameters or {})
         merged = {**header.parameters, **to_json(parameters or {})}
         number, self._next_request = self._next_request, self._next_request + 1
         request = Request(header.model, thread.messages, tools, merged, number)
@@ -164,6 +166,7 @@ class ModelPort:
         except BaseException:
             withdraw(session, request)
             raise
+        started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))

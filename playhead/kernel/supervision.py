@@ -137,7 +137,7 @@ class Supervisor:
                 self._loop.call_soon_threadsafe(action)
 
 
-def _cancel_no_more(scope: Any) -> None:
+def _cancel_no_more(scope: Any) -> None:  # noqa: ANN401 - anyio's, of asyncio; what it keeps is not in its type
     """Let a scope and those in it be: anyio would cancel what swallows it at every turn of the loop, for ever."""
     handle = getattr(scope, "_cancel_handle", None)  # its own, and all that it has to be stopped by
     if handle is not None:

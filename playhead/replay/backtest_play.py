@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.compose.harness import Harness
 from playhead.compose.killswitches.budget import BudgetGuard, cost_of
@@ -205,7 +205,7 @@ class Play:
     def _steer(self, session: RecordedSession, said: Said) -> None:
         answer = said.answer
         if isinstance(answer, (StopAnswer, Terminate)) and answer.switch is not None:
-            trigger = "terminate" if isinstance(answer, Terminate) else "stop"
+            trigger: Literal["stop", "terminate"] = "terminate" if isinstance(answer, Terminate) else "stop"
             session.emit_last(KillswitchFired(switch=answer.switch, reason=answer.reason, on_trigger=trigger))
 
     # --- requests -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.tools import Outcome
 from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
+from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
 from playhead.replay.recorded import facts_of, meta_tool
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
@@ -54,6 +55,7 @@ class FrozenWorld:
                 self._calls[owner.owner, call.iteration, call.started.position] = call
         self._spent = self._spent_by_scope()
         self._ended_from_outside = ended_from_outside(recording)
+        self._interrupts = Interrupts(recording)
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
@@ -77,12 +79,15 @@ class FrozenWorld:
     def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""
         recorded = self._recording.owners.get(session.owner)
+        self._interrupts.sessions[session.owner] = session
         return () if recorded is None else recorded_guards(session, recorded, self._fired_in_bodies(recorded))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
+        self.count()
         answers = self._facts[owner, name, key]
         if not answers:
+            await self.reach_end(owner)
             raise self.unanswered(owner, f"{owner} asked for the fact {name!r} once more than it is recorded")
         return answers.popleft()
 
@@ -117,6 +122,14 @@ class FrozenWorld:
     def spent_in(self, scope: str) -> list[tuple[Usage, float | None]]:
         """Return what was spent inside a tool's body, which a replay does not run."""
         return self._spent[scope]
+
+    def count(self) -> None:
+        """Note that something was asked."""
+        self._interrupts.asked += 1
+
+    async def reach_end(self, owner: str) -> None:
+        """End the agent again that something ended from outside, where its recording ends; else return."""
+        await self._interrupts.reached(owner)
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for a question that was asked when the recording ended."""
@@ -166,18 +179,6 @@ class FrozenWorld:
         return spent
 
 
-def ended_from_outside(recording: Recording) -> set[str]:
-    """Return the agents that something ended which no replay has: a deadline, a file, another process, a signal."""
-    ended = {
-        record.event.ends or record.owner
-        for record in recording.records
-        if isinstance(record.event, KillswitchFired) and record.event.at == "outside"
-    }
-    if recording.ending is not None and recording.ending.terminated_by == "cancelled":
-        ended.add(recording.root.owner)
-    return ended
-
-
 def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
     """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
     parts = owner.split("/")
@@ -217,7 +218,10 @@ class FrozenModel:
 
     async def complete(self, request: Request) -> Completion:
         """Return the recorded answer, or raise the recorded failure; whether the request is the same is compared."""
+        self._world.count()
         exchange = self._exchanges.pop((request.number, request.attempt), None)
+        if exchange is None or exchange.outcome is None or getattr(exchange.outcome, "cancelled", False):
+            await self._world.reach_end(self._owner)
         if exchange is None:
             raise self._world.unanswered(self._owner, f"{self._owner} asked the model once more than it is recorded")
         outcome = exchange.outcome
@@ -248,7 +252,13 @@ class FrozenTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        return self.outcome(self.recorded(arguments, context), context)
+        self._world.count()
+        call = self.recorded(arguments, context)
+        if call.completed is not None and call.completed.ended == "cancelled":
+            if call.completed.abandoned:
+                context.session.abandoned.add(context.call_id)
+            await self._world.reach_end(context.owner)
+        return self.outcome(call, context)
 
     def outcome(self, call: RecordedCall, context: ToolContext) -> Outcome:
         """Return how the recorded call ended.

@@ -106,7 +106,7 @@ class RecordedGuard(Guard):
         event = self._fired.get((at, request, attempt, call_id))
         if event is None:
             return None
-        return _ending(event)
+        return ending_of(event)
 
 
 class RecordedBodies(Guard):
@@ -124,7 +124,7 @@ class RecordedBodies(Guard):
             for each in self._fired.get(event.call_id, ()):
                 ends = each.ends or session.owner
                 if f"{session.owner}/".startswith(f"{ends}/"):
-                    _above(session, ends).ending.end(termination_of(each.switch, _ending(each)))
+                    _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
 
 
 class RecordedRefusals(Guard):
@@ -165,7 +165,8 @@ class RecordedBudgets(Guard):
         return tuple(self._reserved[request.number, request.attempt])
 
 
-def _ending(event: KillswitchFired) -> Stop | Terminate:
+def ending_of(event: KillswitchFired) -> Stop | Terminate:
+    """Return what a killswitch answered."""
     ending = Stop if event.on_trigger == "stop" else Terminate
     return ending(event.reason, event.switch, event.terminated_by or event.switch)
 

@@ -14,7 +14,8 @@ from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
-from playhead.replay.frozen import FrozenWorld, ended_from_outside, outermost_scope
+from playhead.replay.frozen import FrozenWorld, outermost_scope
+from playhead.replay.interrupts import ended_from_outside
 from playhead.replay.loading import load_recording
 from playhead.replay.refusals import require_sound, require_strategy
 from playhead.running import record_run

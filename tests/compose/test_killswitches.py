@@ -29,7 +29,18 @@ async def test_max_iterations(tmp_path: Path, limit: int):
     because = f"{limit} turn{' is' if limit == 1 else 's are'} used"
     assert run.result.terminated_because == because
     assert [event.model_dump() for event in run.events("killswitch-fired")] == [
-        {"kind": "killswitch-fired", "switch": "max_iterations", "reason": because, "on_trigger": "stop"}
+        {
+            "kind": "killswitch-fired",
+            "switch": "max_iterations",
+            "reason": because,
+            "on_trigger": "stop",
+            "at": "phase",
+            "terminated_by": None,
+            "ends": None,
+            "request": None,
+            "attempt": None,
+            "call_id": "",
+        }
     ]
     assert [(each["hook"], each["phase"], each["timing"], each["switch"]) for each in fired(run)] == [
         ("max_iterations", "think", "before", "max_iterations")
@@ -83,7 +94,7 @@ async def test_a_limit_that_is_not_reached(tmp_path: Path):
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3", None, float("inf")])
 def test_limits_that_are_none(limit: Any):
     """A limit is a whole number, at least 0; that is said when the block is made."""
-    with pytest.raises(UsageError, match="whole number of turns"):
+    with pytest.raises(UsageError, match="max_iterations is a whole number, not below 0"):
         max_iterations(limit)
 
 

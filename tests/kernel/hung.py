@@ -45,6 +45,10 @@ class Hang:
         self.returned.append("late")
         return "late"
 
+    def hold(self, _record: object) -> None:
+        """Hang in hearing of an event."""
+        self.block()
+
     def spin(self) -> str:
         """Hang without ever waiting."""
         self.started.set()
@@ -79,7 +83,7 @@ class Hang:
     def asynchronously(self, kind: str) -> Callable[[], Any]:
         """Return a coroutine function that hangs in this way."""
         if kind in ("wait", "swallow"):
-            return getattr(self, kind)  # type: ignore[no-any-return]
+            return getattr(self, kind)
 
         async def hang() -> Any:
             return getattr(self, kind)()
@@ -126,20 +130,20 @@ def hung_agent(where: str, kind: str, hang: Hang, folder: Path, *switches: Any) 
     body = getattr(hang, kind) if where == "sync tool" else hang.asynchronously(kind)
 
     async def in_loop() -> str:
-        return await body()  # type: ignore[no-any-return]
+        return await body()
 
     def in_thread() -> str:
-        return body()  # type: ignore[no-any-return]
+        return body()
 
     hung = tool(name="hung", timeout=None)(in_thread if where == "sync tool" else in_loop)
     return Agent(ScriptedModel([call("lookup", key="a"), call("hung"), text("never")]), tools=[lookup, hung], **options)
 
 
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+def timed(run: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[float, Any]:
     """Return the seconds of a run, and what came of it."""
     began = time.monotonic()
     try:
-        result = run()
+        result = run(*args, **kwargs)
     except PlayheadError as error:
         result = error
     return time.monotonic() - began, result

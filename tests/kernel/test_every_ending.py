@@ -25,7 +25,7 @@ from tests.kernel.hung import HungModel
 from tests.kernel.runs import data, make_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 HOME = Path(playhead.__file__).parent
 
@@ -65,7 +65,7 @@ def at(phase: Any, answer: Any) -> Any:
 
 def strategy_that_raises(folder: Path, register: Any) -> Agent:
     """Return an agent whose strategy fails after a turn."""
-    from playhead.kernel.strategies.reactive import reactive  # noqa: PLC0415 - of this case
+    from playhead.kernel.strategies.reactive import reactive
 
     async def raising(state: Any, session: Any) -> Any:
         with suppress(PlayheadError):
@@ -129,7 +129,9 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     "hook_terminate": (lambda folder: agent(folder, ENDLESS, at("think", Terminate("bad"))), "hook:mine", FAILED),
     "hook_failed": (
         lambda folder: agent(
-            folder, [LOOK, text("42")], lambda harness: harness.on("answer.final", failing_hook, required=True, name="mine")
+            folder,
+            [LOOK, text("42")],
+            lambda harness: harness.on("answer.final", failing_hook, required=True, name="mine"),
         ),
         "hook:mine",
         ("failed", None),
@@ -167,7 +169,7 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
         FOUND,
     ),
     "stop_when (a predicate that raises)": (
-        lambda folder: agent(folder, ENDLESS, ks.stop_when(lambda context: 1 / (1 - context.iteration) == 0)),
+        lambda folder: agent(folder, ENDLESS, ks.stop_when(lambda context: 1 / (1 - (context.iteration or 0)) == 0)),
         "killswitch:stop_when",
         FAILED,
     ),
@@ -327,9 +329,9 @@ def reasons() -> tuple[frozenset[str], frozenset[str]]:
         }
         for given in _given(tree):
             if isinstance(given, ast.Constant):
-                codes.add(given.value)
+                codes.add(str(given.value))
             elif isinstance(given, ast.Name) and given.id in constants:
-                codes.add(constants[given.id])
+                codes.add(str(constants[given.id]))
             else:
                 computed.add(ast.unparse(given))
     return frozenset(codes), frozenset(computed)
@@ -346,7 +348,7 @@ def _given(tree: ast.Module) -> Iterator[ast.expr]:
         if place is None:
             continue
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-        if "terminated_by" in keywords or "reason" in keywords and place == 0:
+        if "terminated_by" in keywords or ("reason" in keywords and place == 0):
             yield keywords.get("terminated_by", keywords.get("reason"))  # type: ignore[misc]
         elif len(node.args) > place:
             yield node.args[place]

@@ -3,6 +3,8 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 from playhead.kernel.in_flight import InFlight
 
 
@@ -61,20 +63,20 @@ def test_an_observer_that_holds_up_an_end_is_not_waited_for():
     thread.join(5)
 
 
-def test_many_threads():
-    """Each of a thousand things ends once, whoever ends it."""
-    for _ in range(20):
-        in_flight, recorded = InFlight(), list[int]()
+@pytest.mark.parametrize("trial", range(20))
+def test_many_threads(trial: int):
+    """Each of many things ends once, whoever ends it."""
+    in_flight, recorded = InFlight(), list[int]()
+
+    def end() -> None:
         for each in range(50):
-            in_flight.begin("root", str(each), lambda each=each: recorded.append(each))  # type: ignore[misc]
+            in_flight.end("root", str(each), lambda each=each: recorded.append(each))  # type: ignore[misc]
 
-        def end() -> None:
-            for each in range(50):
-                in_flight.end("root", str(each), lambda each=each: recorded.append(each))  # type: ignore[misc] # noqa: B023
-
-        threads = [threading.Thread(target=end), threading.Thread(target=in_flight.leave, args=("root",))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(5)
-        assert sorted(recorded) == list(range(50))
+    for each in range(50):
+        in_flight.begin("root", str(each), lambda each=each: recorded.append(each))  # type: ignore[misc]
+    threads = [threading.Thread(target=end), threading.Thread(target=in_flight.leave, args=("root",))]
+    for thread in threads if trial % 2 else reversed(threads):
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert sorted(recorded) == list(range(50))

@@ -82,7 +82,7 @@ def test_run_sync(tmp_path: Path, where: str, kind: str, switch: str):
         folder.mkdir()
         with hanging() as hang:
             agent = hung_agent(where, kind, hang, folder, SWITCHES[switch](folder))
-            took_s, result = timed(lambda: agent.run_sync("Do it.", run_id="run"))
+            took_s, result = timed(agent.run_sync, "Do it.", run_id="run")
             if took_s < LIMIT_S + BOUND_S or trial == TRIES - 1:
                 check(took_s, result, folder, where, kind, switch, hang)
                 return

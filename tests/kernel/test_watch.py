@@ -45,7 +45,7 @@ def test_of_two_at_the_same_time_the_first_comes_first(monkeypatch: pytest.Monke
     """Ties are done in the order in which they were asked for."""
     watch, done = Watch(), list[int]()
     now = time.monotonic()
-    monkeypatch.setattr(watch_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     for each in range(50):
         watch.after(0, lambda each=each: done.append(each))  # type: ignore[misc]
     monkeypatch.undo()

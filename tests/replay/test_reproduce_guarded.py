@@ -203,3 +203,25 @@ async def test_a_shared_budget(tmp_path: Path):
             break
     assert (result.terminated_by, number > 1) == ("budget_limit", True)
     assert (await reproduce(result.trace_path)).divergences == ()
+
+
+async def test_of_agents_beside_each_other_one_ended_from_outside(tmp_path: Path):
+    """Those beside it, and the agent above, go on as they did; the one that was ended is ended at the same place."""
+
+    class Slow(ScriptedModel):
+        async def complete(self, request: Any) -> Any:
+            if request.number == 2:
+                await anyio.sleep_forever()
+            return await super().complete(request)
+
+    looks = [calls(call("look", key="a"), call("look", key="b")), call("look", key="c"), call("look", key="d"), text("x")]
+    options: dict[str, Any] = {"tools": [look], "rationale": False, "meta_tools": ()}
+    slow = Agent(Slow(looks), name="slow", compose=[timeout_after(0.1)], **options)
+    quick = Agent(ScriptedModel(looks), name="quick", **options)
+    turns = [calls(call("slow", task="s"), call("quick", task="q")), call("look", key="r"), text("done")]
+    run = await record(tmp_path, turns, look, slow, quick)
+    assert run.result.output == "done"
+    ended = {event.terminated_by for event in run.events("agent-completed")}
+    assert ended == {"timeout_after", "end_turn"}
+    again = await reproduce(run.recording)
+    assert (again.divergences, again.cut_short) == ((), False)

@@ -12,8 +12,11 @@ from playhead.kernel.models.base import CountsTokens
 from playhead.trace.types import ImagePart
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.models.base import Model
     from playhead.trace.types import Message, Request, ToolSpec
+    from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
 
@@ -71,7 +74,8 @@ class PromptMeter:
 
     def bytes_of(self, request: Request, owner: str) -> int:
         """Return the bytes of all that the model is sent, with what templates add; a token has one byte at least."""
-        return PER_REQUEST + self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages, owner)
+        said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages, owner)
+        return PER_REQUEST + said + _bytes_of_parameters(request.parameters)
 
     def _bytes_of_thread(self, messages: tuple[Message, ...], owner: str) -> int:
         """Return the bytes of a thread; of one that has grown only what is new is looked at."""
@@ -112,6 +116,11 @@ async def _counted(model: CountsTokens, request: Request) -> int | None:
         log.warning("%s cannot count tokens: %s: %s", type(model).__name__, type(error).__name__, describe(error))
         return None
     return counted if type(counted) is int and counted >= 0 else None
+
+
+def _bytes_of_parameters(parameters: Mapping[str, JsonValue]) -> int:
+    """Return the bytes of what stands in the prompt, too, such as the JSON schema of a `response_format`."""
+    return sum(_json_length(value) for value in parameters.values() if isinstance(value, (str, list, dict)))
 
 
 def _length(text: str | None) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.types import AgentHeader, Content, Integer, Usage
 from playhead.trace.values import JsonValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
 """Reason codes of endings in which the model itself said what the answer is."""

@@ -26,6 +26,7 @@ class Switches:
 
     max_tokens: int | None = None
     max_cost_usd: float | None = None
+    min_output_tokens: int = 0
     shared: bool = False
     """Whether several runs share the budget."""
     limits: dict[str, int] = field(default_factory=dict)
@@ -106,17 +107,18 @@ class Schedule:
             mine.max_tokens = chance.choice((0, chance.randint(0, 300), chance.randint(0, most), most))
         if mine.max_tokens is None or chance.random() < 0.3:
             mine.max_cost_usd = chance.choice((0, 0.01, round(chance.random() / 5, 6)))
+        mine.min_output_tokens = chance.choice((1, 16, 50))
         return ks.budget_limit(
             max_tokens=mine.max_tokens,
             max_cost_usd=mine.max_cost_usd,
             prompt_bound=self.bound,  # type: ignore[arg-type]
-            min_output_tokens=chance.choice((1, 16, 50)),
+            min_output_tokens=mine.min_output_tokens,
             on_trigger=self._trigger(),
         )
 
     def _tool_limit(self, mine: Switches) -> Any:
         chance = self.chance
-        trigger = chance.choice(("stop", "terminate", "refuse"))
+        trigger: Any = chance.choice(("stop", "terminate", "refuse"))
         mine.refuses = trigger == "refuse"
         if chance.random() < 0.7:
             mine.limits = {"*": chance.randint(0, 4)}
@@ -126,7 +128,7 @@ class Schedule:
 
     def _approval(self) -> Any:
         chance = self.chance
-        trigger = chance.choice(("continue", "continue", "stop", "terminate"))
+        trigger: Any = chance.choice(("continue", "continue", "stop", "terminate"))
         return ks.require_approval_for("*", _approver(chance), on_trigger=trigger)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ ENDS = {
     "agent-started": ("agent-completed",),
     "run-started": ("run-completed",),
 }
+REASON = re.compile(r"([0-9,]+) of [0-9,]+ tokens are spent; the next prompt has up to ([0-9,]+) tokens")
 NOT_RUN = ("UnknownTool", "InvalidArguments", "ApprovalDenied", "Suppressed", "Skipped")
 
 
@@ -63,7 +65,7 @@ def agents(recording: Recording) -> dict[str, tuple[str, Any]]:
 def check_causes(recording: Recording) -> None:
     """Of each agent that a switch ended one cause is recorded, it is the one that won, and nothing starts after it."""
     for owner, (_, end) in agents(recording).items():
-        fired = [
+        fired: list[tuple[int, Any]] = [
             (place, record.event)
             for place, record in enumerate(recording.records)
             if record.kind == "killswitch-fired" and (record.event.ends or record.owner) == owner  # type: ignore[attr-defined]
@@ -154,6 +156,23 @@ def check_spending(recording: Recording, schedule: Schedule, slack: int = 0) -> 
             assert usd <= Decimal(str(switches.max_cost_usd)) + slack * Decimal("0.00000375"), (owner, usd, switches)
         if switches.max_tokens is not None or switches.max_cost_usd is not None or switches.shared:
             assert all(each.capped for each in mine), owner
+
+
+def check_refusals(recording: Recording, schedule: Schedule) -> None:
+    """No budget ended an agent that had enough left: what was refused did not fit, with nobody else under way."""
+    asked = owners_of(recording, schedule.provider.asked)
+    names = {owner: name for owner, (name, _) in agents(recording).items()}
+    for record in recording.records:
+        event: Any = record.event
+        if record.kind != "killswitch-fired" or event.switch != "budget_limit":
+            continue
+        switches = schedule.switches[names[event.ends]]
+        found = REASON.fullmatch(event.reason)
+        if found is None or switches.shared or switches.max_tokens is None:
+            continue  # of money
+        spent, prompt = (int(each.replace(",", "")) for each in found.groups())
+        assert spent == sum(each.tokens for who, each in asked if below(who, event.ends))
+        assert spent + prompt + switches.min_output_tokens > switches.max_tokens
 
 
 def is_raced(recording: Recording) -> bool:

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playhead import Agent
+from playhead.compose import killswitches as ks
+from playhead.errors import UsageError
+from playhead.testing import ScriptedModel, text
+from tests.kernel.hung import lookup
+
+NAN = float("nan")
+
+
+def deny(_request: Any) -> bool:
+    """Say no."""
+    return False
+
+
+BAD: list[tuple[Any, str]] = [
+    (lambda: ks.max_iterations("3"), "max_iterations is a whole number, not below 0; it is '3'"),  # type: ignore[arg-type]
+    (lambda: ks.max_iterations(True), "max_iterations is a whole number"),
+    (ks.budget_limit, "a budget limits something"),
+    (lambda: ks.budget_limit(max_tokens=-1), "max_tokens is a whole number, not below 0; it is -1"),
+    (lambda: ks.budget_limit(max_tokens=1.5), "max_tokens is a whole number"),  # type: ignore[arg-type]
+    (lambda: ks.budget_limit(max_cost_usd=NAN), "max_cost_usd is a number of US dollars"),
+    (lambda: ks.budget_limit(max_cost_usd=float("inf")), "max_cost_usd is a number of US dollars"),
+    (lambda: ks.budget_limit(max_cost_usd="1"), "max_cost_usd is a number of US dollars"),  # type: ignore[arg-type]
+    (lambda: ks.budget_limit(5), "budget_limit takes a Budget, or limits"),  # type: ignore[arg-type]
+    (lambda: ks.budget_limit(ks.Budget(max_tokens=1), max_tokens=2), "budget_limit takes a Budget, or limits"),
+    (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap is a whole number, not below 1; it is 0"),
+    (lambda: ks.budget_limit(max_tokens=1, min_output_tokens=0), "min_output_tokens is a whole number"),
+    (lambda: ks.budget_limit(max_tokens=1, prompt_bound="exact"), "prompt_bound is `bytes` or `estimate`"),  # type: ignore[arg-type]
+    (ks.timeout_after, "timeout_after takes one length of time"),
+    (lambda: ks.timeout_after(5, wall_clock=5), "timeout_after takes one length of time"),
+    (lambda: ks.timeout_after("5 m"), "Did you mean '5m'"),
+    (lambda: ks.timeout_after(0), "is more than 0"),
+    (lambda: ks.timeout_after(NAN), "is a length of time"),
+    (lambda: ks.timeout_after(float("inf")), "has an end"),
+    (ks.watchdog, "watchdog takes one length of time"),
+    (lambda: ks.watchdog(5, timeout=5), "watchdog takes one length of time"),
+    (lambda: ks.require_approval_for([]), "takes the name of a tool, or a list of names"),
+    (lambda: ks.require_approval_for(["a", 5]), "takes names of tools; 5 is none"),  # type: ignore[list-item]
+    (lambda: ks.require_approval_for("a", "ann"), "an approver is a function"),  # type: ignore[arg-type]
+    (lambda: ks.require_approval_for("a", timeout=-1), "timeout is a length of time"),
+    (lambda: ks.require_approval_for("a", on_trigger="refuse"), "on_trigger is `stop`, `terminate` or `continue`"),  # type: ignore[arg-type]
+    (lambda: ks.kill_file(""), "kill_file takes the path of a file"),
+    (lambda: ks.kill_file("a\0b"), "kill_file takes the path of a file"),
+    (lambda: ks.kill_file(5), "kill_file takes the path of a file"),  # type: ignore[arg-type]
+    (ks.tool_limit, "tool_limit takes a tool and its limit"),
+    (lambda: ks.tool_limit("a"), "tool_limit takes a tool's name and a number"),
+    (lambda: ks.tool_limit(5), "tool_limit takes a tool's name and a number"),  # type: ignore[arg-type]
+    (lambda: ks.tool_limit({"a": -1}), "the limit of a is a whole number"),
+    (lambda: ks.tool_limit({5: 1}), "takes names of tools; 5 is none"),  # type: ignore[dict-item]
+    (lambda: ks.tool_limit({}), "tool_limit takes a tool and its limit"),
+    (lambda: ks.tool_limit(total=-1), "total is a whole number"),
+    (lambda: ks.tool_limit("a", 1, on_trigger="halt"), "on_trigger is `stop`, `terminate` or `refuse`"),  # type: ignore[arg-type]
+    (lambda: ks.circuit_breaker(0), "failures is a whole number, not below 1"),
+    (lambda: ks.circuit_breaker(1, tools=()), "takes the name of a tool, or a list of names"),
+    (lambda: ks.stop_when("True"), "stop_when takes a function of the context"),  # type: ignore[arg-type]
+    (lambda: ks.stop_when(lambda _: True, name=""), "the name of a switch is a text"),
+    *(
+        (make, "on_trigger is `stop` or `terminate`; it is 'Stop'")
+        for make in (
+            lambda: ks.max_iterations(1, on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.budget_limit(max_tokens=1, on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.timeout_after(1, on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.watchdog(1, on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.kill_file("a", on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.circuit_breaker(1, on_trigger="Stop"),  # type: ignore[arg-type]
+            lambda: ks.stop_when(bool, on_trigger="Stop"),  # type: ignore[arg-type]
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), BAD, ids=[str(number) for number in range(len(BAD))])
+def test_an_argument_that_is_none(make: Any, words: str):
+    """It is refused when the switch is made, with words that say what it takes."""
+    with pytest.raises(UsageError) as raised:
+        make()
+    assert words in str(raised.value)
+    assert len(str(raised.value)) < 400
+
+
+SAME: list[tuple[Any, Any]] = [
+    (ks.timeout_after("5m"), ks.timeout_after(wall_clock=timedelta(minutes=5))),
+    (ks.watchdog(no_progress_for="60s"), ks.watchdog(timeout=60)),
+    (ks.watchdog("60s"), ks.watchdog(60.0)),
+    (ks.require_approval_for("lookup", deny), ks.require_approval_for(["lookup"], approver=deny)),
+    (ks.tool_limit("lookup", 3), ks.tool_limit({"lookup": 3})),
+    (ks.kill_file("/tmp/a"), ks.kill_file(Path("/tmp/a"))),
+]
+"""The shapes that the sources of the idea have for one and the same."""
+
+
+def told(*blocks: Any) -> list[tuple[str, str, str]]:
+    """Return what the header of an agent says of its switches."""
+    agent = Agent(ScriptedModel([text("done")]), tools=[lookup], compose=blocks, trace=None)
+    return [(each.role, each.name, each.at) for each in agent.header.hooks]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME, ids=[str(number) for number in range(len(SAME))])
+def test_two_shapes(one: Any, other: Any):
+    """They make the same switch."""
+    assert told(one) == told(other)
+
+
+def test_what_the_header_says():
+    """The trace says which switches there were, and what they were given."""
+    blocks = [
+        ks.budget_limit(max_tokens=500, max_cost_usd=0.5, prompt_bound="bytes"),
+        ks.budget_limit(ks.Budget(max_tokens=5)),
+        ks.timeout_after("1m30s", on_trigger="terminate"),
+        ks.watchdog(5),
+        ks.tool_limit({"lookup": 2, "*": 5}, total=9, on_trigger="refuse"),
+        ks.circuit_breaker(3, tools="lookup", provider=False),
+        ks.require_approval_for(["*"], deny, timeout="5m"),
+    ]
+    assert told(*blocks) == [
+        ("guard", "budget_limit", "max_tokens=500, max_cost_usd=0.5, prompt_bound='bytes', on_trigger='stop'"),
+        ("guard", "budget_limit", "max_tokens=5, shared=True, on_trigger='stop'"),
+        ("guard", "timeout_after", "limit_s=90.0, on_trigger='terminate'"),
+        ("guard", "watchdog", "limit_s=5.0, on_trigger='stop'"),
+        ("guard", "tool_limit", "limits={'lookup': 2, '*': 5}, total=9, on_trigger='refuse'"),
+        ("guard", "circuit_breaker", "failures=3, only=('lookup',), provider=False, on_trigger='stop'"),
+        ("guard", "require_approval_for", "only=('*',), timeout_s=300.0, on_trigger='continue'"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ks.tool_limit("lokup", 1),
+        ks.tool_limit({"lookup": 1, "lokup": 1}),
+        ks.circuit_breaker(1, tools=["lokup"]),
+        ks.require_approval_for("lokup", deny),
+    ],
+)
+def test_a_tool_that_is_not_there(tmp_path: Path, block: Any):
+    """A switch that would guard nothing is refused before the run starts, with the nearest name; nothing is written."""
+    agent = Agent(ScriptedModel([text("done")]), tools=[lookup], compose=[block], trace=tmp_path)
+    with pytest.raises(UsageError, match=r"there is no tool 'lokup'\..*lookup"):
+        agent.run_sync("Go.")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_price_that_is_not_known(tmp_path: Path):
+    """Under a limit of cost every model needs a price, also those of agents below; nothing is written without."""
+
+    class Unpriced(ScriptedModel):
+        async def prices(self) -> None:
+            return None
+
+    below = Agent(Unpriced([text("done")], name="my/model"), name="below", trace=None)
+    for agent in (
+        Agent(Unpriced([text("done")], name="my/model"), trace=tmp_path, compose=[ks.budget_limit(max_cost_usd=1)]),
+        Agent(ScriptedModel([]), tools=[below], trace=tmp_path, compose=[ks.budget_limit(max_cost_usd=1)]),
+    ):
+        with pytest.raises(UsageError, match="the price of my/model is not known"):
+            agent.run_sync("Go.")
+    assert list(tmp_path.iterdir()) == []
+    free = ks.budget_limit(max_cost_usd=1, prices={"my/model": ks.FREE})
+    assert Agent(Unpriced([text("done")], name="my/model"), trace=None, compose=[free]).run_sync("Go.").output == "done"

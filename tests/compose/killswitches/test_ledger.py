@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import threading
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from playhead.compose.killswitches import FREE, Budget
+from playhead.compose.killswitches.budget import affordable, cost_of, worst_cost
+from playhead.compose.killswitches.ledger import FEMTO, Amount, femtodollars
+from playhead.trace.types import Prices, Usage
+
+PRICE = st.sampled_from([0.0, 1e-9, 7.5e-08, 1.5e-07, 3e-06, 1.5e-05, 0.1])
+PRICES = st.builds(Prices, input_usd=PRICE, output_usd=PRICE, cache_read_usd=PRICE, cache_write_usd=PRICE)
+COUNT = st.integers(0, 200_000)
+
+
+class Ledger(RuleBasedStateMachine):
+    """Requests that set aside what they can afford, and are answered, lost or withdrawn, in any order."""
+
+    requests = Bundle("requests")
+
+    @initialize(tokens=st.integers(0, 5_000) | st.none(), usd=st.floats(0, 0.1), prices=PRICES)
+    def begin(self, tokens: int | None, usd: float, prices: Prices) -> None:
+        """Make a budget."""
+        self.budget = Budget(max_tokens=tokens, max_cost_usd=usd)
+        self.prices = prices
+        self.spent = Amount()
+        self.open: list[Amount] = []
+        self.woken = 0
+
+    @rule(target=requests, prompt=st.integers(0, 900), wanted=st.integers(1, 900))
+    def ask(self, prompt: int, wanted: int) -> tuple[int, int, Amount] | None:
+        """Set aside what there is for a request."""
+        cap = min(wanted, affordable(self.budget, prompt, self.prices))
+        if cap < 1:
+            return None
+        amount = Amount(prompt + cap, worst_cost(prompt, cap, self.prices))
+        self.budget.set_aside(amount)
+        self.open.append(amount)
+        return prompt, cap, amount
+
+    @rule(request=consumes(requests), share=st.floats(0, 1), cached=st.floats(0, 1))
+    def answer(self, request: tuple[int, int, Amount] | None, share: float, cached: float) -> None:
+        """Spend no more than was set aside, some of it from a cache."""
+        if request is None:
+            return
+        prompt, cap, amount = request
+        read = int(prompt * cached)
+        usage = Usage(
+            input_tokens=prompt,
+            output_tokens=int(cap * share),
+            cache_read_tokens=read,
+            cache_write_tokens=prompt - read if share > 0.5 else 0,
+        )
+        self._settle(amount, Amount(usage.total_tokens, cost_of(usage, self.prices)))
+
+    @rule(request=consumes(requests))
+    def lose(self, request: tuple[int, int, Amount] | None) -> None:
+        """Hear nothing any more: all of it counts as spent."""
+        if request is not None:
+            self._settle(request[2], request[2])
+
+    @rule(request=consumes(requests))
+    def withdraw(self, request: tuple[int, int, Amount] | None) -> None:
+        """Give it back."""
+        if request is not None:
+            self._settle(request[2], Amount())
+
+    @rule()
+    def wait(self) -> None:
+        """Wait for the next that is settled."""
+        if self.budget.in_flight:
+            before = self.woken
+
+            def wake() -> None:
+                self.woken = before + 1
+
+            self.budget.wait(wake)
+
+    def _settle(self, amount: Amount, spent: Amount) -> None:
+        assert spent.tokens <= amount.tokens
+        assert spent.femtodollars <= amount.femtodollars
+        self.budget.settle(amount, spent)
+        self.open.remove(amount)
+        self.spent += spent
+
+    @invariant()
+    def adds_up(self) -> None:
+        """Nothing is below zero, nothing above the limit, and what is spent is what was spent."""
+        if not hasattr(self, "budget"):
+            return
+        budget = self.budget
+        assert (budget.in_flight, budget.set_aside_tokens) == (len(self.open), sum(each.tokens for each in self.open))
+        assert budget.spent_tokens == self.spent.tokens
+        if budget.max_tokens is not None:
+            assert 0 <= (budget.left_tokens or 0) <= budget.max_tokens
+            assert budget.spent_tokens <= budget.max_tokens
+        assert budget.left_femtodollars is not None
+        assert budget.left_femtodollars >= 0
+        assert Decimal(self.spent.femtodollars) <= Decimal(str(budget.max_cost_usd)) * FEMTO
+
+
+TestLedger = Ledger.TestCase
+
+
+def test_threads_do_not_overdraw():
+    """Whoever holds the lock while looking and setting aside gets what there is, and never more than that."""
+    budget, over = Budget(max_tokens=10_000), list[int]()
+
+    def spend() -> None:
+        for _ in range(300):
+            with budget.lock:
+                left = budget.left_tokens or 0
+                if left < 10:
+                    continue
+                budget.set_aside(Amount(10))
+            if (budget.left_tokens or 0) < 0:
+                over.append(1)
+            budget.settle(Amount(10), Amount(7))
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert over == []
+    assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+    assert 9_990 < budget.spent_tokens <= 10_000
+
+
+def test_everybody_who_waits_is_woken_once():
+    """By the first that is settled after."""
+    budget, woken = Budget(max_tokens=10), list[str]()
+    budget.set_aside(Amount(1))
+    budget.set_aside(Amount(1))
+    for name in "ab":
+        budget.wait(lambda name=name: woken.append(name))  # type: ignore[misc]
+    budget.settle(Amount(1), Amount())
+    assert woken == ["a", "b"]
+    budget.settle(Amount(1), Amount())
+    assert woken == ["a", "b"]
+
+
+@given(COUNT, COUNT, PRICES, st.floats(0, 1), st.floats(0, 1))
+def test_no_answer_costs_more_than_the_worst_case(prompt: int, cap: int, prices: Prices, read: float, written: float):
+    """Whatever of the prompt comes from the cache or goes there."""
+    cached = int(prompt * read)
+    usage = Usage(
+        input_tokens=prompt,
+        output_tokens=cap,
+        cache_read_tokens=cached,
+        cache_write_tokens=int((prompt - cached) * written),
+        reasoning_tokens=cap,
+    )
+    assert cost_of(usage, prices) <= worst_cost(prompt, cap, prices)
+
+
+def test_what_an_answer_costs():
+    """Cached tokens have their own price, or else that of the others; reasoning is output, and not counted again."""
+    usage = Usage(
+        input_tokens=1_000, output_tokens=100, cache_read_tokens=400, cache_write_tokens=100, reasoning_tokens=90
+    )
+    prices = Prices(input_usd=3e-06, output_usd=1.5e-05, cache_read_usd=3e-07, cache_write_usd=3.75e-06)
+    assert cost_of(usage, prices) == int(Decimal("0.003495") * FEMTO)
+    plain = Prices(input_usd=3e-06, output_usd=1.5e-05)
+    assert cost_of(usage, plain) == int(Decimal("0.0045") * FEMTO)
+    assert cost_of(usage, FREE) == 0
+
+
+@given(st.floats(0, 1e6, allow_subnormal=False))
+def test_money_is_rounded_up(usd: float):
+    """Never a little too low."""
+    found = femtodollars(usd)
+    assert 0 <= Decimal(found) / FEMTO - Decimal(str(usd)) <= 1 / FEMTO
+
+
+def test_money_that_floats_cannot_add():
+    """Ten times a tenth of a dollar is a dollar."""
+    budget = Budget(max_cost_usd=1.0)
+    for _ in range(10):
+        amount = Amount(0, femtodollars(0.1))
+        budget.set_aside(amount)
+        budget.settle(amount, amount)
+    assert (budget.left_cost_usd, budget.spent_cost_usd) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "usd", "prompt", "prices", "expected"),
+    [
+        (100, None, 40, FREE, 60),
+        (100, None, 100, FREE, 0),
+        (100, None, 140, FREE, -40),
+        (None, 1.0, 10, Prices(input_usd=0.01, output_usd=0.1), 9),
+        (None, 1.0, 100, Prices(input_usd=0.01, output_usd=0.1), 0),
+        (None, 0.0, 10, FREE, 1 << 53),
+        (20, 1.0, 10, Prices(input_usd=0.01, output_usd=0.1), 9),
+        (15, 1.0, 10, Prices(input_usd=0.01, output_usd=0.1), 5),
+    ],
+)
+def test_affordable(tokens: int | None, usd: float | None, prompt: int, prices: Prices, expected: int):
+    """An answer may be as long as the scarcer of tokens and money allows."""
+    assert affordable(Budget(max_tokens=tokens, max_cost_usd=usd), prompt, prices) == expected

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import Agent, ToolContext, tool
+from playhead.compose.killswitches import Budget, budget_limit
+from playhead.compose.killswitches.prompt_bound import IMAGE_TOKENS, Bound, PromptMeter
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
+from tests.compose.killswitches.provider import Provider, RandomModel
+
+TEXT = st.text(max_size=40)
+JSON = st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT, max_size=3), max_size=3)
+MESSAGES = st.lists(
+    st.builds(
+        Message,
+        id=st.integers(0, 9),
+        role=st.sampled_from(["system", "user", "assistant", "tool"]),
+        content=TEXT,
+        name=TEXT | st.none(),
+        tool_call_id=TEXT | st.none(),
+        tool_calls=st.lists(st.builds(ToolCall, id=TEXT, name=TEXT, arguments=JSON), max_size=2).map(tuple),
+    ),
+    max_size=5,
+).map(tuple)
+TOOLS = st.lists(st.builds(ToolSpec, name=TEXT, description=TEXT, parameters=JSON), max_size=3).map(tuple)
+
+
+def said(request: Request) -> int:
+    """Return the bytes of all words that a model is sent."""
+    size = 0
+    for message in request.messages:
+        size += sum(len(str(each or "").encode()) for each in (message.content, message.name, message.tool_call_id))
+        size += sum(len(f"{each.id}{each.name}{each.arguments}".encode()) for each in message.tool_calls)
+    return size + sum(len(f"{each.name}{each.description}{each.parameters}".encode()) for each in request.tools)
+
+
+@given(MESSAGES, TOOLS)
+def test_bytes_are_never_too_few(messages: Any, tools: Any):
+    """Every word that is sent is counted with all its bytes."""
+    request = Request("a/b", messages, tools)
+    assert PromptMeter("bytes").bytes_of(request, "root") >= said(request)
+
+
+@given(st.lists(MESSAGES, min_size=1, max_size=4))
+def test_a_thread_that_grows_or_changes(threads: list[Any]):
+    """What is remembered of a thread changes no count: neither when it grows, nor when it is rewritten."""
+    meter = PromptMeter("bytes")
+    grown: tuple[Message, ...] = ()
+    for messages in threads:
+        grown += messages
+        for each in (grown, messages):
+            request = Request("a/b", each)
+            assert meter.bytes_of(request, "root") == PromptMeter("bytes").bytes_of(request, "root")
+
+
+def test_parts():
+    """Of images nobody knows the tokens; the most that any provider counts is taken, or a usual number."""
+    parts = (TextPart(text="é"), ImagePart(url="data:,"))
+    request, plain = (Request("a/b", (Message(id=0, role="user", content=each),)) for each in (parts, ""))
+    for bound in ("bytes", "estimate"):
+        meter = PromptMeter(bound)
+        assert meter.bytes_of(request, "root") - meter.bytes_of(plain, "a") >= IMAGE_TOKENS[bound] + 2
+
+
+def test_parameters_that_stand_in_the_prompt():
+    """A schema for the answer is part of the prompt, too; a temperature is not."""
+    schema = {"type": "json_schema", "json_schema": {"description": "x" * 5_000}}
+    messages = (Message(id=0, role="user", content="Go."),)
+    meter = PromptMeter("bytes")
+    plain = meter.bytes_of(Request("a/b", messages, parameters={"temperature": 0.5}), "root")
+    assert plain == meter.bytes_of(Request("a/b", messages), "root")
+    assert meter.bytes_of(Request("a/b", messages, parameters={"response_format": schema}), "root") > plain + 5_000
+
+
+async def test_an_estimate_learns():
+    """What was counted too low is not counted too low again; an exact count is left alone."""
+    model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]
+    request = Request("a/b", (Message(id=0, role="user", content="x" * 3_000),))
+    meter = PromptMeter(None)
+    first = await meter.bound(model, request, "root")
+    assert first.how == "estimate"
+    meter.learn(first, first.tokens // 2)
+    assert await meter.bound(model, request, "root") == first
+    meter.learn(first, first.tokens * 3)
+    assert first.tokens * 3 <= (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3
+    meter.learn(Bound(10, "counted"), 1_000)
+    assert (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3
+
+
+@pytest.mark.parametrize("parameter", ["n", "model", "messages", "tools", "stream"])
+def test_what_a_body_may_not_ask_for(parameter: str):
+    """A body that asks the model for several answers, or behind the recording's back, gets an error and no request."""
+
+    @tool
+    async def ask(context: ToolContext) -> str:
+        """Ask."""
+        return (await context.model.ask("How?", **{parameter: 3})).text
+
+    model = ScriptedModel([call("ask"), text("done")])
+    budget = Budget(max_tokens=9_000)
+    agent = Agent(model, tools=[ask], rationale=False, meta_tools=(), trace=None, compose=[budget_limit(budget)])
+    result = agent.run_sync("Go.")
+    assert result.output == "done"
+    assert "no request parameter" in result.steps[-1].content
+    assert len(model.requests) == 2
