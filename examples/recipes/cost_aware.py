@@ -1,8 +1,8 @@
 """Stop a run when it has cost too much, and see what each judgement of the strategy cost.
 
 Limits: this counts after a call, so it cannot promise that the ceiling is kept: a run may exceed it by all that one turn
-costs, sub-agents included, which are counted when they come back. A killswitch that reserves before it spends,
-`budget_limit`, comes in a later part of Playhead. A call whose price is not known ends the run: there is no ceiling to
+costs, sub-agents included, which are counted when they come back. The killswitch `budget_limit` sets
+the worst case aside before it is spent (docs/killswitches/budget-limit.md). A call whose price is not known ends the run: there is no ceiling to
 keep then. `control.strategy-evaluated` is emitted by a later part too; `main` emits one in its place.
 """
 

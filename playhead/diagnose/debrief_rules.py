@@ -72,7 +72,13 @@ def sure_but_failed(agent: AgentFacts) -> Iterator[Flag]:
     """High stated confidence on a call that failed by itself."""
     for call in agent.real_calls:
         sure = call.reason.confidence if call.reason else None
-        if sure is not None and sure >= SURE and call.ok is False and not call.denied and call.ended not in ("cancelled", "stopped"):
+        if (
+            sure is not None
+            and sure >= SURE
+            and call.ok is False
+            and not call.denied
+            and call.ended not in ("cancelled", "stopped")
+        ):
             text = (
                 f"the model stated a confidence of {sure:g} for {call.tool}, which failed: {short(_error(call), 120)}"
             )

@@ -309,7 +309,9 @@ class _Run:
         tool = self._fold.tools[event.tool] if event.tool in self._fold.tools else ToolFigures()
         call = (owner, event.call_id)
         denied = not event.ok and (call in self._denied or call in self._unfit)
-        tool.ended["ok" if event.ok else "refused" if denied or event.ended == "stopped" else event.ended or "failed"] += 1
+        tool.ended[
+            "ok" if event.ok else "refused" if denied or event.ended == "stopped" else event.ended or "failed"
+        ] += 1
         tool.marks["cached"] += event.cached
         tool.marks["abandoned"] += event.abandoned
         if not event.ok:

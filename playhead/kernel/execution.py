@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -75,10 +75,11 @@ async def execute(
     state, error = await _strategy_run(session, task, scope)
     _termination_of(session, state)
     state = close_state(state, session)
-    cancelled = session.ending.termination is not None and session.ending.termination.reason in _CANCELLED
-    if session.hooks is not None and not cancelled and (error is None or isinstance(error, Exception)):
+    if _is_cut_off(session, error):
+        state = _without_unseen(state, session)
+    elif session.hooks is not None:
         try:
-            state = await _complete(state, session, error)
+            state = await _complete(state, session, error if isinstance(error, Exception) else None)
         except BaseException as raised:  # noqa: BLE001 - as above
             # A replay that may not go on is no less stopped for what went wrong before.
             error = raised if isinstance(raised, ReplayError) else error or raised
@@ -96,6 +97,20 @@ async def execute(
 
 
 _CANCELLED: Final = ("cancelled", "parent_ended")
+
+
+def _is_cut_off(session: Session, error: BaseException | None) -> bool:
+    """Return whether nobody waits for this agent any more, so that there is no time to ask its hooks."""
+    ended = session.termination
+    cancelled = session.cut_off and ended is not None and ended.reason in _CANCELLED
+    return cancelled or not (error is None or isinstance(error, Exception))
+
+
+def _without_unseen(state: KernelState, session: Session) -> KernelState:
+    """Return the state without an output that hooks would have to look at first."""
+    hooks = session.hooks
+    unseen = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
+    return transition(state, output=None) if unseen else state
 
 
 async def _strategy_run(
@@ -139,10 +154,7 @@ def abandoned_execution(session: Session) -> Execution:
         task_id=session.run.run_id, owner=session.owner, strategy=session.header.strategy
     )
     termination = _termination_of(session, state)
-    hooks = session.hooks
-    if hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete")):
-        termination = replace(termination, output=None, withheld=True)
-    state = close_state(state, session, termination)
+    state = _without_unseen(close_state(state, session, termination), session)
     return Execution(state, termination, None, session.turns, _since(session))
 
 

@@ -6,7 +6,9 @@ A guard belongs to one run of one agent, and to all agents below that one: whate
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
 
 from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Stop, Terminate
@@ -17,8 +19,6 @@ from playhead.trace.types import HookInfo
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-
-    import anyio
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
@@ -117,6 +117,8 @@ class GuardMaker:
         return HookInfo(role="guard", at=self.settings, name=self.name)
 
 
+LOOK_S: Final = 0.1
+"""Seconds after which a request that waits looks whether its run goes on."""
 Place = Literal["request", "response", "call", "approval", "result"]
 """Where a guard ends an agent: before what it does not let pass, or after what it heard."""
 
@@ -180,7 +182,8 @@ async def admit(session: Session, request: Request) -> Request:
                 withdraw(session, admitted)
                 raise
             return admitted
-        await waiting.until.wait()
+        with anyio.move_on_after(LOOK_S):  # its own run may end meanwhile, at another port
+            await waiting.until.wait()
 
 
 def withdraw(session: Session, request: Request) -> None:

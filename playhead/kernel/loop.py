@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import RunEndedError
 from playhead.kernel.phases import PHASE_OF, run_phase
@@ -13,6 +13,9 @@ from playhead.kernel.state import FINAL, KernelState, Status, transition
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
+
+RESULT_TAGS: Final = ("tool.result", "message.tool-result", "observation.tool-result")
+"""Where hooks look at what calls returned."""
 
 Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
 """One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
@@ -82,9 +85,10 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
 def _best(state: KernelState, session: Session) -> str | None:
     """Return the newest result: of an agent that was ended in the middle of its calls, also one that no step has yet.
 
-    Not where hooks may not have looked at it.
+    Not where hooks have yet to look at it.
     """
-    if session.interrupted and session.hooks is None:
+    hooks = session.hooks
+    if session.cut_off and (hooks is None or not any(map(hooks.wants, RESULT_TAGS))):
         returned = [each for each in list(session.tools.ended.values()) if each.ok]
         if returned:
             return max(returned, key=lambda each: each.position).observation()

@@ -163,7 +163,8 @@ class ModelPort:
 
         try:
             session.emit_start(asked, what, leave)
-        except BaseException:
+        except BaseException:  # it is not sent
+            in_flight.end(session.owner, what, lambda: None)
             withdraw(session, request)
             raise
         started = clock.now_us()

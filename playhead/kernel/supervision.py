@@ -33,6 +33,8 @@ TIDYING_S: Final = 1.0
 """The same when no limit is to be kept: the caller was cancelled."""
 CANCELLED: Final = Termination("cancelled", failed=True, error="the run was cancelled from outside")
 PARENT_ENDED: Final = Termination("parent_ended", failed=True)
+CANCELLING_S: Final = 0.01
+"""Seconds in which what waits is cancelled again and again, as anyio does."""
 
 
 class Supervisor:
@@ -79,7 +81,13 @@ class Supervisor:
         leave_at = time.monotonic() + grace_s
         if self._leaving is None or leave_at < self._leave_at:
             self._leave_at, self._leaving = leave_at, watch.after(grace_s, self.leave)
-        self._in_loop(self._scope.cancel)
+        self._in_loop(self._cancel)
+
+    def _cancel(self) -> None:
+        """Cancel what the agent waits for, for a moment: what swallows that would else keep its loop from all else."""
+        self._scope.cancel()
+        if self._loop is not None:
+            self._loop.call_later(CANCELLING_S, _cancel_no_more, self._scope)
 
     def leave(self) -> None:
         """Leave the agent's code behind, unless it closes by itself; from any thread."""

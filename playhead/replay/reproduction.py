@@ -79,7 +79,9 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     inside = _inside_tools(recording)
     known = _until_stopped(recording)
     recorded = (record for record in known.records if record.owner not in inside)
-    follower = _Follower(Comparison(recorded, open_ended=known.status in ("open", "truncated") or bool(ended_from_outside(recording))))
+    follower = _Follower(
+        Comparison(recorded, open_ended=known.status in ("open", "truncated") or bool(ended_from_outside(recording)))
+    )
     await _run_frozen(known, agent, follower)
     if follower.errors:
         raise follower.errors[0]

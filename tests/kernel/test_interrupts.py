@@ -103,7 +103,9 @@ async def test_ctrl_c(tmp_path: Path, how: str, where: str):
     assert {name: ending[name] for name in ("status", "terminated_by", "error", "iterations")} == {
         "status": "failed",
         "terminated_by": "cancelled",
-        "error": "the run was interrupted (Ctrl-C, or SIGTERM)" if how == "run_sync" else "the run was cancelled from outside",
+        "error": "the run was interrupted (Ctrl-C, or SIGTERM)"
+        if how == "run_sync"
+        else "the run was cancelled from outside",
         "iterations": 1,
     }
     calls = [(call.started.tool, call.completed.abandoned) for call in recording.root.calls.values() if call.completed]

@@ -88,7 +88,12 @@ AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
         "end_turn",
         {"approver": lambda _: True},
     ),
-    "a denial that stops": (PAYS, [require_approval_for("*", lambda _: None, on_trigger="stop")], "require_approval_for", {}),
+    "a denial that stops": (
+        PAYS,
+        [require_approval_for("*", lambda _: None, on_trigger="stop")],
+        "require_approval_for",
+        {},
+    ),
     "turns": (LOOKS, [max_iterations(2)], "max_iterations", {}),
     "a predicate": (LOOKS, [stop_when(lambda context: context.iteration == 1 and "enough")], "stop_when", {}),
     "stacked": (LOOKS, [tool_limit(total=3), budget_limit(max_tokens=50_000), max_iterations(9)], "tool_limit", {}),
@@ -112,7 +117,10 @@ async def test_at_the_ports(tmp_path: Path, name: str):
 async def test_switches_of_the_agent_above(tmp_path: Path):
     """A switch of the root that fires in an agent below ends both, in the reproduction as well."""
     child = Agent(
-        ScriptedModel([call("look", key="a"), call("look", key="b"), text("x")]), name="child", tools=[look], rationale=False
+        ScriptedModel([call("look", key="a"), call("look", key="b"), text("x")]),
+        name="child",
+        tools=[look],
+        rationale=False,
     )
     turns = [call("look", key="r"), call("child", task="Go."), text("done")]
     run = await record(tmp_path, turns, look, child, compose=[tool_limit("look", 2)])
@@ -214,7 +222,12 @@ async def test_of_agents_beside_each_other_one_ended_from_outside(tmp_path: Path
                 await anyio.sleep_forever()
             return await super().complete(request)
 
-    looks = [calls(call("look", key="a"), call("look", key="b")), call("look", key="c"), call("look", key="d"), text("x")]
+    looks = [
+        calls(call("look", key="a"), call("look", key="b")),
+        call("look", key="c"),
+        call("look", key="d"),
+        text("x"),
+    ]
     options: dict[str, Any] = {"tools": [look], "rationale": False, "meta_tools": ()}
     slow = Agent(Slow(looks), name="slow", compose=[timeout_after(0.1)], **options)
     quick = Agent(ScriptedModel(looks), name="quick", **options)

@@ -210,7 +210,9 @@ class BudgetGuard(Switch):
         opened, cap = self._open.get(key), stated_cap(request.parameters)
         if opened is None or cap is None or cap >= opened.cap:
             return opened
-        amount = Amount(opened.prompt.tokens + cap, worst_cost(opened.prompt.tokens, cap, self.prices_of(session) or FREE))
+        amount = Amount(
+            opened.prompt.tokens + cap, worst_cost(opened.prompt.tokens, cap, self.prices_of(session) or FREE)
+        )
         with self.budget.lock:
             self.budget.settle(opened.amount, Amount())
             self.budget.set_aside(amount)

@@ -13,8 +13,15 @@ import pytest
 
 from playhead import Agent, PlayheadError, ToolContext, load_recording, tool
 from playhead.compose.killswitches import Budget, budget_limit, timeout_after
-from playhead.errors import MissingApiKeyError, ModelRequestError, ModelUnavailableError, RateLimitError
+from playhead.errors import (
+    MissingApiKeyError,
+    ModelRequestError,
+    ModelUnavailableError,
+    RateLimitError,
+    TraceWriteError,
+)
 from playhead.testing import ScriptedModel, call, text
+from playhead.trace.recorder import Recorder
 from playhead.trace.types import Completion, Usage
 from tests.compose.killswitches import oracle
 from tests.compose.killswitches.agents import Schedule
@@ -259,3 +266,22 @@ async def test_a_budget_ends_nobody_early():
     result = await agent.run("Go.")
     assert (result.output, result.terminated_by) == ("done", "end_turn")
     assert budget.spent_tokens == result.usage.total_tokens
+
+
+async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A run that stops because an event was lost has set nothing aside any more."""
+    monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
+    original = Recorder.emit
+    budget = Budget(max_tokens=5_000)
+    for lost in ("budget-reserved", "llm-requested"):
+
+        def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None, lost: str = lost) -> bool:
+            return event.kind != lost and original(self, event, owner, iteration)
+
+        monkeypatch.setattr(Recorder, "emit", emit)
+        agent = Agent(Model(), compose=[budget_limit(budget)], **{**OPTIONS, "trace": tmp_path})
+        with pytest.raises(TraceWriteError):
+            await agent.run("Go.", run_id=lost)
+        assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 0)
+        kinds = [record.kind for record in load_recording(tmp_path / f"{lost}.jsonl").records]
+        assert "llm-failed" not in kinds
