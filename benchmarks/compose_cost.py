@@ -1,5 +1,4 @@
-"""What hooks and killswitches cost in CPU time per step: none registered, one on another tag, ten taps on everything,
-five switches.
+"""What hooks and killswitches cost in CPU time per step: none, one on another tag, ten taps on everything, five switches.
 
 Without hooks the chokepoints do nothing but ask whether there are any; that is measured by itself.
 """

@@ -84,6 +84,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
         yield Line(("inconclusive: ", "bold yellow"), "redaction rules of the user's have changed what was recorded")
     for name in outcome.not_compared:
         yield Line(("not compared: ", "yellow"), f"{name}, which this version does not know")
+    for owner in outcome.raced:
+        yield Line(("in part: ", "yellow"), f"{owner} was ended by a switch that fired beside it: compared up to there")
     for owner in outcome.not_entered:
         yield Line(("not entered: ", "yellow"), f"{owner} ran inside a tool's body, which stays frozen")
 

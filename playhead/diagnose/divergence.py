@@ -20,7 +20,7 @@ from playhead.trace.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
@@ -76,8 +76,12 @@ class Comparison:
     The replay's events are not kept: a replay of a long run needs no more memory than the recording does.
     """
 
-    def __init__(self, recorded: Iterable[Record], *, open_ended: bool) -> None:
-        """Compare with these records; `open_ended` says that the recording may end before the replay does."""
+    def __init__(self, recorded: Iterable[Record], *, open_ended: bool, open_owners: Container[str] = ()) -> None:
+        """Compare with these records; `open_ended` says that the recording may end before the replay does.
+
+        Of `open_owners` alone it may do so, too.
+        """
+        self._open_owners = open_owners
         self.not_compared: set[str] = set()
         """What a newer version recorded and this one does not know: kinds, and fields of kinds."""
         self._open_ended = open_ended
@@ -101,7 +105,7 @@ class Comparison:
         if now.lane in self._found:
             return
         if place >= len(recorded):
-            if not self._open_ended:
+            if not self._open_ended and record.owner not in self._open_owners:
                 self._found[now.lane] = _extra(record)
         elif (divergence := _compare(recorded[place], now)) is not None:
             self._found[now.lane] = divergence

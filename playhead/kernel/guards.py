@@ -78,6 +78,9 @@ class Guard:
         """Return what is to be recorded of a request that all guards let pass."""
         return ()
 
+    async def before_call(self, session: Session, planned: PlannedCall) -> None:
+        """Let a call wait before it is recorded."""
+
     def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
         """Say whether a call that fits its tool may run. Meta tools are not asked about."""
         return None
@@ -208,6 +211,12 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
         fire(guard, session, answer, "request", request=request.number, attempt=request.attempt)
         raise RunEndedError(f"{guard.name} did not let the request pass")
     return request, None
+
+
+async def before_call(session: Session, planned: PlannedCall) -> None:
+    """Let a call wait as long as its guards want it to."""
+    for guard in session.guards:
+        await guard.before_call(session, planned)
 
 
 def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome | None:

@@ -14,7 +14,7 @@ from playhead.errors import (
     UsageError,
     nearest,
 )
-from playhead.kernel.guards import asking, fire, stopped, tell
+from playhead.kernel.guards import asking, before_call, fire, stopped, tell
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
 from playhead.kernel.state import PlannedCall
@@ -131,6 +131,8 @@ class ToolPort:
 
     async def _recorded(self, planned: PlannedCall, skipped: ErrorInfo | None) -> ToolCallCompleted:
         session, call = self._session, planned.call
+        if session.guards:
+            await before_call(session, planned)
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash = recorder.hash_of(arguments)

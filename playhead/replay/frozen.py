@@ -15,7 +15,7 @@ from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
-from playhead.replay.recorded import facts_of, meta_tool
+from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, scope_of
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
@@ -80,11 +80,14 @@ class FrozenWorld:
         """Return what this owner's killswitches did then, in their place."""
         recorded = self._recording.owners.get(session.owner)
         self._interrupts.sessions[session.owner] = session
-        return () if recorded is None else recorded_guards(session, recorded, self._fired_in_bodies(recorded))
+        if recorded is None:
+            return ()
+        gate = self._interrupts.gate(session, recorded)
+        return (*gate, *recorded_guards(session, recorded, self._fired_in_bodies(recorded)))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
         """Return the recorded answer, in the order in which this question was asked."""
-        self.count()
+        await self.answers(owner, key, name)
         answers = self._facts[owner, name, key]
         if not answers:
             await self.reach_end(owner)
@@ -123,13 +126,23 @@ class FrozenWorld:
         """Return what was spent inside a tool's body, which a replay does not run."""
         return self._spent[scope]
 
-    def count(self) -> None:
-        """Note that something was asked."""
+    async def answers(self, owner: str, what: object, at: str) -> None:
+        """Be about to answer something: where a switch fired at that, when all that came before it has come."""
         self._interrupts.asked += 1
+        await self._interrupts.fires((owner, what, at))
 
     async def reach_end(self, owner: str) -> None:
         """End the agent again that something ended from outside, where its recording ends; else return."""
         await self._interrupts.reached(owner)
+
+    async def until_ended(self, session: Session) -> None:
+        """Wait for the switch that ended an agent while a body of its still used the ports.
+
+        Raises:
+            RunEndedError: it has ended, which is how that call ended then.
+        """
+        await self._interrupts.until_ended(session)
+        session.require_running()
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for a question that was asked when the recording ended."""
@@ -151,10 +164,7 @@ class FrozenWorld:
 
     def _fired_in_bodies(self, owner: OwnerRecording) -> dict[str, list[KillswitchFired]]:
         """Return, by the call, the killswitches that fired inside the bodies of an agent's tools: those do not run again."""
-        calls = {
-            f"{owner.owner}/{call.started.tool}@{_turn(call)}.{call.started.position}": call_id
-            for call_id, call in owner.calls.items()
-        }
+        calls = {scope_of(owner.owner, call): call_id for call_id, call in owner.calls.items()}
         found: dict[str, list[KillswitchFired]] = defaultdict(list)
         for name, below in self._recording.owners.items():
             scope = outermost_scope(name, self._recording.owners)
@@ -177,17 +187,6 @@ class FrozenWorld:
             elif owner.completed is not None and _is_outermost_agent(name, scope, owners):
                 spent[scope].append((owner.completed.usage, owner.completed.cost_usd))
         return spent
-
-
-def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
-    """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
-    parts = owner.split("/")
-    paths = ("/".join(parts[:count]) for count in range(2, len(parts) + 1))
-    return next((path for path in paths if path not in owners or owners[path].started is None), None)
-
-
-def _turn(call: RecordedCall) -> int | str:
-    return "-" if call.iteration is None else call.iteration
 
 
 def _is_outermost_agent(owner: str, scope: str, owners: Mapping[str, OwnerRecording]) -> bool:
@@ -218,7 +217,7 @@ class FrozenModel:
 
     async def complete(self, request: Request) -> Completion:
         """Return the recorded answer, or raise the recorded failure; whether the request is the same is compared."""
-        self._world.count()
+        await self._world.answers(self._owner, (request.number, request.attempt), "response")
         exchange = self._exchanges.pop((request.number, request.attempt), None)
         if exchange is None or exchange.outcome is None or getattr(exchange.outcome, "cancelled", False):
             await self._world.reach_end(self._owner)
@@ -252,12 +251,13 @@ class FrozenTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        self._world.count()
+        await self._world.answers(context.owner, context.call_id, "result")
         call = self.recorded(arguments, context)
         if call.completed is not None and call.completed.ended == "cancelled":
             if call.completed.abandoned:
                 context.session.abandoned.add(context.call_id)
             await self._world.reach_end(context.owner)
+            await self._world.until_ended(context.session)
         return self.outcome(call, context)
 
     def outcome(self, call: RecordedCall, context: ToolContext) -> Outcome:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.replay.frozen import outermost_scope
+from playhead.replay.recorded import outermost_scope
 from playhead.trace.events import ApprovalDecided, ToolCallCompleted, ToolCallStarted, ToolsDefined
 from playhead.trace.owners import agent_path
 

@@ -1,7 +1,10 @@
-"""Agents that something ended from outside of their loop (a deadline, a file, another process), in a reproduction.
+"""Agents that were ended while something else went on beside what ended them, in a reproduction.
 
-Such an end came at a moment, not at a place. Of the root there is nothing to compare from that moment on. An agent below
-the root is ended again, when everything that was recorded of it has come out, because the one above it went on.
+Such an end came at a moment, and what went on beside it had got as far as it had. So an end waits here until everything
+has gone as far as it is recorded, and whatever would go further waits for the end.
+
+Of the root that was ended from outside (by a deadline, a file, another process) there is nothing to compare from that
+moment on. An agent below the root is ended again, because the one above it went on.
 """
 
 from __future__ import annotations
@@ -11,17 +14,26 @@ from typing import TYPE_CHECKING, Final
 from anyio import sleep_forever
 from anyio.lowlevel import checkpoint
 
-from playhead.kernel.guards import termination_of
+from playhead.kernel.guards import Guard, termination_of
 from playhead.replay.guards import ending_of
-from playhead.trace.events import KillswitchFired
+from playhead.replay.recorded import outermost_scope, scope_of
+from playhead.trace.events import (
+    AgentCompleted,
+    AgentStarted,
+    KillswitchFired,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playhead.kernel.session import Session
-    from playhead.trace.recording import Recording
+    from playhead.kernel.state import PlannedCall
+    from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.types import Request
 
-QUIET: Final = 25
+QUIET: Final = 40
 """Turns of the event loop in which nothing is asked, after which everything has gone as far as it went."""
 
 
@@ -33,6 +45,8 @@ class Interrupts:
         """The agents that run, by owner."""
         self._events = {event.ends or "": event for event in _fired(recording) if _goes_on(recording, event.ends or "")}
         self._done: set[str] = set()
+        self._order = _fired_at(recording)
+        """Where switches fired at ports, in the order in which they did."""
         self.asked = 0
         """Questions that the recording has answered."""
 
@@ -42,19 +56,120 @@ class Interrupts:
         if name is None:
             return
         session = self.sessions[name]
-        await self._quiet()
+        await self.quiet()
         if name not in self._done:
             self._done.add(name)
             event = self._events[name]
             session.interrupt(termination_of(event.switch, ending_of(event)), event)
         await sleep_forever()
 
-    async def _quiet(self) -> None:
-        """Let what runs beside it go as far as it goes."""
+    async def quiet(self, turns: int = QUIET, until: Callable[[], bool] = lambda: False) -> None:
+        """Let what runs beside go as far as it goes."""
         quiet, seen = 0, -1
-        while quiet < QUIET:
+        while quiet < turns and not until():
             await checkpoint()
             quiet, seen = (quiet + 1, seen) if self.asked == seen else (0, self.asked)
+
+    async def until_ended(self, session: Session) -> None:
+        """Wait until a switch has ended an agent: longer than the switches do. If none fires, it was not for them."""
+        if self._order:
+            await self.quiet(20 * QUIET, lambda: session.ended)
+
+    def gate(self, session: Session, recorded: OwnerRecording) -> tuple[Guard, ...]:
+        """Return what keeps an agent from going further than it is recorded, in a run that a switch has ended."""
+        return (_Gate(session, recorded, self),) if self._order or self._events else ()
+
+    async def fires(self, place: Place) -> bool:
+        """Wait, where a switch fired, until all that came before it has come; False where none did."""
+        if place not in self._order:
+            return False
+        for _ in range(len(self._order)):
+            await self.quiet()
+            if place == self._order[0]:
+                break
+        self._order = [each for each in self._order if each != place]
+        return True
+
+
+class _Gate(Guard):
+    """Waits where a switch fired, until all else has come so far; and where the recording ends, until a switch has."""
+
+    name = "gate"
+
+    def __init__(self, session: Session, recorded: OwnerRecording, interrupts: Interrupts) -> None:
+        super().__init__(session)
+        self._interrupts = interrupts
+        self._known: set[object] = {(each.requested.request, each.requested.attempt) for each in recorded.exchanges}
+        self._known |= {call.started.call_id for call in recorded.calls.values()}
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Wait before a request."""
+        await self._wait(session, (request.number, request.attempt), "request")
+
+    async def before_call(self, session: Session, planned: PlannedCall) -> None:
+        """Wait before a call."""
+        await self._wait(session, planned.call.id, "call")
+
+    async def _wait(self, session: Session, what: object, at: str) -> None:
+        fired = await self._interrupts.fires((session.owner, what, at))
+        if not fired and what not in self._known:
+            await self._interrupts.reached(session.owner)
+            await self._interrupts.until_ended(session)
+
+
+Place = tuple[str, object, str]
+"""An agent, its request and attempt or its call, and when: `request`, `response`, `call`, `approval` or `result`."""
+
+
+def _fired_at(recording: Recording) -> list[Place]:
+    """Return where switches fired at ports, in order; one inside a tool's body at the call, for bodies do not run."""
+    calls = {
+        scope_of(owner.owner, call): (owner.owner, call.started.call_id, "result")
+        for owner in recording.owners.values()
+        for call in owner.calls.values()
+    }
+    found: list[Place] = []
+    for record in recording.records:
+        event = record.event
+        if isinstance(event, KillswitchFired) and event.at not in ("outside", "phase"):
+            scope = outermost_scope(record.owner, recording.owners) or ""
+            what = event.call_id or (event.request, event.attempt)
+            found.append(calls.get(scope) or (record.owner, what, event.at))
+    return found
+
+
+def raced(recording: Recording) -> dict[str, int]:
+    """Return the agents that a switch ended which fired beside them, each with the `seq` at which it did.
+
+    What they still got to before they noticed is timing, and so is the turn in which they did.
+    """
+    found: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    running: dict[str, set[str]] = {recording.root.owner: set()}
+    for record in recording.records:
+        event = record.event
+        match event:
+            case AgentStarted():
+                running[record.owner] = set()
+                late = [seq for owner, seq in ends.items() if f"{record.owner}/".startswith(f"{owner}/")]
+                if late:
+                    found[record.owner] = min(late)
+            case AgentCompleted():
+                running.pop(record.owner, None)
+            case ToolCallStarted():
+                running.setdefault(record.owner, set()).add(event.call_id)
+            case ToolCallCompleted():
+                running.setdefault(record.owner, set()).discard(event.call_id)
+            case KillswitchFired():
+                ended = event.ends or record.owner
+                ends.setdefault(ended, record.seq)
+                below = {owner: calls for owner, calls in running.items() if f"{owner}/".startswith(f"{ended}/")}
+                if event.at == "outside":
+                    found |= {owner: record.seq - 1 for owner in below if owner not in found}
+                elif any(len(calls) > 1 for calls in below.values()):
+                    beside = {owner for owner, calls in below.items() if owner != record.owner or len(calls) > 1}
+                    found |= {owner: record.seq for owner in beside if owner not in found}
+    return found
 
 
 def ended_from_outside(recording: Recording) -> set[str]:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.tools import Tool
-    from playhead.trace.recording import Recording
+    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -29,3 +31,16 @@ def facts_of(recording: Recording) -> Facts:
 def meta_tool(spec: ToolSpec, given: Tool | None) -> Tool:
     """Return the kernel's own tool, which runs: that of the code, or else the one of its name."""
     return given if isinstance(given, MetaTool) else make_meta_tools((spec.name,))[spec.name]
+
+
+def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | None:
+    """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
+    parts = owner.split("/")
+    paths = ("/".join(parts[:count]) for count in range(2, len(parts) + 1))
+    return next((path for path in paths if path not in owners or owners[path].started is None), None)
+
+
+def scope_of(owner: str, call: RecordedCall) -> str:
+    """Return under whose name stands what a call's body does, and the agent that it enters."""
+    turn = "-" if call.iteration is None else call.iteration
+    return f"{owner}/{call.started.tool}@{turn}.{call.started.position}"

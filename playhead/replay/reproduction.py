@@ -14,12 +14,14 @@ from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
-from playhead.replay.frozen import FrozenWorld, outermost_scope
-from playhead.replay.interrupts import ended_from_outside
+from playhead.replay.frozen import FrozenWorld
+from playhead.replay.interrupts import ended_from_outside, raced
 from playhead.replay.loading import load_recording
+from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_sound, require_strategy
 from playhead.running import record_run
 from playhead.trace.clock import SystemClock
+from playhead.trace.events import BudgetReserved
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
 
@@ -56,6 +58,9 @@ class Reproduction:
     reads, the replay differs, and that proves nothing."""
     not_entered: tuple[str, ...]
     """Owners inside the bodies of tools, whose events were not compared: a frozen tool has no body."""
+    raced: tuple[str, ...]
+    """Agents that a switch ended which fired beside them: what they still got to before they noticed was timing, and is
+    not compared."""
     not_compared: tuple[str, ...]
     """Kinds and fields of events that this version does not know, and so could not compare."""
 
@@ -78,10 +83,14 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     require_strategy(recording.header.agent.strategy)
     inside = _inside_tools(recording)
     known = _until_stopped(recording)
-    recorded = (record for record in known.records if record.owner not in inside)
-    follower = _Follower(
-        Comparison(recorded, open_ended=known.status in ("open", "truncated") or bool(ended_from_outside(recording)))
+    beside = raced(recording)
+    recorded = (
+        record
+        for record in known.records
+        if record.owner not in inside and (record.owner not in beside or _before(record, beside[record.owner], known))
     )
+    open_ended = known.status in ("open", "truncated") or bool(ended_from_outside(recording))
+    follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=beside))
     await _run_frozen(known, agent, follower)
     if follower.errors:
         raise follower.errors[0]
@@ -96,6 +105,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         cut_short=cut_short,
         redacted=recording.header.redacted,
         not_entered=tuple(sorted(set(inside.values()))),
+        raced=tuple(sorted(beside)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
     )
 
@@ -103,6 +113,19 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
 def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
     """Reproduce a recording and wait for the outcome; see `reproduce`."""
     return run_blocking(lambda: reproduce(recording, agent=agent))
+
+
+def _before(record: Record, fired: int, recording: Recording) -> bool:
+    """Return whether an agent that was ended beside a switch had come so far before it fired.
+
+    What was set aside for a request that was then not sent is no place that it came to.
+    """
+    event = record.event
+    if isinstance(event, BudgetReserved):
+        sent = recording.owners[record.owner].exchanges
+        if not any((each.requested.request, each.requested.attempt) == (event.request, event.attempt) for each in sent):
+            return False
+    return record.seq <= fired
 
 
 class _Follower:

@@ -90,7 +90,7 @@ AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
     ),
     "a denial that stops": (
         PAYS,
-        [require_approval_for("*", lambda _: None, on_trigger="stop")],
+        [require_approval_for("*", lambda _: False, on_trigger="stop")],
         "require_approval_for",
         {},
     ),
@@ -210,6 +210,7 @@ async def test_a_shared_budget(tmp_path: Path):
         if result.terminated_by == "budget_limit":
             break
     assert (result.terminated_by, number > 1) == ("budget_limit", True)
+    assert result.trace_path is not None
     assert (await reproduce(result.trace_path)).divergences == ()
 
 

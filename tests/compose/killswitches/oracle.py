@@ -173,26 +173,3 @@ def check_refusals(recording: Recording, schedule: Schedule) -> None:
         spent, prompt = (int(each.replace(",", "")) for each in found.groups())
         assert spent == sum(each.tokens for who, each in asked if below(who, event.ends))
         assert spent + prompt + switches.min_output_tokens > switches.max_tokens
-
-
-def is_raced(recording: Recording) -> bool:
-    """Return whether a switch ended an agent that had other calls beside the one that it fired in, or from outside.
-
-    What those got to before they noticed is a matter of timing, which is not recorded.
-    """
-    turns: dict[tuple[str, int | None], set[str]] = {}
-    running: set[tuple[str, str, int | None]] = set()
-    for record in recording.records:
-        event: Any = record.event
-        if record.kind == "tool-call-started":
-            turns.setdefault((record.owner, record.iteration), set()).add(event.call_id)
-            running.add((record.owner, event.call_id, record.iteration))
-        elif record.kind == "tool-call-completed":
-            running = {each for each in running if each[:2] != (record.owner, event.call_id)}
-        elif record.kind == "killswitch-fired":
-            ended = event.ends or record.owner
-            if event.at == "outside" or any(
-                below(owner, ended) and len(turns[owner, iteration]) > 1 for owner, _, iteration in running
-            ):
-                return True
-    return False
