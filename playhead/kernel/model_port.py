@@ -92,7 +92,7 @@ class ModelPort:
         session, retries = self._session, self._session.header.max_retries
         for attempt in range(retries + 1):
             session.require_running()
-            sent, told = replace(request, attempt=attempt), asked
+            sent, told = replace(request, attempt=attempt) if attempt else request, asked
             if session.guards:
                 sent = await admit(session, sent)
             if attempt or sent.parameters is not request.parameters:

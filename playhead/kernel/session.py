@@ -6,7 +6,6 @@ things behind its ports.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
@@ -21,7 +20,7 @@ from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFire
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import Guard, GuardMaker
@@ -116,7 +115,7 @@ class Session:
         """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
         self._emissions: dict[str, int] = {}
         self._next_position = 0
-        self.ending = Ending()
+        self.ending = Ending(run.in_flight.lock)
         """How it ended, once it has."""
 
     # --- what is recorded -------------------------------------------------------------------------------------------
@@ -146,20 +145,14 @@ class Session:
         Raises:
             RunEndedError: it has ended.
         """
-        with self._held():
+        in_flight = self.run.in_flight
+        taken = in_flight.lock.take()
+        try:
             self.require_running()
-            self.run.in_flight.begin(self.owner, what, leave)
+            in_flight.begin(self.owner, what, leave)
             self.emit(event)
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Keep this agent and those above it from ending meanwhile."""
-        with self.ending.held():
-            if self.parent is None:
-                yield
-                return
-            with self.parent._held():  # noqa: SLF001 - of the same class
-                yield
+        finally:
+            in_flight.lock.give_back(taken)
 
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""

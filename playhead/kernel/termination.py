@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from playhead.kernel.run_lock import RunLock
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
-
-PATIENCE_S: Final = 0.02
-"""Seconds to wait for an observer that holds up what is recorded under the lock, before it is passed by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +42,13 @@ class Ending:
     outside, and anything may be withheld.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # an observer of what is recorded under it may look at the run
+    def __init__(self, lock: RunLock | None = None) -> None:
+        """Begin without one; the `lock` is that of the run, so that nothing starts while it is decided."""
+        self._lock = lock or RunLock()
         self._termination: Termination | None = None
         self._next: Termination | None = None
         """The first that came after the model's answer: should the answer not stand, this one does."""
         self._closed = False
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep the agent from ending, and from closing, meanwhile."""
-        got = self._lock.acquire(timeout=PATIENCE_S)
-        try:
-            yield
-        finally:
-            if got:
-                self._lock.release()
 
     @property
     def termination(self) -> Termination | None:
@@ -78,7 +65,7 @@ class Ending:
 
         `record` is called when this one stands, and before the agent can close: what it records comes before the end.
         """
-        with self.held():
+        with self._lock.held():
             if self._termination is None:
                 self._termination = termination
                 if record is not None:
@@ -90,7 +77,7 @@ class Ending:
 
     def interrupt(self, termination: Termination, record: Callable[[], object]) -> bool:
         """End the agent in this way, from outside: also one whose answer hooks still look at."""
-        with self.held():
+        with self._lock.held():
             if self.end(termination, record):
                 return True
             if not self.overrule(termination):
@@ -103,7 +90,7 @@ class Ending:
 
         Any other ending stands, and one that came after the answer comes before what is asked for here.
         """
-        with self.held():
+        with self._lock.held():
             if self._closed or self._termination is None or self._termination.reason not in ANSWERED:
                 return False
             self._termination = self._next or termination
@@ -111,12 +98,12 @@ class Ending:
 
     def withhold(self, reason: str, source: str, error: str) -> None:
         """End the agent as failed and without an output, however it ended before."""
-        with self.held():
+        with self._lock.held():
             if not self._closed:
                 self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> bool:
         """From here on what stands is final. False for all but the first who closes."""
-        with self.held():
+        with self._lock.held():
             closed, self._closed = self._closed, True
             return not closed

@@ -111,7 +111,7 @@ class Recorder:
             self._error = self._error or error
             return False
         record, written = self._write(event, owner, iteration, data)
-        if record.seq >= 0:
+        if listeners and record.seq >= 0:
             call = patiently if hasty() else directly
             for function in listeners:
                 call(lambda function=function: self._tell(function, record))  # type: ignore[misc]
