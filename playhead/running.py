@@ -104,8 +104,8 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         overrides=overrides or {},
     )
 
-    def on_end(reached: Execution) -> None:
-        run.recorder.emit(RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()), session.owner)
+    def ending(reached: Execution) -> RunCompleted:
+        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields())
 
     def on_left(reached: Execution) -> None:
         run.recorder.seal()
@@ -118,12 +118,11 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
 
     with ended_by_signals(session):
         try:
-            session.emit(started)
-            supervisor = Supervisor(session, on_end, on_left)
+            supervisor = Supervisor(session, ending, on_left)
             if waiting is not None:
                 waiting.stop = lambda: session.interrupt(INTERRUPTED, grace_s=TIDYING_S)
             with reachable(session):
-                execution = await supervisor.run(task)
+                execution = await supervisor.run(task, started)
         finally:
             run.recorder.seal()
     return _finish(run, session, execution)

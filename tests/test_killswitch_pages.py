@@ -7,8 +7,10 @@ import asyncio
 import io
 import re
 import shlex
-from importlib import import_module
+import sys
+from importlib import import_module, invalidate_caches
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -48,11 +50,19 @@ def defined_in(path: Path) -> set[str]:
     return {each.name for each in found if each.name.startswith("test_")}
 
 
+def write_module(name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a module into the current folder, and let the end of the test forget it."""
+    Path(f"{name}.py").write_text(code, encoding="utf-8")
+    monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    del sys.modules[name]
+    invalidate_caches()
+
+
 class TestThePages:
     def test_every_switch_has_one(self) -> None:
         """A page for each that can be imported, and for the command; the others are about what they share."""
         pages = {name.replace("_", "-") for name in SWITCHES}
-        assert set(PAGES) == pages | {"index", "approvals", "cancellation"}
+        assert set(PAGES) == pages | {"index", "approvals", "cancellation", "isolate"}
         linked = set(re.findall(r"\]\(([a-z-]+)\.md\)", PAGES["index"]))
         assert linked == set(PAGES) - {"index"}
 
@@ -68,8 +78,9 @@ class TestThePages:
     def test_what_it_prints(
         self, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Every block of code runs, one after the other, and prints what stands below it."""
+        """Every block of code runs, one after the other, and prints what stands below it; one that is a file becomes it."""
         monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
         monkeypatch.setattr("sys.stdin", io.StringIO())
         names: dict[str, Any] = {"__name__": page}
@@ -78,6 +89,10 @@ class TestThePages:
         )
         assert blocks
         for code, printed in blocks:
+            file = re.match(r"# (\w+)\.py\n", code)
+            if file is not None:
+                write_module(file[1], code, monkeypatch)
+                continue
             exec(compile(code, f"{page}.md", "exec"), names)  # noqa: S102 - our own page
             assert capsys.readouterr().out == printed
 

@@ -55,8 +55,8 @@ def command(
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
     the newest runs of the folder.
 
-    Nothing runs and nobody is asked: the guards of the live switches look at what was recorded. A call for which somebody
-    would have been asked counts as denied. Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for,
+    Nothing runs and nobody is asked: the guards of the live switches look at what was recorded. Calls for which
+    somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied. Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for,
     timeout_after, tool_limit, watchdog.
     """  # noqa: D205 - its first sentence takes two lines
     if runs and last is not None:

@@ -20,6 +20,7 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _INDENT: Final = 4
 _NAME: Final = 13
+_SAVED: Final = " WOULD BE SAVED ".center(26, "-").rjust(80)
 _STYLES: Final = {"untouched": "green", "stopped": "yellow", "changed": "yellow", "unknown": "red"}
 _SAID: Final = {"untouched": "-", "changed": "(another way)", "unknown": "(cannot be told)"}
 
@@ -31,6 +32,7 @@ def print_backtests(
     heading = _row("RUN", "ENDED", "WOULD STOP BY", "TURN", "TOKENS", "COST", "CALLS", "TIME")
     for number, run in enumerate(told):
         if number == 0:
+            console.print(Line((_SAVED, "dim")), crop=False)
             console.print(Line((heading, "dim")), crop=False)
         fold.add(run)
         for line in run_lines(run, console.width, (short or {}).get(run.run_id)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.cli import exits, options
 from playhead.cli.approving import reference
-from playhead.cli.output import text_console, write_json
+from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reaching import reach, user
 from playhead.diagnose.approvals import call_lines, short
 from playhead.errors import PlayheadError, nearest
@@ -46,11 +46,14 @@ class Waiting:
 
 
 def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
-    """Return the calls of a run that wait, or of all runs that go on; raises like `reach`."""
+    """Return the calls of a run that wait, or of all runs that go on; says what is left out. Raises like `reach`."""
     if run is not None:
         controls = [reach(store.resolve(run), "nothing waits")]
     else:
         controls = [control for control in Control.all_in(store.folder) if control.held]
+    for control in controls:
+        for name in control.left_out():
+            note(f"run {control.run_id}: {name} holds no request for an approval and is left out")
     return [Waiting(control, pending) for control in controls for pending in control.pending()]
 
 

@@ -53,8 +53,8 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
         try:
             terminal = _terminal(shown=show is not None)
             question = "\n".join([*call_lines(pending_of(request)), PROMPT])
-            async with _turn():
-                typed = await _ask(terminal, question, show or _on_stderr)
+            async with _turn() as turn:
+                typed = await _ask(terminal, question, show or _on_stderr, turn)
         except _Unanswered as why:
             return Approval(approved=False, why=str(why), by="terminal")
         return _read_answer(typed)
@@ -118,20 +118,54 @@ async def _answer_of(control: Control, pending: PendingApproval, limit_s: float)
 
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
-_line: Final[deque[object]] = deque()
+LOOKS: Final = 40
+"""Looks at a question whose loop does not turn, until the terminal is the next one's: its run was left behind."""
+
+
+class _Ticket:
+    """A place in the line."""
+
+    def __init__(self) -> None:
+        self._beats = 0
+
+    async def wait(self) -> None:
+        """Wait a moment; raises `_Unanswered` when the question has lost its place."""
+        self._beats += 1
+        await anyio.sleep(POLL_S)
+        if self not in _line:
+            raise _Unanswered("another question has taken its place")
+
+    async def come_first(self) -> None:
+        """Wait until the terminal is free."""
+        seen, looks = (self, 0), 0
+        while (first := _line[0]) is not self:
+            now = (first, first._beats)
+            looks = looks + 1 if now == seen else 0
+            seen = now
+            if looks >= LOOKS:
+                _leave(first)
+            else:
+                await self.wait()
+
+
+_line: Final[deque[_Ticket]] = deque()
 """Questions that wait for the terminal, of all runs of the process: there is one terminal."""
 
 
 @asynccontextmanager
-async def _turn() -> AsyncIterator[None]:
+async def _turn() -> AsyncIterator[_Ticket]:
     """Wait until the terminal is free."""
-    ticket = object()
+    ticket = _Ticket()
     _line.append(ticket)
     try:
-        while _line[0] is not ticket:  # noqa: ASYNC110 - other runs have other loops
-            await anyio.sleep(POLL_S)
-        yield
+        await ticket.come_first()
+        yield ticket
     finally:
+        _leave(ticket)
+
+
+def _leave(ticket: _Ticket) -> None:
+    with suppress(ValueError):  # it has lost its place
         _line.remove(ticket)
 
 
@@ -169,7 +203,7 @@ def _on_stderr(question: str) -> Callable[[bool], None]:
     return over
 
 
-async def _ask(terminal: int, question: str, show: Show) -> str:
+async def _ask(terminal: int, question: str, show: Show, turn: _Ticket) -> str:
     """Return the line that is typed in answer; raises `_Unanswered`.
 
     The terminal is looked at again and again, and never waited for: so whoever gives up leaves nobody behind that would
@@ -183,7 +217,7 @@ async def _ask(terminal: int, question: str, show: Show) -> str:
     try:
         typed = b""
         while not typed.endswith((b"\n", b"\r")):
-            typed += await _typed(terminal)
+            typed += await _typed(terminal, turn)
             if len(typed) > _LONGEST_ANSWER:
                 raise _Unanswered("the answer was too long")
         answered = True
@@ -192,9 +226,10 @@ async def _ask(terminal: int, question: str, show: Show) -> str:
         over(answered)
 
 
-async def _typed(terminal: int) -> bytes:
+async def _typed(terminal: int, turn: _Ticket) -> bytes:
     """Return what has been typed, once something has."""
     while True:
+        await turn.wait()
         try:
             if select.select([terminal], [], [], 0)[0]:
                 typed = os.read(terminal, _LONGEST_ANSWER)
@@ -202,7 +237,6 @@ async def _typed(terminal: int) -> bytes:
         except (OSError, ValueError):  # it has gone
             typed = b""
             break
-        await anyio.sleep(POLL_S)
     if not typed:
         raise _Unanswered("no answer: the input ended")
     return typed

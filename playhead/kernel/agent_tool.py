@@ -95,9 +95,9 @@ class AgentTool:
             guards=self.guards(),
         )
         task = scrub(from_json(arguments["task"]))
-        session.emit(AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id))
-        supervisor = Supervisor(session, lambda reached: session.emit_last(AgentCompleted(**reached.ending_fields())))
-        execution = await supervisor.run(task)
+        started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)
+        supervisor = Supervisor(session, lambda reached: AgentCompleted(**reached.ending_fields()))
+        execution = await supervisor.run(task, started)
         parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):
             raise execution.error

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from playhead.errors import ReplayError, TraceWriteError
-from playhead.kernel.threads import start_in_thread
+from playhead.kernel.coroutines import TaskCall
+from playhead.kernel.threads import asyncio_loop, start_in_thread
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from playhead.trace.control import Control
     from playhead.trace.types import Rationale, ToolSpec
     from playhead.trace.values import JsonValue
-
-CLEANUP_S: Final = 0.05
-"""Seconds that an async approver which is not waited for any more has to put things in order."""
 
 
 def _unchanged(value: JsonValue) -> JsonValue:
@@ -113,14 +110,11 @@ class _Raised:
 async def _answer_of(approver: Approver, request: ApprovalRequest) -> object:
     """Return whatever the approver answers; raises only what is to end the whole run."""
     if _is_async(approver):
-        try:
-            answer: object = approver(request)
-        except Exception as error:  # noqa: BLE001 - the approver's own
-            answer = _Raised(error)
+        answer = await _in_task(approver, request)
     else:
         answer = await _in_thread(approver, request)
-    if inspect.isawaitable(answer):
-        answer = await _awaited(answer)
+        if inspect.isawaitable(answer):
+            answer = await _in_task(lambda _: answer, request)
     if isinstance(answer, _Raised) and isinstance(answer.error, (ReplayError, TraceWriteError)):
         raise answer.error
     return answer
@@ -132,26 +126,21 @@ async def _in_thread(approver: Approver, request: ApprovalRequest) -> object:
     return call.value if call.error is None else _Raised(call.error)
 
 
-async def _awaited(awaitable: Awaitable[object]) -> object:
-    """Return what is awaited, in a task of its own: one that swallows its cancellation is left to itself."""
-    task = asyncio.create_task(_caught(awaitable))
-    done = anyio.Event()
-    task.add_done_callback(lambda _: done.set())
-    try:
-        await done.wait()
-    finally:
-        if not task.done():
-            task.cancel()
-            with anyio.move_on_after(CLEANUP_S, shield=True):
-                await done.wait()
-    return task.result()
+async def _in_task(approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> object:
+    """Return what the approver's coroutine does, in a task of its own: for it may swallow its cancellation."""
 
+    async def answer() -> object:
+        return await approver(request)
 
-async def _caught(awaitable: Awaitable[object]) -> object:
-    try:
-        return await awaitable
-    except BaseException as error:  # noqa: BLE001 - asyncio lets a SystemExit in a task end the whole loop
-        return _Raised(error)
+    loop = asyncio_loop()
+    if loop is None:  # trio: there no task can be left behind
+        try:
+            return await answer()
+        except Exception as error:  # noqa: BLE001 - the approver's own
+            return _Raised(error)
+    call = TaskCall(loop, answer, lambda _: None)
+    await call.wait(None)
+    return call.value if call.error is None else _Raised(call.error)
 
 
 def _is_async(approver: Approver) -> bool:

@@ -6,6 +6,7 @@ A coroutine may swallow its cancellation. In the task of whoever waits for it, i
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -37,12 +38,15 @@ class TaskCall:
         self._loop = loop
         self._function = function
         self._on_late = on_late
+        self._late_at = math.inf
         self._in_time: asyncio.Future[bool] = loop.create_future()
         self._task = loop.create_task(self._run())
 
     async def wait(self, timeout_s: float | None) -> bool:
         """Return whether it ended within these seconds. If not, or when cancelled, it is cancelled and then left."""
-        timer = None if timeout_s is None else self._loop.call_later(timeout_s, self._end, False)  # noqa: FBT003
+        if timeout_s is not None:
+            self._late_at = self._loop.time() + timeout_s
+        timer = None if timeout_s is None else self._loop.call_at(self._late_at, self._end, False)  # noqa: FBT003
         try:
             in_time = await self._in_time
         except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
@@ -66,7 +70,7 @@ class TaskCall:
         if self.abandoned:
             self._on_late(self.error is None)
         else:
-            self._end(True)  # noqa: FBT003
+            self._end(self._loop.time() < self._late_at)  # the loop itself may have been held up
 
     def _end(self, in_time: bool) -> None:  # noqa: FBT001
         if not self._in_time.done():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
+    from playhead.trace.events import EventBase
     from playhead.trace.types import Content
 
 
@@ -65,12 +66,15 @@ class Execution:
 
 
 async def execute(
-    session: Session, task: Content, on_end: Callable[[Execution], object], scope: anyio.CancelScope
-) -> Execution:
+    session: Session, task: Content, ending: Callable[[Execution], EventBase], scope: anyio.CancelScope
+) -> Execution | None:
     """Run the session's strategy on the task; errors are returned with what was reached, never lost with it.
 
-    `on_end` gets the same before anything is returned: of a coroutine that is thrown away nobody gets what it returns.
-    Cancelling `scope` ends the strategy, not what comes after it.
+    `ending` makes the event that says how the agent ended; it is recorded before anything is returned, for of a coroutine
+    that is thrown away nobody gets what it returns. Cancelling `scope` ends the strategy, not what comes after it.
+
+    Returns:
+        What was reached; None when the agent was left behind, and its end recorded, meanwhile.
     """
     state, error = await _strategy_run(session, task, scope)
     _termination_of(session, state)
@@ -88,11 +92,10 @@ async def execute(
             else:
                 end_with_error(session, raised)
             state = transition(close_state(state, session), output=None)  # hooks have not let it pass
-    first = session.ending.close()
-    termination = _termination_of(session, state)
-    execution = Execution(state, termination, error, session.turns, _since(session))
-    if first:
-        _record_end(execution, session, on_end)
+    if not session.ending.close():
+        return None
+    execution = Execution(state, _termination_of(session, state), error, session.turns, _since(session))
+    _record_end(execution, session, ending)
     return execution
 
 
@@ -132,17 +135,17 @@ async def _strategy_run(
     return session.state, None  # ended from outside
 
 
-def _record_end(execution: Execution, session: Session, on_end: Callable[[Execution], object]) -> None:
-    state, termination = execution.state, execution.termination
-
-    def record() -> None:
-        if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
-            session.emit_last(FinalAnswer(output=state.output, **termination.answer))
-        session.leave_loop(state)
-        on_end(execution)
-
+def _record_end(execution: Execution, session: Session, ending: Callable[[Execution], EventBase]) -> None:
+    """Record how an agent ended, that of the root last of all: it says what was lost before it."""
+    state, termination, turn = execution.state, execution.termination, session.iteration
+    events: list[tuple[EventBase, int | None]] = [(session.snapshot(state), turn)]
+    if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
+        events.insert(0, (FinalAnswer(output=state.output, **termination.answer), turn))
+    session.iteration = None
+    is_root = session.parent is None
     with in_haste() if session.interrupted else nullcontext():
-        session.run.in_flight.end(session.owner, "agent", record)
+        if session.emit_ends(events if is_root else [*events, (ending(execution), None)], "agent", "") and is_root:
+            session.run.recorder.emit(ending(execution), session.owner)
 
 
 def abandoned_execution(session: Session) -> Execution:

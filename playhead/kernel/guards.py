@@ -33,6 +33,9 @@ class Wait:
     """Not now: ask again when this is set."""
 
     until: anyio.Event
+    """Set when it may have changed."""
+    undo: Callable[[], object] = lambda: None
+    """Called when nobody waits for that any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,9 @@ class Guard:
     def stop(self) -> None:
         """Look no more: the agent has ended."""
 
+    def look(self) -> None:
+        """End the agent if it is time to: what holds the interpreter keeps every thread from that, until it lets go."""
+
     async def measure(self, session: Session, request: Request) -> None:
         """Find out what `admit_request` has to know of a request; asked once for each."""
 
@@ -72,7 +78,7 @@ class Guard:
         return request
 
     def withdraw_request(self, session: Session, request: Request) -> None:
-        """Take back what `admit_request` let pass: another guard did not."""
+        """Take back what `admit_request` let pass: another guard did not; or, when it is not passed, drop the request."""
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
         """Return what is to be recorded of a request that all guards let pass."""
@@ -130,7 +136,7 @@ def fire(guard: Guard, asked: Session, answer: Stop | Terminate, at: Place, **wh
     """End the guard's agent, and record that at the place where it came about; False if it had ended."""
     termination = termination_of(guard.name, answer)
     fired = _fired(guard.session, guard.name, termination, at=at, **where)
-    return guard.session.ending.end(termination, lambda: asked.emit_last(fired))
+    return asked.emit_ending(fired, lambda record: guard.session.ending.end(termination, record))
 
 
 def interrupt(session: Session, switch: str, answer: Stop | Terminate) -> bool:
@@ -171,22 +177,32 @@ async def admit(session: Session, request: Request) -> Request:
         RunEndedError: a guard ended an agent instead.
     """
     guards = session.guards
-    for guard in guards:
-        await guard.measure(session, request)
+    await in_time(session)
+    try:
+        for guard in guards:
+            await guard.measure(session, request)
+        admitted = await _let_pass(session, request)
+        for guard in guards:
+            for event in guard.admitted(session, admitted):
+                session.emit(event)
+    except BaseException:  # it is not sent, and nobody asks about it any more
+        withdraw(session, request)
+        raise
+    return admitted
+
+
+async def _let_pass(session: Session, request: Request) -> Request:
+    """Return the request as all guards let it pass, when they do."""
     while True:
         session.require_running()
         admitted, waiting = ask_all(session, request)
         if waiting is None:
-            try:
-                for guard in guards:
-                    for event in guard.admitted(session, admitted):
-                        session.emit(event)
-            except BaseException:
-                withdraw(session, admitted)
-                raise
             return admitted
-        with anyio.move_on_after(LOOK_S):  # its own run may end meanwhile, at another port
-            await waiting.until.wait()
+        try:
+            with anyio.move_on_after(LOOK_S):  # its own run may end meanwhile, at another port
+                await waiting.until.wait()
+        finally:
+            waiting.undo()
 
 
 def withdraw(session: Session, request: Request) -> None:
@@ -199,13 +215,17 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
     """Return the request as all guards let it pass, or as it is and what one of them waits for; as `admit`, once."""
     passed: list[Guard] = []
     for guard in session.guards:
-        answer = guard.admit_request(session, request)
+        answer: Request | Stop | Terminate | Wait | None = None
+        try:
+            answer = guard.admit_request(session, request)
+        finally:
+            if answer is None or isinstance(answer, (Stop, Terminate, Wait)):
+                for each in passed:
+                    each.withdraw_request(session, request)
         if not isinstance(answer, (Stop, Terminate, Wait)):
             request = answer
             passed.append(guard)
             continue
-        for each in passed:
-            each.withdraw_request(session, request)
         if isinstance(answer, Wait):
             return request, answer
         fire(guard, session, answer, "request", request=request.number, attempt=request.attempt)
@@ -215,8 +235,17 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
 
 async def before_call(session: Session, planned: PlannedCall) -> None:
     """Let a call wait as long as its guards want it to."""
+    await in_time(session)
     for guard in session.guards:
         await guard.before_call(session, planned)
+
+
+async def in_time(session: Session) -> None:
+    """Return if the agent's time is not up; else it is ended, and what it does is cancelled here."""
+    for guard in session.guards:
+        guard.look()
+    if session.guards and session.cut_off:
+        await anyio.sleep_forever()
 
 
 def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome | None:

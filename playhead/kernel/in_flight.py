@@ -5,40 +5,38 @@ Code that hangs cannot say how it ended. Whoever leaves it behind says it, and w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from playhead.kernel.run_lock import RunLock
+import threading
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Kind = Literal["agent", "request", "call"]
 
 
 class InFlight:
     """Agents, requests and calls that run, with the function that records how each ended if it is left behind."""
 
     def __init__(self) -> None:
-        self.lock = RunLock()
-        """The run's."""
-        self._open: dict[tuple[str, str], Callable[[], object]] = {}
+        self.lock = threading.RLock()
+        """The run's: what starts, what ends and who ends it are decided under it, one after the other.
 
-    def begin(self, owner: str, what: str, leave: Callable[[], object]) -> None:
-        """Remember that something has begun; `leave` records its end when nobody else can."""
-        self._open[owner, what] = leave
+        Nothing of the user's runs under it (no redaction, no subscriber), so nobody holds it for long.
+        """
+        self._open: dict[tuple[str, Kind, str], Callable[[], object]] = {}
 
-    def end(self, owner: str, what: str, record: Callable[[], object]) -> bool:
-        """Record an end with `record`; False when it was left behind before."""
-        taken = self.lock.take()  # else the trace could be closed between the two
-        try:
-            if self._open.pop((owner, what), None) is None:
-                return False
-            record()
-            return True
-        finally:
-            self.lock.give_back(taken)
+    def begin(self, owner: str, kind: Kind, name: str, leave: Callable[[], object]) -> None:
+        """Remember that something has begun; `leave` records its end when nobody else can. Under the lock."""
+        self._open[owner, kind, name] = leave
+
+    def end(self, owner: str, kind: Kind, name: str) -> bool:
+        """Forget what has ended; False when it was left behind before. Under the lock."""
+        return self._open.pop((owner, kind, name), None) is not None
 
     def leave(self, owner: str) -> None:
         """Record the end of everything of an owner and of those below it, newest first."""
-        with self.lock.held():
-            for key in reversed(list(self._open)):
-                if f"{key[0]}/".startswith(f"{owner}/") and (record := self._open.pop(key, None)) is not None:
-                    record()
+        with self.lock:
+            keys = [key for key in self._open if f"{key[0]}/".startswith(f"{owner}/")]
+            left = [self._open.pop(key) for key in reversed(keys)]
+        for record in left:
+            record()

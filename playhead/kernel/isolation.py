@@ -115,6 +115,7 @@ class IsolatedCall:
         self.killed = False
         """Whether `kill` was called."""
         self._request = request
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._stopped = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -130,11 +131,11 @@ class IsolatedCall:
             self.why = f"no process could be started: {error}"
 
     def stop(self) -> None:
-        """End the process: SIGTERM, and a moment later SIGKILL; from any thread."""
+        """End the process: SIGTERM, and a moment later SIGKILL; from any thread. In the child of a fork, do nothing."""
         self._order(isolated.TERMINATE)
 
     def kill(self) -> None:
-        """End the process at once; from any thread."""
+        """End the process at once; from any thread. In the child of a fork, do nothing."""
         self.killed = True
         self._order(isolated.KILL)
 
@@ -158,6 +159,8 @@ class IsolatedCall:
         return Outcome.failure("ProcessDied", self.why)
 
     def _order(self, order: bytes) -> None:
+        if os.getpid() != self._pid:  # a forked child has the lifeline, too; the call is its parent's
+            return
         with self._lock:
             self._stopped = True
             if self._lifeline is not None:

@@ -13,7 +13,7 @@ from playhead.errors import (
     PlayheadError,
 )
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.guards import admit, tell, withdraw
+from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.parameters import check_parameters
 from playhead.kernel.state import Thread
@@ -143,7 +143,7 @@ class ModelPort:
 
     async def _attempt(self, request: Request, asked: LlmRequested) -> LlmResponded:
         session, number, attempt = self._session, asked.request, asked.attempt
-        clock, in_flight, what = session.run.recorder.clock, session.run.in_flight, f"request {number}.{attempt}"
+        clock, name = session.run.recorder.clock, f"{number}.{attempt}"
         started = clock.now_us()
 
         def failed(failure: BaseException) -> LlmFailed:
@@ -158,13 +158,14 @@ class ModelPort:
 
         def leave() -> None:
             event = failed(CancelledError())
-            session.emit_last(event)
+            session.emit_left(event)
             tell(session, event, "response", request=number, attempt=attempt)
 
         try:
-            session.emit_start(asked, what, leave)
+            session.emit_start(asked, "request", name, leave)
         except BaseException:  # it is not sent
-            in_flight.end(session.owner, what, lambda: None)
+            with session.run.in_flight.lock:
+                session.run.in_flight.end(session.owner, "request", name)
             withdraw(session, request)
             raise
         started = clock.now_us()
@@ -172,16 +173,17 @@ class ModelPort:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))
             completion = await session.adapter.complete(given)
+            await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             failure = _as_model_error(error)
             event = failed(failure)
-            if in_flight.end(session.owner, what, lambda: session.emit(event)):
+            if session.emit_end(event, "request", name):
                 tell(session, event, "response", request=number, attempt=attempt)
             if failure is error:
                 raise
             raise failure from error
-        if in_flight.end(session.owner, what, lambda: session.emit(response)):
+        if session.emit_end(response, "request", name):
             session.bill(response.usage, response.cost_usd)
             tell(session, response, "response", request=number, attempt=attempt)
         return response

@@ -16,8 +16,8 @@ NAMES: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num
 
 
 def output_cap(parameters: Mapping[str, JsonValue]) -> int | None:
-    """Return the lowest cap that a request states, or None when it states none."""
-    caps = [value for name in NAMES if type(value := parameters.get(name)) is int and value >= 0]
+    """Return the lowest cap that a request states, or None when it states none; 0, for some servers no limit, is 1."""
+    caps = [max(1, value) for name in NAMES if type(value := parameters.get(name)) is int and value >= 0]
     return min(caps, default=None)
 
 
@@ -28,6 +28,6 @@ def with_output_cap(request: Request, cap: int) -> Request:
     lowered: dict[str, JsonValue] = {}
     for name in used:
         stated = parameters.get(name)
-        if type(stated) is not int or not 0 <= stated <= cap:
+        if type(stated) is not int or not 1 <= stated <= cap:
             lowered[name] = cap
     return replace(request, parameters={**parameters, **lowered}) if lowered else request

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
-from playhead.kernel.watch import watch
+from playhead.kernel.watch import file_watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.05
 """Seconds between two looks at whether another process wants the run to end."""
+LONGEST: Final = 1000
+"""Characters of a reason."""
 KILL: Final = "kill"
 """How `playhead kill` is called in traces and results."""
 
@@ -32,9 +34,10 @@ def reachable(session: Session) -> Iterator[None]:
         why = control.kill_requested()
         if why is not None:
             polling.call_off()
-            interrupt(session, KILL, Stop(why, KILL, KILL))
+            plain = "".join(each if each.isprintable() else " " for each in why[:LONGEST])
+            interrupt(session, KILL, Stop(plain, KILL, KILL))
 
-    polling = watch.every(POLL_S, look)
+    polling = file_watch.every(POLL_S, look)
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from playhead.kernel.in_flight import InFlight
 
@@ -40,5 +40,3 @@ class RunContext:
     """What has begun and not ended."""
     isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Ends the process of each isolated call that runs, by owner and call, from any thread."""
-    shared: dict[object, Any] = field(default_factory=dict)
-    """What killswitches keep for all agents of the run."""

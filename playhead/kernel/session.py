@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
+    from playhead.kernel.in_flight import Kind
     from playhead.kernel.models.base import Model
     from playhead.kernel.run_context import RunContext
     from playhead.kernel.state import KernelState
@@ -137,46 +138,70 @@ class Session:
         """Whether its code, or that of an agent above it, was left behind."""
         return self.abandoned_itself or (self.parent is not None and self.parent.left_behind)
 
-    def emit_start(self, event: EventBase, what: str, leave: Callable[[], object]) -> None:
-        """Record that a request or a call starts: nothing ends this agent, or one above it, between look and record.
+    def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
+        """Record that something starts: nothing ends this agent, or one above it, between the look and the record.
 
-        `leave` records the end of `what`, which has started, when nobody else can.
+        `leave` records the end of it when nobody else can.
 
         Raises:
-            RunEndedError: it has ended.
+            RunEndedError: this agent, or one above it, has ended.
         """
-        in_flight = self.run.in_flight
-        taken = in_flight.lock.take()
-        try:
+        recorder, in_flight = self.run.recorder, self.run.in_flight
+        prepared = recorder.prepare(event, self.owner)
+        with in_flight.lock:
             self.require_running()
-            in_flight.begin(self.owner, what, leave)
-            self.emit(event)
-        finally:
-            in_flight.lock.give_back(taken)
+            in_flight.begin(self.owner, kind, name, leave)
+            written = recorder.write(prepared, self.iteration)
+        recorder.tell(prepared)
+        if not written and not recorder.sealed:
+            self._on_lost(event)
+
+    def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
+        """Record how something ended; False when it was left behind before."""
+        return self.emit_ends([(event, self.iteration)], kind, name)
+
+    def emit_ends(self, events: list[tuple[EventBase, int | None]], kind: Kind, name: str) -> bool:
+        """Record how something ended, in several events; as `emit_end`."""
+        recorder, in_flight = self.run.recorder, self.run.in_flight
+        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
+        with in_flight.lock:  # else the trace could be closed before they are written
+            if self.left_behind or not in_flight.end(self.owner, kind, name):
+                return False
+            written = [recorder.write(each, turn) for each, turn in prepared]
+        for each, _ in prepared:
+            recorder.tell(each)
+        if not all(written) and not recorder.sealed and kind != "agent":
+            self._on_lost(events[0][0])
+        return True
+
+    def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
+        """Record what ends an agent, if it does: `end` tries to, and calls what it is given when it has."""
+        recorder = self.run.recorder
+        prepared = recorder.prepare(event, self.owner)
+        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.iteration))
+        recorder.tell(prepared)
+        return ended
+
+    def emit_left(self, event: EventBase) -> None:
+        """Record an event of an agent whose code is left behind."""
+        self.run.recorder.emit(event, self.owner, self.iteration)
 
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
         if not self.left_behind:
             self.run.recorder.emit(event, self.owner, self.iteration)
 
-    def leave_loop(self, state: KernelState) -> None:
-        """Record where the loop ended; what follows is outside of it."""
-        self.snapshot(state)
-        self.iteration = None
-
-    def snapshot(self, state: KernelState) -> None:
-        """Record where the loop stands."""
+    def snapshot(self, state: KernelState) -> KernelStateSnapshot:
+        """Return where the loop stands."""
         ended = self.termination
-        self.emit_last(
-            KernelStateSnapshot(
-                status=state.status,
-                steps=len(state.steps),
-                messages=len(state.thread.messages),
-                usage=state.usage,
-                cost_usd=state.cost_usd,
-                terminated_by=ended.reason if ended else None,
-                termination_rationale=ended.rationale if ended else None,
-            )
+        return KernelStateSnapshot(
+            status=state.status,
+            steps=len(state.steps),
+            messages=len(state.thread.messages),
+            usage=state.usage,
+            cost_usd=state.cost_usd,
+            terminated_by=ended.reason if ended else None,
+            termination_rationale=ended.rationale if ended else None,
         )
 
     # --- what hooks may change -----------------------------------------------------------------------------------------
@@ -294,12 +319,14 @@ class Session:
         The first cause stands here too, but for an answer that hooks still look at.
         """
 
-        def record() -> None:
-            self.interrupted = True  # once it has ended: what sees this finds that, too
-            if switch is not None:
-                self.emit_last(switch)
+        def interrupt(record: Callable[[], object]) -> bool:
+            def record_it() -> None:
+                self.interrupted = True  # once it has ended: what sees this finds that, too
+                record()
 
-        won = self.ending.interrupt(termination, record)
+            return self.ending.interrupt(termination, record_it)
+
+        won = interrupt(lambda: None) if switch is None else self.emit_ending(switch, interrupt)
         self.interrupted = True
         if self.supervisor is not None and not self.ending.closed:
             self.supervisor.stop(grace_s)

@@ -36,6 +36,8 @@ class _Listening:
 
     count = 0
     dying = False
+    pid = 0
+    """The process that set the handler; a child that it forks has the handler, too, and none of the runs."""
 
 
 @contextmanager
@@ -57,25 +59,55 @@ def forget(session: Session) -> None:
 @contextmanager
 def listening() -> Iterator[None]:
     """Let SIGTERM end the runs of this process before it ends the process; in the main thread, where signals come."""
-    mine = threading.current_thread() is threading.main_thread()
-    if mine and not _Listening.count:
-        mine = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        if mine:
-            signal.signal(signal.SIGTERM, _on_signal)
+    pid = os.getpid()
+    mine = threading.current_thread() is threading.main_thread() and _listen()
     _Listening.count += mine
     try:
         yield
     finally:
-        _Listening.count -= mine
-        if mine and not _Listening.count and _Listening.dying:
-            _end_here()  # else the program would go on for the moment until the watch ends it, and might exit in order
-        if mine and not _Listening.count and signal.getsignal(signal.SIGTERM) is _on_signal:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if mine and os.getpid() == pid:  # not in a child that was forked in here
+            _listen_no_more()
+
+
+def _listen() -> bool:
+    """Set the handler, unless it is there; return whether it is."""
+    if _Listening.count:
+        return True
+    free = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if free:
+        _Listening.pid = os.getpid()
+        signal.signal(signal.SIGTERM, _on_signal)
+    return free
+
+
+def _listen_no_more() -> None:
+    """Take the handler away when nobody else listens."""
+    _Listening.count -= 1
+    if not _Listening.count and _Listening.dying:
+        _end_here()  # else the program would go on for the moment until the watch ends it, and might exit in order
+    if not _Listening.count:
+        _put_back()
+
+
+def _put_back() -> None:
+    if signal.getsignal(signal.SIGTERM) is _on_signal:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _forget_parent() -> None:
+    """Begin anew in a forked child: SIGTERM ends it as any process, and the runs are its parent's."""
+    _live.clear()
+    _Listening.count, _Listening.dying = 0, False
+    _put_back()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
     """Ask the watch to end the runs; the second time, when they have ended, end the process."""
-    if _Listening.dying:
+    if _Listening.dying or os.getpid() != _Listening.pid:  # of a child that has just been forked
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     _Listening.dying = True

@@ -6,6 +6,7 @@ asked is left to itself: its end is recorded here, its caller goes on, and what 
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.session import Session
     from playhead.kernel.watch import Task
+    from playhead.trace.events import EventBase
     from playhead.trace.types import Content
 
 ISOLATED_GRACE_S: Final = 0.4
@@ -43,12 +45,13 @@ class Supervisor:
     def __init__(
         self,
         session: Session,
-        on_end: Callable[[Execution], object],
+        ending: Callable[[Execution], EventBase],
         on_left: Callable[[Execution], object] = lambda _: None,
     ) -> None:
-        """Supervise a session; `on_end` records its end, `on_left` hears of it when its code was left behind."""
+        """Supervise a session; `ending` makes its last event, `on_left` hears of it when its code was left behind."""
         self._session = session
-        self._on_end = on_end
+        self._pid = os.getpid()
+        self._ending = ending
         self._on_left = on_left
         self._scope = anyio.CancelScope()
         self._over = anyio.Event()
@@ -58,10 +61,14 @@ class Supervisor:
         self._leave_at = 0.0
         session.supervisor = self
 
-    async def run(self, task: Content) -> Execution:
-        """Run the agent and return what it reached, at the latest a moment after it was stopped."""
+    async def run(self, task: Content, started: EventBase) -> Execution:
+        """Run the agent and return what it reached, at the latest a moment after it was stopped.
+
+        Raises:
+            RunEndedError: the agent that called it has ended; `started` is not recorded then.
+        """
         session = self._session
-        session.run.in_flight.begin(session.owner, "agent", self._record_left)
+        session.emit_start(started, "agent", "", self._record_left)
         try:
             for guard in session.guards:
                 if guard.session is session:
@@ -76,6 +83,8 @@ class Supervisor:
 
     def stop(self, grace_s: float = GRACE_S) -> None:
         """Cancel what the agent waits for, and leave behind what does not come back in this time; from any thread."""
+        if os.getpid() != self._pid:  # of a forked child, where there is neither the loop nor anybody who waits
+            return
         if any(key.startswith(f"{self._session.owner}/") for key in list(self._session.run.isolated)):
             grace_s = max(grace_s, ISOLATED_GRACE_S)
         leave_at = time.monotonic() + grace_s
@@ -92,25 +101,27 @@ class Supervisor:
     def leave(self) -> None:
         """Leave the agent's code behind, unless it closes by itself; from any thread."""
         session = self._session
-        if not session.ending.close():
+        if os.getpid() != self._pid or not session.ending.close():
             return
-        for key, kill in list(session.run.isolated.items()):
-            if key.startswith(f"{session.owner}/"):
-                kill()
-        session.run.in_flight.leave(session.owner)
         session.abandoned_itself = True
-        if self._execution is not None:
-            self._on_left(self._execution)
-        self._in_loop(self._over.set)
+        try:
+            for key, kill in list(session.run.isolated.items()):
+                if key.startswith(f"{session.owner}/"):
+                    kill()
+            session.run.in_flight.leave(session.owner)
+            if self._execution is not None:
+                self._on_left(self._execution)
+        finally:
+            self._in_loop(self._over.set)
 
     async def _run(self, task: Content) -> Execution:
         self._loop = asyncio_loop()
         if self._loop is None:  # trio: there no task can be left behind
-            return await execute(self._session, task, self._on_end, self._scope)
+            return _reached(self._execution or await execute(self._session, task, self._ending, self._scope))
         if self._leaving is not None:  # stopped before there was a loop to tell
             self._scope.cancel()
-        running = self._loop.create_task(execute(self._session, task, self._on_end, self._scope))
-        running.add_done_callback(lambda _: self._over.set())
+        running = self._loop.create_task(execute(self._session, task, self._ending, self._scope))
+        running.add_done_callback(self._returned)
         try:
             await self._over.wait()
         except BaseException as error:
@@ -121,7 +132,12 @@ class Supervisor:
                 with suppress(RuntimeError):  # the loop has ended
                     forget(running)
                 _cancel_no_more(self._scope)
-        return self._execution or running.result()
+        return _reached(self._execution or running.result())
+
+    def _returned(self, running: asyncio.Task[Execution | None]) -> None:
+        """Note that the agent's code has come back; when it was left behind before, its end is being recorded."""
+        if running.cancelled() or running.exception() is not None or running.result() is not None:
+            self._over.set()
 
     async def _cancelled(self, error: BaseException) -> None:
         """Do what is left to do when the caller does not wait any more."""
@@ -130,19 +146,29 @@ class Supervisor:
         if isinstance(error, GeneratorExit):  # of a coroutine that is thrown away: nothing can be awaited
             self.leave()
             return
-        with anyio.CancelScope(shield=True):
-            await self._over.wait()
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._over.wait()
+        except BaseException:  # cancelled a second time: nobody waits for anything to be put in order
+            self.leave()
+            raise
 
     def _record_left(self) -> None:
         """Record how the agent ended, in its place."""
         self._execution = abandoned_execution(self._session)
-        self._session.leave_loop(self._execution.state)
-        self._on_end(self._execution)
+        self._session.emit_left(self._session.snapshot(self._execution.state))
+        self._session.iteration = None
+        self._session.emit_left(self._ending(self._execution))
 
     def _in_loop(self, action: Callable[[], object]) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended, and everything in it
                 self._loop.call_soon_threadsafe(action)
+
+
+def _reached(execution: Execution | None) -> Execution:
+    assert execution is not None  # noqa: S101 - whoever closes an agent says what it reached
+    return execution
 
 
 def _cancel_no_more(scope: Any) -> None:  # noqa: ANN401 - anyio's, of asyncio; what it keeps is not in its type

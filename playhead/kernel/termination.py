@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from playhead.kernel.run_lock import RunLock
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class Ending:
     outside, and anything may be withheld.
     """
 
-    def __init__(self, lock: RunLock | None = None) -> None:
+    def __init__(self, lock: threading.RLock | None = None) -> None:
         """Begin without one; the `lock` is that of the run, so that nothing starts while it is decided."""
-        self._lock = lock or RunLock()
+        self._lock = lock or threading.RLock()
         self._termination: Termination | None = None
         self._next: Termination | None = None
         """The first that came after the model's answer: should the answer not stand, this one does."""
@@ -65,7 +65,7 @@ class Ending:
 
         `record` is called when this one stands, and before the agent can close: what it records comes before the end.
         """
-        with self._lock.held():
+        with self._lock:
             if self._termination is None:
                 self._termination = termination
                 if record is not None:
@@ -77,7 +77,7 @@ class Ending:
 
     def interrupt(self, termination: Termination, record: Callable[[], object]) -> bool:
         """End the agent in this way, from outside: also one whose answer hooks still look at."""
-        with self._lock.held():
+        with self._lock:
             if self.end(termination, record):
                 return True
             if not self.overrule(termination):
@@ -90,7 +90,7 @@ class Ending:
 
         Any other ending stands, and one that came after the answer comes before what is asked for here.
         """
-        with self._lock.held():
+        with self._lock:
             if self._closed or self._termination is None or self._termination.reason not in ANSWERED:
                 return False
             self._termination = self._next or termination
@@ -98,12 +98,12 @@ class Ending:
 
     def withhold(self, reason: str, source: str, error: str) -> None:
         """End the agent as failed and without an output, however it ended before."""
-        with self._lock.held():
+        with self._lock:
             if not self._closed:
                 self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> bool:
         """From here on what stands is final. False for all but the first who closes."""
-        with self._lock.held():
+        with self._lock:
             closed, self._closed = self._closed, True
             return not closed

@@ -14,7 +14,7 @@ from playhead.errors import (
     UsageError,
     nearest,
 )
-from playhead.kernel.guards import asking, before_call, fire, stopped, tell
+from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
 from playhead.kernel.state import PlannedCall
@@ -28,7 +28,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.types import ToolCall, ToolSpec
-from playhead.trace.values import JsonValue, from_json, to_json
+from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,17 +169,18 @@ class ToolPort:
                 rung=outcome.rung,
             )
 
-        in_flight = session.run.in_flight
         try:
-            session.emit_start(started, call.id, lambda: session.emit_last(completed(outcome, left=True)))
+            session.emit_start(started, "call", call.id, lambda: session.emit_left(completed(outcome, left=True)))
             started_us = recorder.clock.now_us()
             if skipped is None:
-                outcome = await self._outcome(planned, args_hash, started_us)
+                reached = await self._outcome(planned, args_hash, started_us)
+                await in_time(session)
+                outcome = reached
             else:
                 outcome = Outcome(ok=False, error=skipped, ended="refused")
         finally:
             event = self.ended[call.id] = completed(outcome)
-            if in_flight.end(session.owner, call.id, lambda: session.emit(event)):
+            if session.emit_end(event, "call", call.id):
                 tell(session, event, "result", call_id=call.id)
         return event
 
@@ -215,11 +216,22 @@ class ToolPort:
     async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str) -> Outcome | None:
         """Return how a call ends that a killswitch or an approver does not let run, or None."""
         outcome = None if spec.kind == "meta" else stopped(self._session, planned, spec)
-        for guard in asking(self._session, planned, spec) if outcome is None else ():
+        guards = asking(self._session, planned, spec) if outcome is None else []
+        asked_about = json_hash(planned.call.arguments) if guards else ""
+        for guard in guards:
             outcome = await self._denied(guard, spec, planned, args_hash)
             if outcome is not None:
-                break
+                return outcome
+        if guards and self._has_changed(planned.call, asked_about, args_hash):
+            return _changed(planned.call)
         return outcome
+
+    def _has_changed(self, call: ToolCall, asked_about: str, args_hash: str) -> bool:
+        """Return whether the arguments are others than those that were asked about, or than those that are recorded."""
+        if json_hash(call.arguments) != asked_about:
+            return True
+        recorder = self._session.run.recorder  # functions of the user's need not redact alike twice
+        return not recorder.redactor.has_rules and recorder.hash_of(call.arguments) != args_hash
 
     def _take_id(self, call_id: str) -> None:
         """Make sure that one id means one call: results are told apart by it."""
@@ -316,3 +328,8 @@ class ToolPort:
         if fatal or (errors and not any(results)):
             raise (fatal or errors)[0]
         return [result for result in results if result is not None]
+
+
+def _changed(call: ToolCall) -> Outcome:
+    why = "something (a subscriber, a hook) has written into them since"
+    return Outcome.failure("ArgumentsChanged", f"the arguments of {call.name} are not those that were approved: {why}")

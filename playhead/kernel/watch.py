@@ -23,6 +23,11 @@ log = logging.getLogger("playhead")
 IDLE_S: Final = 5.0
 """Seconds without anything to wait for after which the thread ends; the next task starts a new one."""
 
+LONGEST_S: Final = 3600.0
+"""Seconds to sleep at most: a deadline may be further away than the system can wait at once."""
+MANY: Final = 1000
+"""Tasks from which those that were called off are looked for."""
+
 Action = Callable[[], object]
 
 
@@ -51,7 +56,8 @@ class Task:
 class Watch:
     """Tasks in the order of their time. What a task raises is logged and hurts no other one."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "playhead-watch") -> None:
+        self._name = name
         self._inbox: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._running = False
@@ -73,12 +79,17 @@ class Watch:
     def _start(self) -> None:
         with self._lock:
             if not self._running:
-                self._running = True
-                threading.Thread(target=self._work, name="playhead-watch", daemon=True).start()
+                threading.Thread(target=self._work, name=self._name, daemon=True).start()
+                self._running = True  # not before: the system may have no thread to give
 
     def _work(self) -> None:
         tasks: list[Task] = []
+        most = MANY
         while True:
+            if len(tasks) > most:  # those called off would else stay until their time
+                tasks = [each for each in tasks if not each.called_off]
+                heapq.heapify(tasks)
+                most = max(MANY, 2 * len(tasks))
             try:
                 heapq.heappush(tasks, self._inbox.get(timeout=self._pause(tasks)))
             except queue.Empty:
@@ -89,7 +100,7 @@ class Watch:
 
     @staticmethod
     def _pause(tasks: list[Task]) -> float:
-        return max(0.0, tasks[0].when - time.monotonic()) if tasks else IDLE_S
+        return min(max(0.0, tasks[0].when - time.monotonic()), LONGEST_S) if tasks else IDLE_S
 
     def _do(self, task: Task, tasks: list[Task]) -> None:
         if task.called_off:
@@ -123,5 +134,8 @@ def _nothing() -> None:
 
 watch: Final = Watch()
 """The process's own."""
+file_watch: Final = Watch("playhead-files")
+"""Another one, for looks at files: a folder of the network that hangs keeps no deadline from its time."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=watch._forget)  # noqa: SLF001 - its own
+    os.register_at_fork(after_in_child=file_watch._forget)  # noqa: SLF001 - the same

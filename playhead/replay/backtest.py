@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from playhead.compose.killswitches.expressions import PRICE_FORM
+from playhead.compose.killswitches.prices import PRICE_FORM
 from playhead.errors import NotATraceError, UsageError, nearest
 from playhead.kernel.threads import run_blocking
 from playhead.replay.backtest_figures import figures_of

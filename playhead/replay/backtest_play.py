@@ -229,6 +229,7 @@ class Play:
         finally:
             self._asking = None
         if waiting is not None:
+            waiting.undo()
             return False
         self.sent.add(asked.key)
         cap = output_cap(admitted.parameters)

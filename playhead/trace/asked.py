@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from playhead.trace.values import repair_json
+
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 LARGEST_REQUEST: Final = 16 * 1024**2
 """Bytes of a request; a call with larger arguments cannot be asked about this way."""
+LATEST_US: Final = 253_402_300_799_999_999
+"""The last moment of the year 9999, in microseconds since the Unix epoch."""
+LARGEST_NUMBER: Final = 10**9 - 1
+"""Of a request in its run: the largest that the name of a file has."""
 _ANSWER: Final = frozenset({"number", "owner", "call_id", "args_hash", "approved", "why", "by"})
 
 
@@ -55,15 +61,19 @@ class GivenAnswer(NamedTuple):
 
 
 def pending_from(value: dict[str, Any]) -> PendingApproval:
-    """Return the request that a JSON object holds; raises `ValueError` when it holds none."""
+    """Return the request that a JSON object holds; raises `ValueError` when it holds none.
+
+    Its numbers and the depth of its arguments are within what Playhead writes, so that whoever shows it can rely on it.
+    """
     texts = ("call_id", "owner", "tool", "args_hash", "risk")
-    numbers = ("asked_us", "number")
+    largest = {"asked_us": LATEST_US, "number": LARGEST_NUMBER}
     sound = (
         value.keys() == PendingApproval.__dataclass_fields__.keys()
         and all(isinstance(value[name], str) for name in texts)
-        and all(type(value[name]) is int for name in numbers)
+        and all(type(value[name]) is int and 0 <= value[name] <= most for name, most in largest.items())
         and isinstance(value["why"], str | None)
         and isinstance(value["redacted"], bool)
+        and repair_json(value["arguments"]) == value["arguments"]
     )
     if not sound:
         raise ValueError("holds no request for an approval")

@@ -113,7 +113,7 @@ class Control:
         pending = replace(pending, number=next(self._numbers), asked_us=time.time_ns() // 1000)
         if len(json.dumps(pending.as_json())) > asked.LARGEST_REQUEST:
             raise ValueError(f"its arguments are larger than {asked.LARGEST_REQUEST:,} bytes")
-        write_new(self._request(pending), pending.as_json())
+        write_new(self._request(pending.number), pending.as_json())
         return pending
 
     def take_answer(self, pending: PendingApproval) -> GivenAnswer | None:
@@ -133,7 +133,7 @@ class Control:
         with suppress(OSError):
             write_new(self._answer(pending), asked.answer_to(pending, approved=False, why="withdrawn", by=None))
         with suppress(OSError):
-            self._request(pending).unlink()
+            self._request(pending.number).unlink()
 
     def close(self) -> None:
         """Remove the folder, with what Playhead wrote there. In the child of a fork, and again, it does nothing."""
@@ -198,12 +198,12 @@ class Control:
 
     def pending(self) -> list[PendingApproval]:
         """Return the calls that wait for an answer, in asking order; what is no sound request is left out."""
-        try:
-            names = [_REQUEST.fullmatch(each.name) for each in self.folder.iterdir()]
-        except OSError:
-            return []
-        requests = map(self._pending, sorted(int(name[1]) for name in names if name))
+        requests = map(self._pending, self._requests())
         return [request for request in requests if request is not None]
+
+    def left_out(self) -> list[str]:
+        """Return the names of the files that should hold requests and hold none: somebody else has written there."""
+        return [self._request(number).name for number in self._requests() if not self._is_sound(number)]
 
     def answer(
         self, pending: PendingApproval, *, approved: bool, why: str | None = None, by: str | None = None
@@ -226,17 +226,39 @@ class Control:
         if not self.held:
             _clear(self.folder)
 
-    def _pending(self, number: int) -> PendingApproval | None:
-        path = self.folder / f"{number}.request.json"
+    def _requests(self) -> list[int]:
+        """Return the numbers of all files that are named as requests."""
         try:
-            found = asked.pending_from(read_object(path, self._owner, asked.LARGEST_REQUEST))
+            names = [_REQUEST.fullmatch(each.name) for each in self.folder.iterdir()]
+        except OSError:
+            return []
+        return sorted({int(name[1]) for name in names if name})
+
+    def _pending(self, number: int) -> PendingApproval | None:
+        try:
+            found = self._read(number)
         except (OSError, ValueError):
             return None
-        answered = os.path.lexists(self._answer(found))
-        return None if answered or found.number != number else found
+        return None if os.path.lexists(self._answer(found)) else found
 
-    def _request(self, pending: PendingApproval) -> Path:
-        return self.folder / f"{pending.number}.request.json"
+    def _is_sound(self, number: int) -> bool:
+        try:
+            self._read(number)
+        except FileNotFoundError:  # withdrawn in this moment
+            return True
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def _read(self, number: int) -> PendingApproval:
+        """Return the request with this number; raises `OSError` or `ValueError` when there is none."""
+        found = asked.pending_from(read_object(self._request(number), self._owner, asked.LARGEST_REQUEST))
+        if found.number != number:
+            raise ValueError("is another request than its name says")
+        return found
+
+    def _request(self, number: int) -> Path:
+        return self.folder / f"{number}.request.json"
 
     def _answer(self, pending: PendingApproval) -> Path:
         return self.folder / f"{pending.number}.answer.json"

@@ -17,11 +17,12 @@ _state = threading.local()
 @contextmanager
 def in_haste() -> Iterator[None]:
     """Let observers of what this thread records hold it up for a moment at most."""
+    before = hasty()
     _state.hasty = True
     try:
         yield
     finally:
-        _state.hasty = False
+        _state.hasty = before
 
 
 def hasty() -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.haste import directly, hasty, patiently
@@ -51,6 +52,22 @@ class Subscriptions:
     def of(self, kind: str) -> list[OnRecord]:
         """Return the functions to call for this kind, in order of registration."""
         return [function for wanted, function in self._entries if wanted is None or wanted == kind]
+
+
+class Prepared:
+    """An event on its way into the file."""
+
+    __slots__ = ("data", "event", "listeners", "owner", "record", "state")
+
+    def __init__(self, event: EventBase, owner: str) -> None:
+        self.event = event
+        self.owner = owner
+        self.data = b""
+        self.listeners: list[OnRecord] = []
+        self.record: Record | None = None
+        """What was written."""
+        self.state: Literal["late", "unheard", "withheld"] | None = None
+        """Why it is not to be written."""
 
 
 class Recorder:
@@ -99,23 +116,44 @@ class Recorder:
 
         After `seal` nothing is recorded.
         """
+        prepared = self.prepare(event, owner)
+        written = self.write(prepared, iteration)
+        self.tell(prepared)
+        return written
+
+    def prepare(self, event: EventBase, owner: str) -> Prepared:
+        """Do what comes before an event is written: the user's rules are applied here, and may take their time."""
+        prepared = Prepared(event, owner)
         if self.sealed:
-            return False
-        listeners = [function for each in self._subscriptions if each for function in each.of(event.kind)]
-        if self.writer is None and not listeners:
-            return True
+            prepared.state = "late"
+            return prepared
+        prepared.listeners = [function for each in self._subscriptions if each for function in each.of(event.kind)]
+        if self.writer is None and not prepared.listeners:
+            prepared.state = "unheard"
+            return prepared
         try:
-            event, data, owner = self._redacted(event, owner)
+            prepared.event, prepared.data, prepared.owner = self._redacted(event, owner)
         except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
             self._withheld += 1
             self._error = self._error or error
-            return False
-        record, written = self._write(event, owner, iteration, data)
-        if listeners and record.seq >= 0:
-            call = patiently if hasty() else directly
-            for function in listeners:
-                call(lambda function=function: self._tell(function, record))  # type: ignore[misc]
+            prepared.state = "withheld"
+        return prepared
+
+    def write(self, prepared: Prepared, iteration: int | None) -> bool:
+        """Write an event: nothing of the user's runs here, so it may be done under a lock."""
+        if prepared.state is not None or self.sealed:
+            return prepared.state == "unheard"
+        prepared.record, written = self._write(prepared.event, prepared.owner, iteration, prepared.data)
         return written
+
+    def tell(self, prepared: Prepared) -> None:
+        """Tell subscribers of an event that was written."""
+        record = prepared.record
+        if record is None or record.seq < 0 or not prepared.listeners:
+            return
+        call = patiently if hasty() else directly
+        for function in prepared.listeners:
+            call(partial(self._tell, function, record))
 
     def hash_of(self, value: JsonValue) -> str:
         """Return the hash of a JSON value as it is recorded, that is, after redaction."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -202,6 +203,21 @@ def test_hostile_requests(control: Control):
         assert not any(ord(character) < 32 and character != "\n" for character in result.output)
         assert "\u202e" not in result.output
         assert result.output.count("wants to run") <= 1
+
+
+@pytest.mark.parametrize(
+    "hostile", [{"asked_us": -(10**400)}, {"asked_us": 10**400}, {"arguments": json.loads("[" * 900 + "]" * 900)}]
+)
+def test_a_hostile_request_hides_no_other(control: Control, hostile: dict[str, Any]):
+    """It is left out, which is said, and the calls that wait are shown and can be answered."""
+    asked = control.ask(pending())
+    value = {**asked.as_json(), "number": 2, "call_id": EVIL, **hostile}
+    (control.folder / "2.request.json").write_text(json.dumps(value))
+    said = "run mine: 2.request.json holds no request for an approval and is left out\n"
+    for command in (["approvals"], ["approvals", "mine"], ["approvals", "--json"], ["approve", "mine"]):
+        result = playhead(*command)
+        assert (result.exit_code, result.stderr) == (0, said)
+        assert "call_0_0" in result.stdout
 
 
 def test_calls_are_suggested(control: Control):

@@ -156,6 +156,15 @@ def test_switches_that_no_recording_can_answer(name: str):
         parse_switch(f"{name}('a')")
 
 
+def test_switches_that_only_a_run_can_have():
+    """A kill file cannot be looked for in a recording; who may write one is told of it."""
+    assert parse_switch("kill_file('STOP')", live=True).name == "kill_file"
+    with pytest.raises(UsageError, match="Known: budget_limit, circuit_breaker, kill_file, max_iterations"):
+        parse_switch("foo(1)", live=True)
+    with pytest.raises(UsageError, match="Known: budget_limit, circuit_breaker, max_iterations"):
+        parse_switch("foo(1)")
+
+
 def test_nothing_is_evaluated(monkeypatch: pytest.MonkeyPatch):
     """What stands in an expression is never called, whatever it is."""
     called: list[object] = []

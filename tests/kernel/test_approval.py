@@ -18,7 +18,7 @@ from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, Rationale
 from playhead.trace.values import content_hash
-from tests.kernel.runs import Ran, data, make_agent, record
+from tests.kernel.runs import Ran, data, make_agent, record, record_agent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,6 +170,31 @@ async def test_an_approver_cannot_change_the_arguments(tmp_path: Path):
     run, paid = await decided(tmp_path, approve, amount={"sum": 5})
     assert paid == [({"sum": 5}, "bob")]
     assert run.events("tool-call-started")[0].args == {"amount": {"sum": 5}}
+
+
+@pytest.mark.parametrize("changed_at", ["tool-call-started", "approval-requested", "approval-decided"])
+async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_at: str):
+    """Whoever writes into the arguments of a recorded event after they were hashed keeps the call from running."""
+    ran: list[str] = []
+
+    @tool(requires_approval=True)
+    def delete(path: str) -> str:
+        """Delete."""
+        ran.append(path)
+        return path
+
+    held: list[Any] = []
+    agent = make_agent(tmp_path, [call("delete", path="/tmp/mine"), text("done")], delete, approver=lambda _: True)
+    agent.subscribe("tool-call-started", lambda record: held.append(record.event.args))
+    agent.subscribe(changed_at, lambda _: held[0].update(path="/etc"))
+    run = await record_agent(agent, tmp_path)
+    (completed,) = run.events("tool-call-completed")
+    assert ran == []
+    assert data(completed)["error"] == {
+        "type": "ArgumentsChanged",
+        "message": "the arguments of delete are not those that were approved: "
+        "something (a subscriber, a hook) has written into them since",
+    }
 
 
 async def test_a_call_that_does_not_fit_is_not_shown(tmp_path: Path):

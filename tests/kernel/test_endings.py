@@ -172,12 +172,12 @@ async def test_trace_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ran.append(key)
         return key
 
-    original = Recorder.emit
+    original = Recorder.write
 
-    def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
-        return event.kind != "tool-call-started" and original(self, event, owner, iteration)
+    def lose(self: Recorder, prepared: Any, iteration: int | None) -> bool:
+        return prepared.event.kind != "tool-call-started" and original(self, prepared, iteration)
 
-    monkeypatch.setattr(Recorder, "emit", emit)
+    monkeypatch.setattr(Recorder, "write", lose)
     agent = make_agent(tmp_path, [call("write", key="a"), text("never")], write)
     agent.subscribe("run-completed", seen.append)
     with pytest.raises(TraceWriteError, match="tool-call-started could not be written to the trace"):

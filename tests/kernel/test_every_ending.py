@@ -244,12 +244,13 @@ async def test_cancelled(tmp_path: Path):
 async def test_trace_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An event that cannot be written, when the run is to stop then. The end itself can be written again."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
-    original = Recorder.emit
+    original = Recorder.write
 
-    def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
-        return (event.kind != "tool-call-started" or not iteration) and original(self, event, owner, iteration)
+    def lose(self: Recorder, prepared: Any, iteration: int | None) -> bool:
+        started = prepared.event.kind == "tool-call-started"
+        return not (started and iteration) and original(self, prepared, iteration)
 
-    monkeypatch.setattr(Recorder, "emit", emit)
+    monkeypatch.setattr(Recorder, "write", lose)
     with pytest.raises(PlayheadError):
         await agent(tmp_path, ENDLESS).run("Do it.", run_id="run")
     ending: Any = load_recording(tmp_path / "run.jsonl").ending

@@ -193,23 +193,23 @@ async def test_a_task_and_an_answer_that_are_too_large_for_a_line(tmp_path: Path
 
 
 class LosesOnce:
-    """A recorder's `emit` that loses one event: the first of this kind and owner."""
+    """A recorder's `write` that loses one event: the first of this kind and owner."""
 
     def __init__(self, kind: str, owner: str) -> None:
         self.lost: list[Any] = []
         self._wanted = (kind, owner)
-        self._real = Recorder.emit
+        self._real = Recorder.write
 
     def patched(self) -> Any:
         """Return the method."""
 
-        def emit(recorder: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
-            if (event.kind, owner) == self._wanted and not self.lost:
-                self.lost.append(event)
+        def write(recorder: Recorder, prepared: Any, iteration: int | None) -> bool:
+            if (prepared.event.kind, prepared.owner) == self._wanted and not self.lost:
+                self.lost.append(prepared.event)
                 return False
-            return self._real(recorder, event, owner, iteration)
+            return self._real(recorder, prepared, iteration)
 
-        return emit
+        return write
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ async def test_a_loss_below_the_root_stops_the_whole_run(
     model = ScriptedModel([counted(first), counted(text("inner")), counted(text("done"))])
     agent = make_agent(tmp_path, model, research, till.tool(), child)
     agent.subscribe("run-completed", lambda record: ends.append(record.event))
-    monkeypatch.setattr(Recorder, "emit", LosesOnce(kind, owner).patched())
+    monkeypatch.setattr(Recorder, "write", LosesOnce(kind, owner).patched())
     with pytest.raises(TraceWriteError, match=f"^{kind} could not be written to the trace"):
         await agent.run("Do it.")
     assert (till.paid, len(requests)) == ([], asked)

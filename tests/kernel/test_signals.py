@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -117,6 +118,95 @@ def test_a_handler_of_the_program_is_left_alone(tmp_path: Path, how: str):
     """Where somebody has said what SIGTERM does, it does that."""
     code, said, _ = terminated(how, "thread", tmp_path)
     assert (code, said) == (7, ["started", "own"])
+
+
+FORKING = """
+import json, multiprocessing, os, signal, sys, time
+from playhead import Agent, load_recording, tool
+from playhead.testing import ScriptedModel, call, calls, text
+
+@tool(read_only=True, isolate=True)
+def isolated() -> str:
+    "Take a while, in a process of its own."
+    open(os.path.join(sys.argv[2], "begun"), "w").close()
+    while not os.path.exists(os.path.join(sys.argv[2], "go on")):
+        time.sleep(0.005)
+    return "whole"
+
+def ends_by_signal():
+    with open(os.path.join(sys.argv[2], "ready"), "w"):
+        pass
+    time.sleep(30)
+
+def wait_for(name):
+    while not os.path.exists(os.path.join(sys.argv[2], name)):
+        time.sleep(0.005)
+
+def forked(how):
+    if how == "multiprocessing":
+        child = multiprocessing.get_context("fork").Process(target=ends_by_signal)
+        child.start()
+        wait_for("ready")
+        child.terminate()
+        began = time.monotonic()
+        child.join(5)
+        return child.exitcode, time.monotonic() - began
+    pid = os.fork()
+    if not pid:
+        ends_by_signal()
+        os._exit(1)
+    wait_for("ready")
+    began = time.monotonic()
+    os.kill(pid, signal.SIGTERM)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), time.monotonic() - began
+
+@tool(read_only=True)
+def forks() -> list:
+    "Fork, and end the child."
+    wait_for("begun")
+    ended = forked(sys.argv[1])
+    open(os.path.join(sys.argv[2], "go on"), "w").close()
+    return ended
+
+if __name__ == "__main__":
+    turns = [calls(call("isolated"), call("forks")), text("done")]
+    result = Agent(ScriptedModel(turns), tools=[isolated, forks], trace=sys.argv[2]).run_sync("Do it.", run_id="run")
+    records = load_recording(result.trace_path).records
+    ends = {each.event.tool: each.event.result for each in records if each.kind == "tool-call-completed"}
+    print(json.dumps([result.terminated_by, ends]))
+"""
+
+
+@pytest.mark.parametrize("how", ["multiprocessing", "fork"])
+def test_a_forked_child_is_a_process_of_its_own(tmp_path: Path, how: str):
+    """SIGTERM ends a child that a tool forks as it ends any process, at once, and the parent's run goes on whole."""
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING)
+    command = [sys.executable, "-W", "ignore", str(script), how, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    reason, ends = json.loads(done.stdout)
+    code, took_s = ends.pop("forks")
+    assert (reason, ends, code) == ("end_turn", {"isolated": "whole"}, -signal.SIGTERM)
+    assert took_s < 0.3
+
+
+def test_a_forked_child_knows_nothing_of_the_runs():
+    """Inside of a run that listens: the child has no handler, no runs, and leaving what it was forked in undoes nothing."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        inside: Any = object()
+        with signals.ended_by_signals(inside):
+            pid = os.fork()
+            if not pid:
+                fresh = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+                os._exit(0 if fresh and not signals._live and not signals._Listening.count else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            assert signals._live == {inside}
+            assert signal.getsignal(signal.SIGTERM) is signals._on_signal
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_the_handler_is_there_only_while_runs_are(monkeypatch: pytest.MonkeyPatch):

@@ -16,6 +16,7 @@ from playhead.kernel.coroutines import GRACE_S
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
+from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
 
 if TYPE_CHECKING:
@@ -46,7 +47,20 @@ async def swallow(release: asyncio.Event) -> None:
 @pytest.mark.parametrize("kind", ["async", "sync that returns a coroutine"])
 @pytest.mark.parametrize("raises", [False, True])
 async def test_a_body_that_swallows_its_cancellation(tmp_path: Path, kind: str, raises: bool):
-    """It is left behind soon after its limit; that it comes back is noted, and what it returns is never used."""
+    """It is left behind soon after its limit; that it comes back is noted, and what it returns is never used.
+
+    On a busy machine the best of three measurements counts.
+    """
+    took_s = []
+    for trial in range(TRIES):
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        took_s.append(await swallowing(folder, kind, raises=raises))
+    assert min(took_s) < LIMIT + GRACE_S + 0.2
+
+
+async def swallowing(tmp_path: Path, kind: str, *, raises: bool) -> float:
+    """Check a run with a body that swallows its cancellation, and return the seconds it took."""
     release = asyncio.Event()
 
     async def body() -> str:
@@ -74,13 +88,14 @@ async def test_a_body_that_swallows_its_cancellation(tmp_path: Path, kind: str, 
     started = time.monotonic()
     turns = [call("slow"), call("go_on"), text("done")]
     run = await record(tmp_path, turns, slow if kind == "async" else slow_sync, go_on, clock=SystemClock)
-    assert time.monotonic() - started < LIMIT + GRACE_S + 0.2
+    took_s = time.monotonic() - started
     completed, late, _ = run.events("tool-call-completed", "tool-call-late")
     assert data(completed) == ABANDONED
     assert {"ok": False, **data(late)} == {"call_id": "call_0_0", "tool": "slow", "ok": not raises}
     assert run.result.output == "done"
     assert "late" not in [step.content for step in run.result.steps]
     assert (await reproduce(run.recording)).identical
+    return took_s
 
 
 async def test_a_body_that_takes_a_moment_to_tidy_up(tmp_path: Path):
@@ -101,7 +116,20 @@ async def test_a_body_that_takes_a_moment_to_tidy_up(tmp_path: Path):
 
 
 async def test_a_cancelled_run_does_not_wait_for_it(tmp_path: Path):
-    """When the run is cancelled, such a body is left behind, and the trace says so."""
+    """When the run is cancelled, such a body is left behind, and the trace says so.
+
+    On a busy machine the best of three measurements counts.
+    """
+    took_s = []
+    for trial in range(TRIES):
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        took_s.append(await cancelled_while_swallowing(folder))
+    assert min(took_s) < 0.25
+
+
+async def cancelled_while_swallowing(tmp_path: Path) -> float:
+    """Check a run that is cancelled with such a body, and return the seconds it took."""
     release, recorded = asyncio.Event(), []
 
     @tool(timeout=None)
@@ -114,9 +142,10 @@ async def test_a_cancelled_run_does_not_wait_for_it(tmp_path: Path):
     started = time.monotonic()
     with anyio.move_on_after(0.02):
         await agent.run("Do it.")
-    assert time.monotonic() - started < 0.25
+    took_s = time.monotonic() - started
     assert [(each["ended"], each["abandoned"]) for each in recorded] == [("cancelled", True)]
     release.set()
+    return took_s
 
 
 async def test_one_of_several(tmp_path: Path):

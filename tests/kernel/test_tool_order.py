@@ -140,11 +140,11 @@ async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(tmp_path: P
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
     ended: list[str] = []
     recorded: list[str] = []
-    original = Recorder.emit
+    original = Recorder.write
 
-    def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None) -> bool:
-        lost = event.kind == "tool-call-completed" and event.call_id == "call_0_1"
-        return not lost and original(self, event, owner, iteration)
+    def lose(self: Recorder, prepared: Any, iteration: int | None) -> bool:
+        lost = prepared.event.kind == "tool-call-completed" and prepared.event.call_id == "call_0_1"
+        return not lost and original(self, prepared, iteration)
 
     @tool(read_only=True)
     async def read(name: str) -> str:
@@ -153,7 +153,7 @@ async def test_a_lost_event_beside_other_calls_does_not_cut_them_off(tmp_path: P
         ended.append(name)
         return name
 
-    monkeypatch.setattr(Recorder, "emit", emit)
+    monkeypatch.setattr(Recorder, "write", lose)
     agent = make_agent(tmp_path, [turn_of("abcdef")], read)
     agent.subscribe("tool-call-completed", lambda record: recorded.append(record.event.call_id))  # type: ignore[attr-defined]
     with pytest.raises(TraceWriteError, match="tool-call-completed could not be written"):

@@ -278,6 +278,33 @@ def test_questions_that_are_none_are_left_out(asked: Any):
     (control.folder / "10.request.json").rmdir()
 
 
+HOSTILE: dict[str, Any] = {
+    "before all time": {"asked_us": -1},
+    "a time beyond all": {"asked_us": 10**400},
+    "a time below all": {"asked_us": -(10**400)},
+    "a number that no file name has": {"number": 10**9},
+    "a negative number": {"number": -2},
+    "no number": {"arguments": {"amount": float("nan")}},
+    "infinity": {"arguments": [float("inf")]},
+    "an integer that no double holds": {"arguments": {"amount": 10**400}},
+    "too deep": {"arguments": json.loads("[" * 400 + "]" * 400)},
+    "half a character": {"arguments": "\ud800"},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_values_that_playhead_does_not_write_are_left_out_and_named(asked: Any, name: str):
+    """Whatever stands in a file, the others are still shown, and which one is left out is said."""
+    control, pending, other = asked
+    value = {**pending.as_json(), "number": 2, **HOSTILE[name]}
+    (control.folder / "2.request.json").write_text(json.dumps(value))
+    (control.folder / "3.request.json").write_text("[" * 100_000)
+    assert other.pending() == [pending]
+    assert other.left_out() == ["2.request.json", "3.request.json"]
+    other.answer(pending, approved=True)
+    assert other.left_out() == ["2.request.json", "3.request.json"]
+
+
 def test_a_question_that_is_too_large_is_not_asked(asked: Any):
     """Better not asked than not seen."""
     control, pending, other = asked

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
 
+from playhead.compose.killswitches.bypass import past_the_cap
 from playhead.compose.killswitches.ledger import Amount, Budget, femtodollars
+from playhead.compose.killswitches.prices import checked_prices, known_prices
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
 from playhead.kernel.guards import Wait
+from playhead.kernel.hooks import Terminate
 from playhead.kernel.output_cap import output_cap as stated_cap
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.threads import loop_scheduler
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.compose.harness import Block
-    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.hooks import Stop
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
@@ -85,7 +89,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         whole("output_cap", output_cap, 1),
         whole("min_output_tokens", min_output_tokens, 1),
         prompt_bound,
-        dict(prices or {}),
+        checked_prices({} if prices is None else prices),
     )
     trigger = checked_trigger(on_trigger)
     limits = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)  # checks them, too
@@ -95,10 +99,13 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         return BudgetGuard(session, own, terms, trigger)
 
     async def check(model: Model) -> None:
-        if limits.max_cost_usd is not None and terms.prices.get(model.name) is None and await model.prices() is None:
+        if limits.max_cost_usd is None or model.name in terms.prices:
+            return
+        if known_prices(await model.prices()) is None:
             raise UsageError(
                 f"the price of {model.name} is not known, so its cost cannot be limited: give "
-                f"prices={{{model.name!r}: Prices(input_usd=…, output_usd=…)}}, or FREE for a model of your own"
+                f"prices={{{model.name!r}: Prices(input_usd=…, output_usd=…)}}, or FREE for a model of your own; in --switch "
+                f"prices={{{model.name!r}: [input_usd, output_usd]}}, or [0, 0]; in US dollars per token"
             )
 
     return guard_block(
@@ -123,7 +130,7 @@ class Terms:
     """Tokens of an answer below which a request is not sent."""
     prompt_bound: PromptBound | None = None
     """How a prompt is counted."""
-    prices: Mapping[str, Prices] = None  # type: ignore[assignment]
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     """Prices that the user gave, by model."""
 
 
@@ -149,12 +156,17 @@ class BudgetGuard(Switch):
 
     async def measure(self, session: Session, request: Request) -> None:
         """Count the prompt."""
+        if self._is_counted_above(session):
+            return
         self._prompts[session.owner, request.number] = await self._meter.bound(session.adapter, request, session.owner)
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
         if self._is_counted_above(session):
             return request
+        unbound = past_the_cap(request.parameters)
+        if unbound is not None:  # a mistake in the parameters, which no run that has ended well may hide
+            return Terminate(unbound, self.name, self.name)
         bound, prices = self._prompts[session.owner, request.number], self.prices_of(session)
         prompt = bound.tokens
         if prices is None:
@@ -179,9 +191,11 @@ class BudgetGuard(Switch):
         return first is not self
 
     def withdraw_request(self, session: Session, request: Request) -> None:
-        """Give back what was set aside."""
+        """Give back what was set aside; when nothing is, nobody asks about this request any more."""
         opened = self._open.pop((session.owner, request.number, request.attempt), None)
-        if opened is not None:
+        if opened is None:
+            self._prompts.pop((session.owner, request.number), None)
+        else:
             self.budget.settle(opened.amount, Amount())
 
     def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
@@ -223,31 +237,40 @@ class BudgetGuard(Switch):
         """Settle an answer; keep what was set aside for an attempt of which nobody knows whether it was billed."""
         if not isinstance(event, (LlmResponded, LlmFailed)):
             return
+        self._prompts.pop((session.owner, event.request), None)
         opened = self._open.pop((session.owner, event.request, event.attempt), None)
         if opened is None:
             return
         spent = opened.amount
-        if isinstance(event, LlmResponded):
-            spent = self._spent(session, event, opened)
-            self._meter.learn(opened.prompt, event.usage.input_tokens)
-        elif event.error.type in NOT_BILLED and not event.cancelled:
-            spent = Amount()
-        self.budget.settle(opened.amount, spent)
+        try:
+            if isinstance(event, LlmResponded):
+                spent = self._spent(session, event, opened)
+                self._meter.learn(opened.prompt, event.usage.input_tokens)
+            elif event.error.type in NOT_BILLED and not event.cancelled:
+                spent = Amount()
+        finally:
+            self.budget.settle(opened.amount, spent)
 
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
-        if not event.usage.total_tokens:  # the provider does not say: nothing is free for that
-            return opened.amount
-        prices = self.prices_of(session)
-        cost = 0 if prices is None else cost_of(event.usage, prices)
-        if event.cost_usd is not None and session.header.model not in self._terms.prices:
-            cost = max(cost, femtodollars(event.cost_usd))
-        return Amount(event.usage.total_tokens, cost)
+        """Return what an answer spent; what the provider does not sensibly say is not free for that."""
+        usage, prompt, prices = event.usage, opened.prompt.tokens, self.prices_of(session) or FREE
+        answer = max(0, usage.output_tokens)
+        if usage.input_tokens > 0:
+            spent = Amount(usage.input_tokens + answer, cost_of(usage, prices))
+        elif answer:
+            spent = Amount(prompt + answer, worst_cost(prompt, answer, prices))
+        else:
+            spent = opened.amount
+        said = event.cost_usd
+        if said is None or not (isfinite(said) and said >= 0) or session.header.model in self._terms.prices:
+            return spent
+        return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
 
     def prices_of(self, session: Session) -> Prices | None:
         """Return what the tokens of an agent's model cost; None when that is not known and matters."""
         if self.budget.max_cost_usd is None:
             return FREE
-        return self._terms.prices.get(session.header.model) or session.header.prices
+        return self._terms.prices.get(session.header.model) or known_prices(session.header.prices)
 
     def _wait(self) -> Wait:
         event, in_loop = anyio.Event(), loop_scheduler()
@@ -256,8 +279,7 @@ class BudgetGuard(Switch):
             with suppress(RuntimeError):  # the loop has ended, and who waited in it
                 in_loop(event.set)
 
-        self.budget.wait(wake)
-        return Wait(event)
+        return Wait(event, self.budget.wait(wake))
 
     def _used_up(self, prompt: int) -> str:
         budget, found = self.budget, []
@@ -288,14 +310,19 @@ def worst_cost(prompt: int, cap: int, prices: Prices) -> int:
 
 
 def cost_of(usage: Usage, prices: Prices) -> int:
-    """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is."""
-    cached, written = usage.cache_read_tokens, usage.cache_write_tokens
-    plain = max(0, usage.input_tokens - cached - written)
+    """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is.
+
+    Counts below 0 are none, and no more of a prompt is cached than there is of it.
+    """
+    prompt = max(0, usage.input_tokens)
+    written = min(max(0, usage.cache_write_tokens), prompt)
+    cached = min(max(0, usage.cache_read_tokens), prompt - written)
+    plain = prompt - cached - written
     read_usd = prices.input_usd if prices.cache_read_usd is None else prices.cache_read_usd
     write_usd = prices.input_usd if prices.cache_write_usd is None else prices.cache_write_usd
     return (
         plain * femtodollars(prices.input_usd)
         + cached * femtodollars(read_usd)
         + written * femtodollars(write_usd)
-        + usage.output_tokens * femtodollars(prices.output_usd)
+        + max(0, usage.output_tokens) * femtodollars(prices.output_usd)
     )

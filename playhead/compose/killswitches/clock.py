@@ -108,11 +108,15 @@ class Clocked(Switch):
         if self._task is not None:
             self._task.call_off()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """End the agent when the time has come."""
         ending = self.late()
         if ending is not None:
             interrupt(self.session, self.name, ending)
-        elif not self._stopped:
+
+    def _look(self) -> None:
+        self.look()
+        if not self._stopped and self.late() is None:
             self._task = watch.after(self.due - self.now(), self._look)
 
     def _why(self) -> str:

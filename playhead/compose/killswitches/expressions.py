@@ -18,6 +18,7 @@ from playhead.compose.killswitches.budget import budget_limit
 from playhead.compose.killswitches.clock import timeout_after, watchdog
 from playhead.compose.killswitches.files import kill_file
 from playhead.compose.killswitches.loop import max_iterations
+from playhead.compose.killswitches.prices import PRICE_FORM, is_price, no_prices
 from playhead.compose.killswitches.tool_calls import tool_limit
 from playhead.errors import UsageError, nearest
 from playhead.trace.types import Prices
@@ -51,8 +52,6 @@ LONGEST: Final = 2000
 DEEPEST: Final = 8
 """Lists and dicts within each other."""
 _SHOWN: Final = 60
-_DEAREST: Final = 1e6
-"""US dollars per token; nothing costs more."""
 _PRICES: Final = {"input_usd", "output_usd", "cache_read_usd", "cache_write_usd"}
 
 
@@ -116,14 +115,13 @@ _EXAMPLE: Final = "Write it as in code, such as budget_limit(max_tokens=20000)"
 def _name_of(function: ast.expr, *, live: bool) -> str:
     if not isinstance(function, ast.Name):
         raise UsageError(f"a switch is called by its bare name. {_EXAMPLE}")
-    if live and function.id == kill_file.__name__:
+    known = _ALL if live else SWITCHES
+    if function.id in known:
         return function.id
     if function.id in NOT_AS_TEXT:
         cannot = "be given as text" if live else "be backtested"
         raise UsageError(f"{function.id} cannot {cannot}: {NOT_AS_TEXT[function.id]}")
-    if function.id not in SWITCHES:
-        raise UsageError(f"there is no switch {_short(function.id)}.{nearest(function.id, SWITCHES)}")
-    return function.id
+    raise UsageError(f"there is no switch {_short(function.id)}.{nearest(function.id, known)}")
 
 
 def _argument_name(argument: ast.keyword, switch: str) -> str:
@@ -197,20 +195,16 @@ def _prices(given: object) -> dict[str, Prices]:
     return {model: _price(model, price) for model, price in given.items()}
 
 
-PRICE_FORM: Final = 'write prices={"openai/my-model": [input_usd, output_usd]}, in US dollars per token'
-"""How prices are written in an expression."""
-
-
 def _price(model: str, given: object) -> Prices:
     fields = dict(zip(("input_usd", "output_usd"), given, strict=False)) if isinstance(given, (list, tuple)) else given
     sound = (
         isinstance(fields, dict)
         and {"input_usd", "output_usd"} <= fields.keys() <= _PRICES
         and (isinstance(given, dict) or len(given) == 2)  # type: ignore[arg-type]  # noqa: PLR2004 - a pair
-        and all(type(each) in (int, float) and 0 <= each <= _DEAREST for each in fields.values())
+        and all(is_price(each) for each in fields.values())
     )
     if not sound:
-        raise UsageError(f"{_short(repr(given))} are no prices of {_short(model)}: {PRICE_FORM}")
+        raise no_prices(model, given, PRICE_FORM)
     return Prices.model_validate(fields)
 
 

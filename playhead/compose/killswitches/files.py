@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import watch
+from playhead.kernel.watch import file_watch
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def kill_file(path: str | Path, *, on_trigger: OnTrigger = "stop") -> Block:
     Raises:
         UsageError: an argument is not valid.
     """
-    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
+    if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path) or scrub(str(path)) != str(path):
         raise UsageError(f"kill_file takes the path of a file; it is {path!r}")
     file, trigger = Path(path).expanduser().absolute(), checked_trigger(on_trigger)
     return guard_block(
@@ -52,7 +52,7 @@ class _KillFile(Switch):
     def start(self) -> None:
         why = self._file_says()
         if why is None:
-            self._polling = watch.every(POLL_S, self._look)
+            self._polling = file_watch.every(POLL_S, self._look)
         else:
             interrupt(self.session, self.name, self.answer(why))
 
@@ -89,4 +89,5 @@ def _content(file: Path) -> str:
         return ""
     finally:
         os.close(descriptor)
-    return f": {scrub(said[0])[:LONGEST]}" if said else ""
+    plain = "".join(each if each.isprintable() else " " for each in scrub(said[0])[:LONGEST]) if said else ""
+    return f": {plain.strip()}" if plain.strip() else ""

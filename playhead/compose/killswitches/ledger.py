@@ -66,7 +66,7 @@ class Budget:
         self._spent = Amount()
         self._set_aside = Amount()
         self._in_flight = 0
-        self._waiting: list[Callable[[], object]] = []
+        self._waiting: dict[object, Callable[[], object]] = {}
         self.lock = threading.RLock()
         """Held by whoever looks at what is left and sets it aside."""
 
@@ -120,13 +120,29 @@ class Budget:
             self._set_aside -= amount
             self._spent += spent
             self._in_flight -= 1
-            waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
+        self.wake()
 
-    def wait(self, wake: Callable[[], object]) -> None:
-        """Call a function, from whatever thread, when the next request is settled; the lock has to be held."""
-        self._waiting.append(wake)
+    def wait(self, wake: Callable[[], object]) -> Callable[[], object]:
+        """Call a function, from whatever thread, when the next request is settled; the lock has to be held.
+
+        Returns:
+            What whoever waits no more has to call, from whatever thread; called once too often it does nothing.
+        """
+        ticket = object()
+        self._waiting[ticket] = wake
+
+        def undo() -> None:
+            with self.lock:
+                self._waiting.pop(ticket, None)
+
+        return undo
+
+    def wake(self) -> None:
+        """Wake everybody who waits, once."""
+        with self.lock:
+            waiting, self._waiting = self._waiting, {}
+        for wake in waiting.values():
+            wake()
 
 
 @lru_cache(maxsize=256)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.compose.killswitches.trigger import OnTrigger, ending, whole
 from playhead.errors import UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import LOOP_PHASES, Stop, Terminate
+
+LONGEST: Final = 1000
+"""Characters of a reason."""
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,7 +76,9 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
                 return None
         except Exception as error:  # noqa: BLE001 - whatever it raises, it has not said that the run may go on
             return Terminate(f"the predicate raised {type(error).__name__}: {describe(error)}", name, name)
-        return answer(found if isinstance(found, str) else f"the predicate {_name(predicate)} is true", name, name)
+        return answer(
+            found[:LONGEST] if isinstance(found, str) else f"the predicate {_name(predicate)} is true", name, name
+        )
 
     def block(harness: Harness) -> None:
         for phase in LOOP_PHASES:

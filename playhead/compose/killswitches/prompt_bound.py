@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -32,6 +33,8 @@ BYTES_PER_TOKEN: Final = 3
 """Of an estimate: English has about 4, code and JSON about 3."""
 IMAGE_TOKENS: Final = {"bytes": 50_000, "estimate": 1_500}
 """Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a usual number."""
+REMEMBERED: Final = 32
+"""Agents whose threads are remembered, so that only what is new is counted; others are counted anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Bound:
     """Tokens at most."""
     how: Literal["counted", "bytes", "estimate"]
     """How that was found."""
+    raw: float = 0.0
+    """Tokens by an estimate, before what was learned raised it; 0: it is none."""
 
 
 class PromptMeter:
@@ -53,7 +58,8 @@ class PromptMeter:
     def __init__(self, bound: PromptBound | None) -> None:
         self._bound = bound
         self._factor = 1.0
-        self._threads: dict[str, tuple[tuple[Message, ...], int]] = {}
+        self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # a token in the bytes that are added up here
+        self._threads: OrderedDict[str, tuple[tuple[Message, ...], int]] = OrderedDict()
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
     async def bound(self, model: Model, request: Request, owner: str) -> Bound:
@@ -65,17 +71,18 @@ class PromptMeter:
         size = self.bytes_of(request, owner)
         if self._bound == "bytes":
             return Bound(size, "bytes")
-        return Bound(int(size / BYTES_PER_TOKEN * self._factor) + 1, "estimate")
+        raw = size / BYTES_PER_TOKEN
+        return Bound(int(raw * self._factor) + 1, "estimate", raw)
 
     def learn(self, bound: Bound, counted: int) -> None:
         """Hear what the provider counted for a prompt of this bound."""
-        if bound.how == "estimate" and counted > bound.tokens:
-            self._factor *= counted / bound.tokens
+        if bound.raw > 0:  # and not by what is learned already: many may be in flight that were counted too low alike
+            self._factor = max(self._factor, counted / bound.raw)
 
     def bytes_of(self, request: Request, owner: str) -> int:
-        """Return the bytes of all that the model is sent, with what templates add; a token has one byte at least."""
+        """Return the bytes of all that the model is sent; what is known in tokens counts with the bytes of as many."""
         said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages, owner)
-        return PER_REQUEST + said + _bytes_of_parameters(request.parameters)
+        return PER_REQUEST * self._token + said + _bytes_of_parameters(request.parameters)
 
     def _bytes_of_thread(self, messages: tuple[Message, ...], owner: str) -> int:
         """Return the bytes of a thread; of one that has grown only what is new is looked at."""
@@ -84,19 +91,23 @@ class PromptMeter:
             known, size = (), 0
         size += sum(self._size(message) for message in messages[len(known) :])
         self._threads[owner] = (messages, size)
+        self._threads.move_to_end(owner)
+        if len(self._threads) > REMEMBERED:  # else it would keep the threads of all who have ended
+            self._threads.popitem(last=False)
         return size
 
     def _size(self, message: Message) -> int:
-        size = PER_MESSAGE + _length(message.name) + _length(message.tool_call_id)
+        around = PER_MESSAGE * self._token
+        size = around + _length(message.name) + _length(message.tool_call_id)
         if isinstance(message.content, str):
             size += _length(message.content)
         else:
-            kind = "bytes" if self._bound == "bytes" else "estimate"
+            image = IMAGE_TOKENS["bytes" if self._bound == "bytes" else "estimate"] * self._token
             for part in message.content:
-                size += IMAGE_TOKENS[kind] if isinstance(part, ImagePart) else _length(part.text) + PER_MESSAGE
+                size += image if isinstance(part, ImagePart) else _length(part.text) + around
         for call in message.tool_calls:
             arguments = call.raw_arguments if call.arguments is None else call.arguments
-            size += PER_MESSAGE + _length(call.id) + _length(call.name) + _json_length(arguments)
+            size += around + _length(call.id) + _length(call.name) + _json_length(arguments)
         return size
 
     def _bytes_of_tools(self, tools: tuple[ToolSpec, ...]) -> int:
@@ -104,7 +115,7 @@ class PromptMeter:
             return 0
         if self._tools[0] is not tools:
             sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
-            self._tools = (tools, PER_TOOLS + sum(sizes) + PER_MESSAGE * len(tools))
+            self._tools = (tools, sum(sizes) + (PER_TOOLS + PER_MESSAGE * len(tools)) * self._token)
         return self._tools[1]
 
 

@@ -28,7 +28,8 @@ def tool_limit(
     """End the run before a tool is called once more than it may be.
 
     Counted are calls whose arguments fit, before anybody is asked to approve them, in this agent and all below it,
-    however many run at once. Tools of the kernel (`final-answer`, …) are not counted.
+    however many run at once; also those that another switch, asked after this one, does not let run. Tools of the kernel
+    (`final-answer`, …) are not counted.
 
     Args:
         tool: a tool's name, or limits by name; `*` is every tool that is not named, each with a limit of its own.

@@ -27,7 +27,7 @@ from playhead.kernel.models.credentials import (
 )
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
 from playhead.kernel.models.openai_format import from_openai, to_openai
-from playhead.kernel.models.token_counts import count_on_server
+from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.types import Prices
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class LiteLLMModel:
         self._provider = provider_of(name)
         self._api_base = api_base
         self._api_key = api_key
-        self._cannot_count = False
+        self._counter = ServerCounter(name)
 
     @property
     def name(self) -> str:
@@ -107,18 +107,13 @@ class LiteLLMModel:
     async def count_tokens(self, request: Request) -> int | None:
         """Return the tokens of a prompt as a server of one's own (llama.cpp, vLLM) counts them; of others None.
 
-        A server that cannot tell is not asked again.
+        A server that has no endpoint for it is not asked again, and one that hangs not for a minute.
         """
         address = self._api_base or base_in_environment(self._provider)
-        if not address or self._cannot_count:
+        if not address:
             return None
         key = self._api_key or os.environ.get(key_variable(self._provider))
-        try:
-            counted = await count_on_server(address, key, to_openai(request))
-        except Exception:  # noqa: BLE001 - nobody is there now: the request itself will say so
-            return None
-        self._cannot_count = counted is None
-        return counted
+        return await self._counter.count(address, key, to_openai(request))
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.

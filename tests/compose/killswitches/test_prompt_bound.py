@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from playhead import Agent, ToolContext, tool
 from playhead.compose.killswitches import Budget, budget_limit
-from playhead.compose.killswitches.prompt_bound import IMAGE_TOKENS, Bound, PromptMeter
+from playhead.compose.killswitches.prompt_bound import (
+    IMAGE_TOKENS,
+    PER_MESSAGE,
+    PER_REQUEST,
+    PER_TOOLS,
+    REMEMBERED,
+    Bound,
+    PromptMeter,
+)
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
 from tests.compose.killswitches.provider import Provider, RandomModel
@@ -77,6 +85,30 @@ def test_parameters_that_stand_in_the_prompt():
     assert meter.bytes_of(Request("a/b", messages, parameters={"response_format": schema}), "root") > plain + 5_000
 
 
+async def test_what_is_known_in_tokens():
+    """Images, and what templates add, are tokens in an estimate, too: no bytes of which three make one."""
+    model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]
+    image = ImagePart(url="data:,")
+    tools = (ToolSpec(name="", parameters={}),)
+    for messages, named, least in (
+        ((), (), PER_REQUEST),
+        ((Message(id=0, role="user", content=""),), (), PER_REQUEST + PER_MESSAGE),
+        ((Message(id=0, role="user", content=(image,) * 10),), (), PER_REQUEST + PER_MESSAGE + 15_000),
+        ((), tools, PER_REQUEST + PER_TOOLS + PER_MESSAGE),
+    ):
+        bound = await PromptMeter("estimate").bound(model, Request("a/b", messages, named), "root")
+        assert least <= bound.tokens <= least + 8
+
+
+def test_threads_of_those_who_have_ended():
+    """Only some threads are remembered, the latest; what was forgotten is counted anew, and the same."""
+    meter = PromptMeter("bytes")
+    requests = [Request("a/b", (Message(id=0, role="user", content="x" * each),)) for each in range(200)]
+    sizes = [meter.bytes_of(request, f"root/s@0.{each}") for each, request in enumerate(requests)]
+    assert len(meter._threads) == REMEMBERED
+    assert sizes == [meter.bytes_of(request, f"root/s@0.{each}") for each, request in enumerate(requests)]
+
+
 async def test_an_estimate_learns():
     """What was counted too low is not counted too low again; an exact count is left alone."""
     model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]
@@ -86,7 +118,8 @@ async def test_an_estimate_learns():
     assert first.how == "estimate"
     meter.learn(first, first.tokens // 2)
     assert await meter.bound(model, request, "root") == first
-    meter.learn(first, first.tokens * 3)
+    for _ in range(8):  # as many in flight, each counted too low alike
+        meter.learn(first, first.tokens * 3)
     assert first.tokens * 3 <= (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3
     meter.learn(Bound(10, "counted"), 1_000)
     assert (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3

@@ -271,14 +271,14 @@ async def test_a_budget_ends_nobody_early():
 async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A run that stops because an event was lost has set nothing aside any more."""
     monkeypatch.setenv("PLAYHEAD_ON_TRACE_ERROR", "stop")
-    original = Recorder.emit
+    original = Recorder.write
     budget = Budget(max_tokens=5_000)
     for lost in ("budget-reserved", "llm-requested"):
 
-        def emit(self: Recorder, event: Any, owner: str, iteration: int | None = None, lost: str = lost) -> bool:
-            return event.kind != lost and original(self, event, owner, iteration)
+        def lose(self: Recorder, prepared: Any, iteration: int | None, lost: str = lost) -> bool:
+            return prepared.event.kind != lost and original(self, prepared, iteration)
 
-        monkeypatch.setattr(Recorder, "emit", emit)
+        monkeypatch.setattr(Recorder, "write", lose)
         agent = Agent(Model(), compose=[budget_limit(budget)], **{**OPTIONS, "trace": tmp_path})
         with pytest.raises(TraceWriteError):
             await agent.run("Go.", run_id=lost)

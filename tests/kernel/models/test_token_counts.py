@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.kernel.models import token_counts
 from playhead.kernel.models.base import CountsTokens
 from playhead.kernel.models.litellm import LiteLLMModel
 from playhead.trace.types import Message, Request, ToolSpec
@@ -47,8 +50,16 @@ def serve() -> Iterator[Any]:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 asked.append((self.path, body, self.headers.get("Authorization")))
                 answer = answers.get(self.path)
-                content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(404 if answer is None else 200)
+                if isinstance(answer, threading.Event):
+                    answer.wait(5)
+                status = answer if isinstance(answer, int) else 404 if answer is None else 200
+                content = answer if isinstance(answer, bytes) else json.dumps(str(answer)).encode()
+                content = json.dumps(answer).encode() if isinstance(answer, dict | list) else content
+                with suppress(OSError):  # nobody waits any more
+                    self._send(status, content)
+
+            def _send(self, status: int, content: bytes) -> None:
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -58,7 +69,7 @@ def serve() -> Iterator[Any]:
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}/v1", asked
 
     yield start
@@ -106,6 +117,57 @@ async def test_a_server_that_cannot_tell_is_asked_once(serve: Any, answers: dict
     before = len(asked)
     assert await model.count_tokens(REQUEST) is None
     assert len(asked) == before
+
+
+@pytest.mark.parametrize("status", [400, 429, 500, 503])
+@pytest.mark.parametrize("kind", ["llama.cpp", "vLLM"])
+async def test_one_count_that_fails(serve: Any, kind: str, status: int):
+    """An error on one request says nothing of the next: only a server without such an endpoint is given up for good."""
+    answers: dict[str, Any] = {"/tokenize": status} if kind == "vLLM" else {"/apply-template": status}
+    address, _ = serve(answers)
+    model = LiteLLMModel("openai/own", api_base=address, api_key="k")
+    assert await model.count_tokens(REQUEST) is None
+    if kind == "vLLM":
+        answers["/tokenize"] = {"count": 17}
+    else:
+        answers.update({"/apply-template": {"prompt": "x"}, "/tokenize": {"tokens": [0] * 17}})
+    assert await model.count_tokens(REQUEST) == 17
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+async def test_a_server_without_such_an_endpoint(serve: Any, status: int, caplog: pytest.LogCaptureFixture):
+    """It is asked once, and that prompts are estimated from then on is said once."""
+    answers: dict[str, Any] = {"/tokenize": status, "/apply-template": status}
+    address, asked = serve(answers)
+    model = LiteLLMModel("openai/own", api_base=address, api_key="sk-own")
+    for _ in range(3):
+        assert await model.count_tokens(REQUEST) is None
+    assert [path for path, _, _ in asked] == ["/apply-template", "/tokenize"]
+    (said,) = [record for record in caplog.records if record.name == "playhead"]
+    assert said.getMessage() == (f"{address} does not count tokens: prompts of openai/own are estimated from now on")
+
+
+async def test_a_server_that_hangs(serve: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
+    """It is waited for once, and then not for a minute, for all its endpoints together."""
+    monkeypatch.setattr(token_counts, "TIMEOUT_S", 0.05)
+    now = [1000.0]
+    monkeypatch.setattr(token_counts, "monotonic", lambda: now[0])
+    go_on = threading.Event()
+    address, asked = serve({"/apply-template": go_on})
+    model = LiteLLMModel("openai/own", api_base=address, api_key="k")
+    began = time.monotonic()
+    assert await model.count_tokens(REQUEST) is None
+    assert time.monotonic() - began < 1
+    assert await model.count_tokens(REQUEST) is None
+    assert len(asked) == 1
+    now[0] += 60
+    assert await model.count_tokens(REQUEST) is None
+    assert len(asked) == 2
+    go_on.set()
+    (said,) = [record for record in caplog.records if record.name == "playhead"]
+    assert said.getMessage() == (
+        f"{address} did not count tokens within 0.05 s: prompts of openai/own are estimated for the next 60 s"
+    )
 
 
 async def test_nobody_there_now(serve: Any):

@@ -1,0 +1,315 @@
+"""What a provider reports, and what a user asks for past the cap: none of it makes a budget longer."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import Agent, PlayheadError, ToolContext, tool
+from playhead.compose.killswitches import Budget, budget_limit
+from playhead.compose.killswitches.budget import BudgetGuard, cost_of
+from playhead.compose.killswitches.expressions import parse_switch
+from playhead.compose.killswitches.prices import known_prices
+from playhead.errors import UsageError
+from playhead.kernel.guards import Guard, GuardMaker
+from playhead.kernel.output_cap import NAMES, output_cap, with_output_cap
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.types import Completion, Prices, Request, Usage
+from tests.compose.killswitches.test_shared_budgets import OPTIONS, Model
+from tests.kernel.hung import lookup
+
+if TYPE_CHECKING:
+    from playhead.compose.harness import Harness
+    from playhead.kernel.session import Session
+
+NAN, INF = float("nan"), float("inf")
+PRICES = Prices(input_usd=1e-06, output_usd=1e-05)
+PROMPT = 50
+CAP = 1_000
+
+
+class Reporting(ScriptedModel):
+    """Counts each prompt as 50 tokens, and reports what it was told to."""
+
+    def __init__(self, usage: Usage | None = None, cost_usd: float | None = None, prices: Prices = PRICES) -> None:
+        super().__init__([text("done")] * 9)
+        self.completion = Completion(text="done", usage=usage or Usage(), cost_usd=cost_usd)
+        self.known = prices
+        self.counted = 0
+
+    async def prices(self) -> Prices | None:
+        """Return what it was told to."""
+        return self.known
+
+    async def count_tokens(self, request: Request) -> int:
+        """Return always the same."""
+        self.counted += 1
+        return PROMPT
+
+    async def complete(self, request: Request) -> Completion:
+        """Report."""
+        await super().complete(request)
+        return self.completion
+
+
+def spent(model: Any, **parameters: Any) -> tuple[int, float]:
+    """Return what one answer took from a budget."""
+    budget = Budget(max_tokens=100_000, max_cost_usd=1_000)
+    block = budget_limit(budget, output_cap=CAP)
+    assert Agent(model, compose=[block], parameters=parameters, **OPTIONS).run_sync("Go.").output == "done"
+    assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
+    return budget.spent_tokens, pytest.approx(budget.spent_cost_usd)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens", "usd"),
+    [
+        ({}, 1_050, 0.01005),
+        ({"input_tokens": -5_000, "output_tokens": 10}, 60, 0.00015),
+        ({"input_tokens": -5_000, "output_tokens": 4_000}, 4_050, 0.04005),
+        ({"input_tokens": 0, "output_tokens": 10}, 60, 0.00015),
+        ({"input_tokens": 40, "output_tokens": 0}, 40, 0.00004),
+        ({"input_tokens": 40, "output_tokens": -9_000}, 40, 0.00004),
+        ({"input_tokens": -5, "output_tokens": -5}, 1_050, 0.01005),
+        ({"input_tokens": 5, "output_tokens": -5}, 5, 0.000005),
+        ({"input_tokens": 40, "output_tokens": 10, "cache_read_tokens": -9_000}, 50, 0.00014),
+        ({"input_tokens": 40, "output_tokens": 10, "cache_write_tokens": -9_000}, 50, 0.00014),
+        ({"input_tokens": 40, "output_tokens": 10, "cache_read_tokens": 9_000}, 50, 0.00014),
+        ({"input_tokens": 40, "output_tokens": 10, "reasoning_tokens": -9_000}, 50, 0.00014),
+    ],
+)
+def test_figures_that_cannot_be(usage: dict[str, int], tokens: int, usd: float):
+    """Nothing is credited, and no prompt is free: what is not sensibly reported counts as it was set aside."""
+    assert spent(Reporting(Usage(**usage))) == (tokens, usd)
+
+
+@given(*[st.integers(-5_000, 5_000)] * 4)
+def test_no_answer_is_credited(prompt: int, answer: int, read: int, written: int):
+    """Whatever is reported costs nothing at least, and at most each token of it at the dearest price."""
+    usage = Usage(input_tokens=prompt, output_tokens=answer, cache_read_tokens=read, cache_write_tokens=written)
+    prices = Prices(input_usd=1.0, output_usd=1.0, cache_read_usd=0.5, cache_write_usd=2.0)
+    assert 0 <= cost_of(usage, prices) <= (2 * max(0, prompt) + max(0, answer)) * 10**15
+
+
+@pytest.mark.parametrize("cost_usd", [NAN, INF, -INF, -5.0])
+def test_a_cost_that_cannot_be(cost_usd: float):
+    """It is not believed, fails no run, and leaves nothing set aside; the prices say what was spent."""
+    assert spent(Reporting(Usage(input_tokens=40, output_tokens=10), cost_usd)) == (50, 0.00014)
+
+
+def test_a_cost_above_the_prices():
+    """What the provider itself says counts if it is more, also when it reports no tokens."""
+    assert spent(Reporting(Usage(input_tokens=40, output_tokens=10), 2.5)) == (50, 2.5)
+    assert spent(Reporting(Usage(), 2.5)) == (1_050, 2.5)
+
+
+def test_a_settlement_that_fails(monkeypatch: pytest.MonkeyPatch):
+    """If what was spent cannot be found out, all that was set aside is spent, and nobody waits for it."""
+
+    def fail(*_: object) -> int:
+        raise ArithmeticError
+
+    monkeypatch.setattr("playhead.compose.killswitches.budget.cost_of", fail)
+    budget = Budget(max_tokens=9_000)
+    agent = Agent(Reporting(Usage(input_tokens=1)), compose=[budget_limit(budget, output_cap=CAP)], **OPTIONS)
+    with pytest.raises(Exception, match=r".*"):
+        agent.run_sync("Go.")
+    assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 1_050)
+
+
+BYPASSES: list[tuple[dict[str, Any], str]] = [
+    ({"extra_body": {"max_tokens": 99_999, "n": 4}}, "extra_body.max_tokens"),
+    ({"extra_body": {"n": 4}}, "extra_body.n"),
+    ({"extra_body": {"options": {"num_predict": -1}}}, "extra_body.options.num_predict"),
+    ({"extra_body": {"requests": [{"max_output_tokens": 5}]}}, "extra_body.requests.0.max_output_tokens"),
+    ({"extra_body": {"generationConfig": {"maxOutputTokens": 5}}}, "extra_body.generationConfig.maxOutputTokens"),
+    ({"options": {"num_predict": 50}}, "options.num_predict"),
+    ({"best_of": 3}, "best_of"),
+    ({"n_predict": 99_999}, "n_predict"),
+    ({"max_new_tokens": 99_999}, "max_new_tokens"),
+    ({"additional_drop_params": ["max_tokens"]}, "additional_drop_params.max_tokens"),
+    ({"drop_params": True}, "drop_params"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "named"), BYPASSES)
+def test_a_cap_that_cannot_be_lowered(parameters: dict[str, Any], named: str):
+    """A request whose answer the budget could not bound is not sent, and the run says which parameter that is."""
+    model, budget = Reporting(Usage(input_tokens=1, output_tokens=1)), Budget(max_tokens=9_000)
+    agent = Agent(model, compose=[budget_limit(budget)], parameters=parameters, **OPTIONS)
+    result = agent.run_sync("Go.")
+    assert (result.status, result.terminated_by) == ("failed", "budget_limit")
+    assert (result.error or "").startswith(f"{named} ")
+    assert (model.requests, budget.spent_tokens, budget.in_flight) == ([], 0, 0)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"extra_body": {"top_k": 5, "guided_json": {"properties": {"n": {}, "max_tokens": {}}}}},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"properties": {"n": {}}}}}},
+        {"additional_drop_params": ["temperature"], "drop_params": False},
+        {"draft_num_predict": 5},
+    ],
+)
+def test_what_is_no_cap(parameters: dict[str, Any]):
+    """The names of a schema's properties, and what has nothing to do with the length, are left alone."""
+    assert spent(Reporting(Usage(input_tokens=40, output_tokens=10)), **parameters) == (50, 0.00014)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stated", [0, 1])
+def test_a_cap_of_nothing(name: str, stated: int):
+    """Some servers take 0 for no limit: it is sent as 1, by itself or beside a higher cap."""
+    for parameters in ({name: stated}, {"max_tokens": 500, name: stated}):
+        model = Reporting(Usage(input_tokens=40, output_tokens=1))
+        spent(model, **parameters)
+        assert {model.requests[0].parameters[each] for each in parameters} == {1}
+        assert output_cap(parameters) == 1
+    assert with_output_cap(Request("a/b", (), parameters={name: stated}), 9).parameters == {name: stated or 9}
+
+
+BAD_PRICES = [
+    Prices(input_usd=-1e-06, output_usd=1e-06),
+    Prices(input_usd=1e-06, output_usd=NAN),
+    Prices(input_usd=INF, output_usd=1e-06),
+    Prices(input_usd=1e-06, output_usd=1e-06, cache_read_usd=-1.0),
+    Prices(input_usd=1e-06, output_usd=1e-06, cache_write_usd=NAN),
+]
+
+
+@pytest.mark.parametrize("prices", BAD_PRICES)
+def test_prices_that_cannot_be(prices: Prices):
+    """Given ones are an error at once; those of an adapter count as not known, which is one when the run starts."""
+    with pytest.raises(UsageError, match="are no prices of 'scripted/model'"):
+        budget_limit(max_cost_usd=1, prices={"scripted/model": prices})
+    assert known_prices(prices) is None
+    model = Reporting(prices=prices)
+    with pytest.raises(UsageError, match="the price of scripted/model is not known"):
+        Agent(model, compose=[budget_limit(max_cost_usd=1)], **OPTIONS).run_sync("Go.")
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("prices", [{"a/b": (1, 2)}, {"a/b": None}, {5: PRICES}, ["a/b"], "a/b"])
+def test_prices_that_are_none(prices: Any):
+    """Anything but `Prices` by model is an error at once."""
+    with pytest.raises(UsageError, match="prices"):
+        budget_limit(max_cost_usd=1, prices=prices)
+
+
+async def test_who_waits_is_kept_once():
+    """However often a request looks whether it fits, it is kept once; and not any more when its run has ended."""
+    budget, free = Budget(max_tokens=2_000), anyio.Event()
+    most = 0
+
+    class Slow(Model):
+        async def complete(self, request: Request) -> Completion:
+            await free.wait()
+            return await super().complete(request)
+
+    async def wait() -> None:
+        await Agent(Slow(), compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS).run("Go.")
+
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(wait)
+        for _ in range(35):
+            await anyio.sleep(0.01)
+            most = max(most, len(budget._waiting))
+        assert (budget.in_flight, most) == (1, 3)
+        group.cancel_scope.cancel()
+    assert (budget._waiting, budget.in_flight) == ({}, 0)
+
+
+def test_waiting_is_undone():
+    """Whoever waits no more is not woken; to undo it twice, or after the waking, does nothing."""
+    budget, woken = Budget(max_tokens=10), list[str]()
+    undo, keep = (budget.wait(lambda name=name: woken.append(name)) for name in "ab")  # type: ignore[misc]
+    undo()
+    undo()
+    threading.Thread(target=budget.wake).run()
+    keep()
+    budget.wake()
+    assert woken == ["b"]
+
+
+class _Raises(Guard):
+    name = "raises"
+
+    def admit_request(self, session: Session, request: Request) -> Request:
+        raise LookupError(request.number)
+
+
+def test_a_guard_that_raises():
+    """What the guards before it set aside is given back."""
+    budget, model = Budget(max_tokens=9_000), Reporting()
+
+    def raises(harness: Harness) -> None:
+        harness.guard(GuardMaker("raises", _Raises))
+
+    with pytest.raises(Exception, match="0"):
+        Agent(model, compose=[budget_limit(budget), raises], **OPTIONS).run_sync("Go.")
+    assert (budget.in_flight, budget.spent_tokens, model.requests) == (0, 0, [])
+
+
+def test_a_budget_above_counts_the_prompt():
+    """The same budget on an agent and on one above it measures each prompt once."""
+    budget, model = Budget(max_tokens=9_000), Reporting(Usage(input_tokens=40, output_tokens=10))
+    block = budget_limit(budget, output_cap=CAP)
+    below = Agent(model, name="below", compose=[block], **OPTIONS)
+    above = ScriptedModel([call("below", task="Go."), text("done")])
+    assert Agent(above, tools=[below], compose=[block], **OPTIONS).run_sync("Go.").output == "done"
+    assert model.counted == 1
+
+
+class Waits(Model):
+    """Never answers."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Wait."""
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def test_nothing_is_kept_of_requests_that_are_over(monkeypatch: pytest.MonkeyPatch):
+    """Of a request nothing is kept when it was answered, has failed, was refused, or nobody waits for it any more."""
+    guards: list[BudgetGuard] = []
+    original = BudgetGuard.start
+
+    def start(self: BudgetGuard) -> None:
+        guards.append(self)
+        original(self)
+
+    monkeypatch.setattr(BudgetGuard, "start", start)
+    block = budget_limit(Budget(max_tokens=9_000), output_cap=1_000)
+
+    @tool(read_only=True)
+    async def ask(context: ToolContext) -> str:
+        """Ask."""
+        return (await context.model.ask("How?")).text
+
+    model = ScriptedModel([call("ask"), text("x"), call("lookup", key="a"), text("done")])
+    await Agent(model, tools=[ask, lookup], compose=[block], **OPTIONS).run("Go.")
+    with suppress(PlayheadError):
+        await Agent(Model(ValueError("?")), compose=[block], max_retries=0, **OPTIONS).run("Go.")
+    refused = await Agent(ScriptedModel([text("x")]), compose=[block], **OPTIONS).run("x" * 90_000)
+    assert refused.terminated_by == "budget_limit"
+    holder, waits = (Agent(Waits(), compose=[block], **OPTIONS) for _ in "ab")
+    with anyio.move_on_after(0.05):
+        async with anyio.create_task_group() as group:
+            for agent in (holder, waits):
+                group.start_soon(agent.run, "Go. " * 500)
+    assert [(guard._prompts, guard._open) for guard in guards] == [({}, {})] * 5
+
+
+def test_prices_as_text_and_in_code():
+    """An expression's prices are held to the same as those in code."""
+    for price in ("[-1, 0]", "[1e999, 0]", '{"input_usd": 0, "output_usd": 0, "cache_read_usd": -1}'):
+        with pytest.raises(UsageError, match="are no prices of"):
+            parse_switch(f'budget_limit(max_cost_usd=1, prices={{"a/b": {price}}})')
