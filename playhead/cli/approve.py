@@ -25,6 +25,7 @@ def command(*, run: str, call: str | None, why: str | None, trace_dir: Path | No
     """Let a call run that waits for an answer: exactly this call, with exactly the arguments that are shown.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
-    call's id or the start of one, as `playhead approvals` lists it; it may be left out when one call alone waits.
+    call's id or the start of one, as `playhead approvals` lists it; on a terminal it may be left out when one call alone
+    waits, which is then shown, and asked about.
     """
     return answer_one(run, call, approved=True, why=why, trace_dir=trace_dir, as_json=as_json)

@@ -56,8 +56,8 @@ def command(
     the newest runs of the folder.
 
     Nothing runs and nobody is asked: the guards of the live switches look at what was recorded. Calls for which
-    somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied. Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for,
-    timeout_after, tool_limit, watchdog.
+    somebody would have been asked are counted; with on_trigger="stop" or "terminate" the first is taken as denied.
+    Switches: budget_limit, circuit_breaker, max_iterations, require_approval_for, timeout_after, tool_limit, watchdog.
     """  # noqa: D205 - its first sentence takes two lines
     if runs and last is not None:
         raise UsageError("--last takes the newest runs; without it, name runs")

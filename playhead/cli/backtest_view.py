@@ -20,7 +20,7 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _INDENT: Final = 4
 _NAME: Final = 13
-_SAVED: Final = " WOULD BE SAVED ".center(26, "-").rjust(80)
+_SAVED: Final = " WOULD BE SAVED ".center(27, "-").rjust(80)
 _STYLES: Final = {"untouched": "green", "stopped": "yellow", "changed": "yellow", "unknown": "red"}
 _SAID: Final = {"untouched": "-", "changed": "(another way)", "unknown": "(cannot be told)"}
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from playhead.cli import exits, options
 from playhead.cli.approving import reference
@@ -63,6 +66,8 @@ def answer_one(  # noqa: PLR0913 - the options of two commands
     """Answer one call that waits, and show exactly what was answered."""
     calls = waiting_calls(options.open_store(trace_dir), run)
     waiting = _named(calls, call) if call is not None else _only(calls, run)
+    if approved and call is None:
+        _confirm(waiting)
     if not waiting.control.answer(waiting.pending, approved=approved, why=why, by=user()):
         raise PlayheadError(f"the call {waiting.reference} waits no more: it has been answered, or given up")
     if as_json:
@@ -72,6 +77,16 @@ def answer_one(  # noqa: PLR0913 - the options of two commands
         lines = [*waiting.lines(), f"{said}; the run goes on as soon as it has read this"]
         text_console().out("\n".join(lines), highlight=False)
     return exits.OK
+
+
+def _confirm(waiting: Waiting) -> None:
+    """Let nobody approve what he has not seen: another call may wait than the one that was listed."""
+    if not sys.stdin.isatty():
+        raise PlayheadError(
+            f"name the call that you have seen: playhead approve {waiting.control.run_id} {waiting.reference}"
+        )
+    click.echo("\n".join(waiting.lines()), err=True)
+    click.confirm("Approve it?", abort=True, err=True)
 
 
 def _only(calls: list[Waiting], run: str) -> Waiting:

@@ -147,6 +147,8 @@ def print_kill(console: Console, outcome: Kill) -> None:
     console.print(
         Line(word, f"{outcome.run_id}, {outcome.seconds:.2f} s after it was asked: {how}", whole=True), crop=False
     )
+    if outcome.how == "closed" and not processes.ends_soon(outcome.pid):
+        console.print(Line(("", ""), f"its process {outcome.pid} goes on", whole=True), crop=False)
     if outcome.also:
         also = ", ".join(outcome.also)
         console.print(

@@ -21,6 +21,8 @@ GONE_S: Final = 5.0
 RELEASE_S: Final = 1.0
 """Seconds that its files may take to be closed after that."""
 POLL_S: Final = 0.02
+SOON_S: Final = 0.3
+"""Seconds in which a process ends that has nothing else to do."""
 
 
 def kill(control: Control) -> str | None:
@@ -78,7 +80,7 @@ def _identity_doubt(control: Control) -> str | None:
 
 def wait_until_gone(control: Control) -> bool:
     """Wait until a killed process has ended and let go of its files; False when the system takes very long."""
-    if not _wait(lambda: _has_ended(control.process.pid), GONE_S):
+    if not _wait(lambda: has_ended(control.process.pid), GONE_S):
         return False
     _wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
     return True
@@ -93,7 +95,12 @@ def _wait(over: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def _has_ended(pid: int) -> bool:
+def ends_soon(pid: int) -> bool:
+    """Return whether a process ends within a moment: the run was all that it was there for."""
+    return _wait(lambda: has_ended(pid), SOON_S)
+
+
+def has_ended(pid: int) -> bool:
     import psutil  # noqa: PLC0415 - only to kill
 
     try:

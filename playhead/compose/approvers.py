@@ -126,11 +126,11 @@ class _Ticket:
     """A place in the line."""
 
     def __init__(self) -> None:
-        self._beats = 0
+        self.beats = 0
 
     async def wait(self) -> None:
         """Wait a moment; raises `_Unanswered` when the question has lost its place."""
-        self._beats += 1
+        self.beats += 1
         await anyio.sleep(POLL_S)
         if self not in _line:
             raise _Unanswered("another question has taken its place")
@@ -139,7 +139,7 @@ class _Ticket:
         """Wait until the terminal is free."""
         seen, looks = (self, 0), 0
         while (first := _line[0]) is not self:
-            now = (first, first._beats)
+            now = (first, first.beats)
             looks = looks + 1 if now == seen else 0
             seen = now
             if looks >= LOOKS:

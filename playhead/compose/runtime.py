@@ -106,6 +106,7 @@ class ComposedHooks:
         if route.taps and payload is not SUPPRESS:
             shown, started = route.point.copied(payload, session.shown), perf_counter()
             for tap in route.taps:  # not through `_call`: it is the path that every event of a run takes
+                session.asking = (tap.name, tag)
                 try:
                     answer = tap.function(shown, context)
                 except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
@@ -121,6 +122,7 @@ class ComposedHooks:
                 if now - started > SLOW_S:
                     fail_slow(tap, _Place(session, tag, key), now - started)
                 started = now
+            session.asking = None
         return payload
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -228,14 +230,17 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: Context
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
     """Return what a hook returns, or None when it failed."""
     started = perf_counter()
+    at.session.asking = (hook.name, at.where)
     try:
         answer = hook.function(*arguments)
     except BaseException as error:  # noqa: BLE001 - as above
         _raise_unless_failure(error)
+        at.session.asking = None
         fail(hook, at, _said(error))
         return None
     if _is_awaitable(answer):
         return await _finish(hook, at, answer)
+    at.session.asking = None
     if perf_counter() - started > SLOW_S:
         fail_slow(hook, at, perf_counter() - started)
     return answer
@@ -244,6 +249,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
 async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any:  # noqa: ANN401
     """Return what an asynchronous hook returns within its time, or None."""
     value: Any = None
+    at.session.asking = (hook.name, at.where)
     try:
         with anyio.move_on_after(hook.timeout_s) as scope:
             value = await answer
@@ -251,6 +257,8 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
         _raise_unless_failure(error)
         fail(hook, at, _said(error))
         return None
+    finally:
+        at.session.asking = None
     if scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None

@@ -95,6 +95,8 @@ class Session:
         """How often which hook failed, and where."""
         self.started_us = 0
         """When it began to run, in microseconds since the Unix epoch."""
+        self.asking: tuple[str, str] | None = None
+        """The hook that is asked at this moment, and where; while several are, the newest."""
         self.failures = 0
         """Calls that failed in a row, up to now."""
         self.adapter = run.world.model_for(owner, model)

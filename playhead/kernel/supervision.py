@@ -19,6 +19,7 @@ from playhead.kernel.session import GRACE_S
 from playhead.kernel.termination import Termination
 from playhead.kernel.threads import asyncio_loop
 from playhead.kernel.watch import watch
+from playhead.trace.events import HookFailed
 
 if TYPE_CHECKING:
     import asyncio
@@ -156,6 +157,9 @@ class Supervisor:
     def _record_left(self) -> None:
         """Record how the agent ended, in its place."""
         self._execution = abandoned_execution(self._session)
+        if self._session.asking is not None:
+            hook, where = self._session.asking
+            self._session.emit_left(HookFailed(hook=hook, where=where, error="it had not come back when the run ended"))
         self._session.emit_left(self._session.snapshot(self._execution.state))
         self._session.iteration = None
         self._session.emit_left(self._ending(self._execution))

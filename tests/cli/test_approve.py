@@ -103,7 +103,7 @@ def test_what_waits_as_json(control: Control):
     assert objects(playhead("approvals", "--json")) == [{"run_id": "mine", "call": "call_0_0", **asked.as_json()}]
 
 
-@pytest.mark.parametrize("name", [[], ["call_0_0"], ["call"], ["root/call_0_0"]])
+@pytest.mark.parametrize("name", [["call_0_0"], ["call"], ["root/call_0_0"]])
 def test_a_yes(control: Control, name: list[str]):
     """Exactly what was approved is shown, and the run gets it; a second answer is refused."""
     asked = control.ask(pending())
@@ -164,11 +164,21 @@ def test_which_call_is_meant(control: Control):
     assert [each is not None and each.approved for each in answered] == [True, False, True, False, False]
 
 
+def test_a_yes_names_the_call(control: Control):
+    """Where nobody can be asked whether it is the one that was seen; a no needs no name."""
+    asked = control.ask(pending())
+    result = playhead("approve", "mine")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "playhead: name the call that you have seen: playhead approve mine call_0_0\n"
+    assert control.take_answer(asked) is None
+    assert playhead("deny", "mine", "--why", "no").exit_code == 0
+
+
 def test_a_request_that_changes_while_it_is_looked_at(control: Control, monkeypatch: pytest.MonkeyPatch):
     """What is answered is what was shown, or nothing."""
     asked = control.ask(pending())
     monkeypatch.setattr(Control, "answer", lambda *_, **__: False)
-    result = playhead("approve", "mine")
+    result = playhead("approve", "mine", "call_0_0")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "playhead: the call call_0_0 waits no more: it has been answered, or given up\n"
     assert control.take_answer(asked) is None

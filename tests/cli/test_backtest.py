@@ -42,7 +42,7 @@ def test_the_text(runs: Path):
     result = playhead("backtest", "--switch", "tool_limit('search', 2)", "long", "short")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        f"{'----- WOULD BE SAVED -----':>80}",
+        f"{'------ WOULD BE SAVED -----':>80}",
         "RUN           ENDED        WOULD STOP BY        TURN TOKENS    COST CALLS   TIME",
         "long          end_turn     tool_limit              2    450 $0.0000     1   0.0s",
         "    LOST: it ended well",

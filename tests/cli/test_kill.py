@@ -42,7 +42,8 @@ def test_a_run_that_ends_itself(folder: Path):
         assert process.poll() is None
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("ended: mine, 0.")
-    assert result.stdout.endswith(" s after it was asked: closed by itself, terminated_by kill\n")
+    how = " s after it was asked: closed by itself, terminated_by kill\n"
+    assert result.stdout.endswith(f"{how}its process {process.pid} goes on\n")
     assert check_trace(folder / "mine.jsonl").ok
     assert '"wrong table"' in (folder / "mine.jsonl").read_text()
     assert not (folder / FOLDER).exists()

@@ -195,7 +195,7 @@ async def test_a_loop_that_hangs_holds_nobody_up(somebody: Sitting, monkeypatch:
             group.start_soon(ask)
             await until(lambda: "first wants" in somebody.shown.getvalue())
             hang.set()
-            release.wait(20)  # noqa: ASYNC251 - that is it
+            release.wait(20)
 
     def in_a_loop_that_ends_there() -> None:
         loop = asyncio.new_event_loop()

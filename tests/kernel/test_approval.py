@@ -185,7 +185,11 @@ async def test_a_subscriber_cannot_change_the_arguments(tmp_path: Path, changed_
 
     held: list[Any] = []
     agent = make_agent(tmp_path, [call("delete", path="/tmp/mine"), text("done")], delete, approver=lambda _: True)
-    agent.subscribe("tool-call-started", lambda record: held.append(record.event.args))
+
+    def hold(record: Any) -> None:
+        held.append(record.event.args)
+
+    agent.subscribe("tool-call-started", hold)
     agent.subscribe(changed_at, lambda _: held[0].update(path="/etc"))
     run = await record_agent(agent, tmp_path)
     (completed,) = run.events("tool-call-completed")

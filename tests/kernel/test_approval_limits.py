@@ -200,7 +200,7 @@ async def test_a_call_that_is_thrown_away():
 
     before = asyncio.all_tasks()
     asking = decision(approve)
-    asking.send(None)  # type: ignore[attr-defined]
+    asking.send(None)
     await begun.wait()
     asking.close()
     assert asyncio.all_tasks() == before

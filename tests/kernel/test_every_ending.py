@@ -144,7 +144,7 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     ),
     "watchdog": (lambda folder: hung(folder, ks.watchdog(0.05)), "killswitch:watchdog", FOUND),
     "budget_limit": (
-        lambda folder: agent(folder, ENDLESS, ks.budget_limit(max_tokens=900, output_cap=50)),
+        lambda folder: agent(folder, ENDLESS, ks.budget_limit(max_tokens=1_650, output_cap=50)),
         "killswitch:budget_limit",
         ("done", "found b"),
     ),

@@ -189,8 +189,8 @@ async def test_a_request_that_would_have_waited(tmp_path: Path):
     both = calls(call("one", task="a"), call("two", task="b"), usage=Usage(input_tokens=600, output_tokens=5))
     tools = [child("one", 1).as_tool(read_only=True), child("two", 2).as_tool(read_only=True)]
     recording = await recording_of(tmp_path, [both, text("The end.")], *tools)
-    # The first request takes 605; each below is taken to be 400 to 600, and takes 910.
-    run = told(recording, "budget_limit(max_tokens=1500, output_cap=64, min_output_tokens=64)")
+    # The first request takes 605; each below is taken to be 1,100 to 1,300, and takes 910.
+    run = told(recording, "budget_limit(max_tokens=2400, output_cap=64, min_output_tokens=64)")
     assert run.stop is not None
     assert (run.stop.step.owner, run.stop.step.request) == ("root/two@0.1", 0)
     assert run.notes == ("1 request would have waited for others to be settled; live, their order may differ",)
@@ -235,9 +235,9 @@ class Counting(ScriptedModel):
 async def test_prompts_that_were_counted(tmp_path: Path):
     """What the adapter counted for a budget of the run itself is not guessed anew; where it did not, it is an estimate."""
     budget = parse_switch("budget_limit(max_tokens=9000)")
-    for name, blocks, request in (("counted", [budget.block], 4), ("estimated", [], 1)):
+    for name, blocks, limit, request in (("counted", [budget.block], 590, 4), ("estimated", [], 1_300, 1)):
         recording = await recording_of(tmp_path / name, Counting(SCRIPT), compose=blocks)
-        run = told(recording, "budget_limit(max_tokens=590)")
+        run = told(recording, f"budget_limit(max_tokens={limit})")
         assert run.stop is not None
         assert run.stop.step.request == request, name
 
