@@ -101,6 +101,7 @@ def ends_soon(pid: int) -> bool:
 
 
 def has_ended(pid: int) -> bool:
+    """Return whether there is no such process any more."""
     import psutil  # noqa: PLC0415 - only to kill
 
     try:

@@ -70,6 +70,8 @@ class RecordedSession:
     ending: Ending = field(default_factory=Ending)
     hooks: None = None
     state: None = None
+    asking: tuple[str, str] | None = None
+    """As in a session; nobody reads it here."""
     _messages: dict[int, Message] = field(default_factory=dict)
     _offered: dict[tuple[Range, ...], tuple[ToolSpec, ...]] = field(default_factory=dict)
 
@@ -100,6 +102,10 @@ class RecordedSession:
     def emit_last(self, event: KillswitchFired) -> None:
         """Note that a guard ends the run here."""
         self.on_fired(self, event)
+
+    def emit_ending(self, event: KillswitchFired, end: Callable[[Callable[[], object]], bool]) -> bool:
+        """Hear what ends the agent, if it does."""
+        return end(lambda: self.emit_last(event))
 
     def interrupt(self, termination: Termination, switch: KillswitchFired) -> bool:
         """Note that a guard ends the run from outside."""

@@ -224,7 +224,7 @@ def test_a_hostile_request_hides_no_other(control: Control, hostile: dict[str, A
     value = {**asked.as_json(), "number": 2, "call_id": EVIL, **hostile}
     (control.folder / "2.request.json").write_text(json.dumps(value))
     said = "run mine: 2.request.json holds no request for an approval and is left out\n"
-    for command in (["approvals"], ["approvals", "mine"], ["approvals", "--json"], ["approve", "mine"]):
+    for command in (["approvals"], ["approvals", "mine"], ["approvals", "--json"], ["approve", "mine", "call_0_0"]):
         result = playhead(*command)
         assert (result.exit_code, result.stderr) == (0, said)
         assert "call_0_0" in result.stdout

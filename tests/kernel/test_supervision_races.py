@@ -135,7 +135,7 @@ def test_an_end_that_meets_the_moment_at_which_it_is_left_behind(tmp_path: Path)
             try:
                 await asyncio.sleep(3600)
             finally:
-                time.sleep(0.095 + number * 0.0005)
+                time.sleep(0.095 + number * 0.0005)  # noqa: ASYNC251 - it holds up the loop
             return "x"
 
         agent = Agent(
@@ -186,9 +186,7 @@ async def test_no_agent_starts_after_the_end(tmp_path: Path):
 
     child = Agent(Slow([text("x")]), name="child", **OPTIONS)
     turn = calls(call("child", task="Go."), call("fails"))
-    agent = Agent(
-        ScriptedModel([turn]), tools=[child, fails], compose=[circuit_breaker(1)], trace=tmp_path, **OPTIONS
-    )
+    agent = Agent(ScriptedModel([turn]), tools=[child, fails], compose=[circuit_breaker(1)], trace=tmp_path, **OPTIONS)
     result = await agent.run("x", run_id="run")
     assert result.terminated_by == "circuit_breaker"
     assert "agent-started" not in kinds(tmp_path / "run.jsonl")
@@ -221,7 +219,7 @@ async def test_an_async_tool_that_holds_up_the_loop_is_too_late(tmp_path: Path):
     @tool(timeout=0.05)
     async def blocks() -> str:
         """Block the loop."""
-        time.sleep(0.15)
+        time.sleep(0.15)  # noqa: ASYNC251 - it holds up the loop
         return "late"
 
     agent = Agent(ScriptedModel([call("blocks"), text("done")]), tools=[blocks], trace=tmp_path, **OPTIONS)
