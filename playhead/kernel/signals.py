@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.kernel.termination import Termination
 from playhead.kernel.watch import watch
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CLOSING_S: Final = 0.5
 """Seconds that the runs have to close their traces, at most."""
 POLL_S: Final = 0.01
+WAKE_S: Final = 0.02
+"""Seconds that the main thread has to notice a signal by itself."""
 TERMINATED: Final = Termination(
     "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
 )
@@ -77,6 +79,7 @@ def _listen() -> bool:
     if free:
         _Listening.pid = os.getpid()
         signal.signal(signal.SIGTERM, _on_signal)
+        _wake.begin()
     return free
 
 
@@ -89,9 +92,58 @@ def _listen_no_more() -> None:
         _put_back()
 
 
+class _Wake:
+    """A thread that sees to it that the main thread handles a signal.
+
+    The system may hand a signal to any thread; Python handles it in the main one, when that wakes, and an event loop in
+    which nothing happens does not.
+    """
+
+    def __init__(self) -> None:
+        self._write = -1
+
+    def begin(self) -> None:
+        """Hear of signals, unless somebody else does; in the main thread."""
+        if self._write < 0:
+            read, self._write = os.pipe()
+            os.set_blocking(self._write, False)  # as Python wants it
+            threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
+        before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        if before not in (-1, self._write):
+            signal.set_wakeup_fd(before)
+
+    def end(self) -> None:
+        """Hear of them no more."""
+        before = signal.set_wakeup_fd(-1)
+        if before not in (-1, self._write):
+            signal.set_wakeup_fd(before)
+
+    def forget(self) -> None:
+        """Begin anew in a forked child, which has no such thread."""
+        self.end()
+        self._write = -1
+
+    @staticmethod
+    def _work(read: int) -> None:
+        while True:
+            heard = os.read(read, 64)
+            time.sleep(WAKE_S)
+            if signal.SIGTERM in heard and _live and not _Listening.dying:
+                _poke()
+
+
+_wake: Final = _Wake()
+
+
+def _poke() -> None:
+    """Send the signal to the main thread, which alone can handle it."""
+    signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
+
+
 def _put_back() -> None:
     if signal.getsignal(signal.SIGTERM) is _on_signal:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _wake.end()
 
 
 def _forget_parent() -> None:
@@ -99,6 +151,7 @@ def _forget_parent() -> None:
     _live.clear()
     _Listening.count, _Listening.dying = 0, False
     _put_back()
+    _wake.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -133,4 +186,4 @@ def _end_process(late_at: float) -> None:
     if _live and time.monotonic() < late_at:
         watch.after(POLL_S, lambda: _end_process(late_at))
     else:
-        os.kill(os.getpid(), signal.SIGTERM)
+        _poke()
