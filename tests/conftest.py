@@ -9,3 +9,11 @@ import pytest
 def anyio_backend() -> str:
     """Run async tests on asyncio."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def strategies_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget after each test what strategies it registered."""
+    from playhead.kernel import strategies
+
+    monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))

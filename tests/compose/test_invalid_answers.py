@@ -134,7 +134,8 @@ async def test_what_cannot_be_used_is_the_hooks_failure(tmp_path: Path, plain: A
 
 
 @pytest.mark.parametrize(
-    ("tag", "function"), [(tag, function) for tag, name, function in WRONG if name in ("int", "Liar")], ids=str
+    ("tag", "function"),
+    [pytest.param(tag, function, id=f"{tag} {name}") for tag, name, function in WRONG if name in ("int", "Liar")],
 )
 async def test_what_cannot_be_used_does_not_stand_in_the_way(tmp_path: Path, tag: str, function: Any):
     """After a transform whose answer is no use the next one gets the payload as it was."""

@@ -31,13 +31,15 @@ def threads() -> list[threading.Thread]:
 def test_tasks_are_done_in_the_order_of_their_time():
     """Whatever the order in which they were asked for."""
     watch, done = Watch(), list[float]()
-    delays = [each / 1000 for each in range(0, 60, 3)]
+    delays = [0.1 + each / 1000 for each in range(0, 60, 3)]
     random.Random(0).shuffle(delays)
     began = time.monotonic()
-    for delay in delays:
-        watch.after(delay, lambda delay=delay: done.append(delay))  # type: ignore[misc]
+    due = {
+        delay: watch.after(delay, lambda delay=delay: done.append(delay)).when  # type: ignore[misc]
+        for delay in delays
+    }
     until(lambda: len(done) == len(delays))
-    assert done == sorted(delays)
+    assert done == sorted(delays, key=lambda delay: due[delay])
     assert time.monotonic() - began >= max(delays)
 
 
