@@ -75,12 +75,13 @@ class AgentTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
         parent = context.session
+        guards = self.guards()
         hooks = self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks())
         update: dict[str, Any] = {"prices": await prices_of(self.model)}
         if hooks is not None:
             update["hooks"] = hooks.info()  # those of the agents above that are for this one too
-        if self.guards():
-            update["hooks"] = (*update.get("hooks", ()), *(each.info() for each in self.guards()))
+        if guards:
+            update["hooks"] = (*update.get("hooks", ()), *(each.info() for each in guards))
         header = self.header.model_copy(update=update)
         session = Session(
             parent.run,
@@ -92,7 +93,7 @@ class AgentTool:
             parent=parent,
             approver=self.approver,
             hooks=hooks,
-            guards=self.guards(),
+            guards=guards,
         )
         task = scrub(from_json(arguments["task"]))
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)

@@ -67,8 +67,12 @@ class Guard:
     def stop(self) -> None:
         """Look no more: the agent has ended."""
 
-    def look(self) -> None:
-        """End the agent if it is time to: what holds the interpreter keeps every thread from that, until it lets go."""
+    def look(self) -> bool:
+        """End the agent if it is time to, and say so.
+
+        What holds the interpreter keeps every thread from that, until it lets go.
+        """
+        return False
 
     async def measure(self, session: Session, request: Request) -> None:
         """Find out what `admit_request` has to know of a request; asked once for each."""

@@ -139,9 +139,10 @@ def asyncio_loop() -> asyncio.AbstractEventLoop | None:
 
 def loop_scheduler() -> Callable[[Callable[[], object]], object]:
     """Return the loop's own way to call something soon, from any thread and without waiting for it."""
+    loop = asyncio_loop()
+    if loop is not None:
+        return loop.call_soon_threadsafe
     native: Any = current_token().native_token
-    if hasattr(native, "call_soon_threadsafe"):
-        return native.call_soon_threadsafe  # type: ignore[no-any-return]
     return native.run_sync_soon  # type: ignore[no-any-return]  # trio
 
 

@@ -287,14 +287,26 @@ def holds() -> str:
     print("ready", flush=True)
     re.match("(a+)+$", "a" * 64 + "b")
 
-agent = Agent(ScriptedModel([call(sys.argv[2])]), tools=[awaits, sleeps, holds], trace=Path(sys.argv[1]), rationale=False)
+class Hung(ScriptedModel):
+    async def complete(self, request):
+        print("ready", flush=True)
+        await asyncio.sleep(60)
+
+def hook(harness):
+    harness.before("think", lambda context: sleeps())
+
+where = sys.argv[2]
+agent = Agent(
+    Hung([]) if where == "model" else ScriptedModel([call(where)]),
+    tools=[awaits, sleeps, holds], compose=[hook] if where == "hook" else [], trace=Path(sys.argv[1]), rationale=False,
+)
 print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
 """
 
 
 @pytest.mark.parametrize(
     ("hung", "how"),
-    [("awaits", "closed by itself, terminated_by kill"), ("sleeps", "closed by itself, terminated_by kill"),
+    [*((hung, "closed by itself, terminated_by kill") for hung in ("awaits", "sleeps", "model", "hook")),
      ("holds", "was killed (SIGKILL); the trace ends open, and `playhead check` says so")],
 )  # fmt: skip
 def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):

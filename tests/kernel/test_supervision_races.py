@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, load_recording, tool
-from playhead.compose.killswitches import circuit_breaker, kill_file, timeout_after
+from playhead.compose.killswitches import circuit_breaker, clock, kill_file, timeout_after
 from playhead.kernel import watch as watching
 from playhead.kernel.watch import Watch
 from playhead.testing import ScriptedModel, call, calls, text
@@ -249,3 +249,19 @@ def test_what_a_kill_file_says_is_plain(tmp_path: Path):
     assert because is not None
     assert because.isprintable()
     assert "enough" in because
+
+
+def test_a_clock_that_passes_the_limit_while_it_is_looked_at(monkeypatch: pytest.MonkeyPatch):
+    """It is read once for each look: a limit that passes just then is found at the next, and not forgotten."""
+    fired: list[str] = []
+    monkeypatch.setattr(clock, "interrupt", lambda _session, switch, _answer: fired.append(switch))
+    waiting: list[Any] = []
+    monkeypatch.setattr(watching.watch, "after", lambda _seconds, action: waiting.append(action))
+    session: Any = None
+    guard = clock.Clocked(session, "timeout_after", 1.0, "stop", "1 s has passed")
+    times = iter([0.0, 0.999, 1.001, 1.002])
+    guard.now = lambda: next(times)
+    guard.start()
+    while waiting and not fired:
+        waiting.pop(0)()
+    assert fired == ["timeout_after"]

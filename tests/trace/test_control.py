@@ -26,6 +26,8 @@ PENDING = PendingApproval(
     call_id="call_0_0", owner="root", tool="pay", arguments={"amount": 5}, args_hash="ab" * 32, risk="high", why="owed"
 )
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="the system lets only root give a file to another user")
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
@@ -173,7 +175,7 @@ def test_a_fork_does_not_close_it(trace: Path):
     assert (done.stdout, list(trace.parent.iterdir())) == (b"True\n", [])
 
 
-@pytest.mark.parametrize("planted", ["link", "file", "open", "stranger"])
+@pytest.mark.parametrize("planted", ["link", "file", "open", pytest.param("stranger", marks=AS_ROOT)])
 def test_a_folder_that_is_not_ours_is_not_used(trace: Path, tmp_path: Path, planted: str):
     """A link, a file, or a folder into which others can write: no run is controlled through it."""
     place = trace.parent / FOLDER
@@ -186,8 +188,6 @@ def test_a_folder_that_is_not_ours_is_not_used(trace: Path, tmp_path: Path, plan
         place.mkdir()
         place.chmod(0o777 if planted == "open" else 0o700)
         if planted == "stranger":
-            if os.geteuid() != 0:
-                pytest.skip("only root can give a folder away")
             os.chown(place, 12345, 12345)
     with pytest.raises(OSError):  # noqa: PT011 - each of them another
         Control.create(trace)
@@ -378,7 +378,7 @@ def test_answers_that_are_planted(asked: Any, plant: Any, why: str):
         path.rmdir()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@AS_ROOT
 def test_the_answer_of_another_user_is_none(asked: Any):
     """An answer belongs to the user who runs the run."""
     control, pending, _ = asked

@@ -37,13 +37,7 @@ def timeout_after(
         UsageError: an argument is not valid.
     """
     given = _one_of("timeout_after", duration=duration, wall_clock=wall_clock)
-    limit_s, trigger = seconds(given, "timeout_after"), checked_trigger(on_trigger)
-    return guard_block(
-        "timeout_after",
-        lambda session: _Timeout(session, "timeout_after", limit_s, trigger),
-        limit_s=limit_s,
-        on_trigger=trigger,
-    )
+    return _clocked("timeout_after", given, on_trigger, "{:g} s have passed", Clocked)
 
 
 def watchdog(
@@ -63,10 +57,14 @@ def watchdog(
         UsageError: an argument is not valid.
     """
     given = _one_of("watchdog", no_progress_for=no_progress_for, timeout=timeout)
-    limit_s, trigger = seconds(given, "watchdog"), checked_trigger(on_trigger)
+    return _clocked("watchdog", given, on_trigger, "no progress for {:g} s", _Watchdog)
+
+
+def _clocked(name: str, limit: Duration, on_trigger: str, why: str, guard: type[Clocked]) -> Block:
+    limit_s, trigger = seconds(limit, name), checked_trigger(on_trigger)
     return guard_block(
-        "watchdog",
-        lambda session: _Watchdog(session, "watchdog", limit_s, trigger),
+        name,
+        lambda session: guard(session, name, limit_s, trigger, why.format(limit_s)),
         limit_s=limit_s,
         on_trigger=trigger,
     )
@@ -75,8 +73,9 @@ def watchdog(
 class Clocked(Switch):
     """A switch that fires when some time has passed since something happened."""
 
-    def __init__(self, session: Session, name: str, limit_s: float, on_trigger: str) -> None:
+    def __init__(self, session: Session, name: str, limit_s: float, on_trigger: str, why: str) -> None:
         super().__init__(session, name, on_trigger)
+        self._why = why
         self.now: Callable[[], float] = time.monotonic
         """The clock, in seconds; a backtest has that of a recording."""
         self._limit_s = limit_s
@@ -95,7 +94,7 @@ class Clocked(Switch):
 
     def late(self) -> Stop | Terminate | None:
         """Return the ending, when the time has come."""
-        return self.answer(self._why()) if self.now() >= self.due else None
+        return self.answer(self._why) if self.now() >= self.due else None
 
     def start(self) -> None:
         """Look when the time has come, from the watch's thread."""
@@ -108,33 +107,22 @@ class Clocked(Switch):
         if self._task is not None:
             self._task.call_off()
 
-    def look(self) -> None:
-        """End the agent when the time has come."""
+    def look(self) -> bool:
+        """End the agent when the time has come; return whether it has."""
         ending = self.late()
         if ending is not None:
             interrupt(self.session, self.name, ending)
+        return ending is not None
 
     def _look(self) -> None:
-        self.look()
-        if not self._stopped and self.late() is None:
-            self._task = watch.after(self.due - self.now(), self._look)
-
-    def _why(self) -> str:
-        raise NotImplementedError
-
-
-class _Timeout(Clocked):
-    def _why(self) -> str:
-        return f"{self._limit_s:g} s have passed"
+        if not self.look() and not self._stopped:  # the clock is read once: it may pass the limit in between
+            self._task = watch.after(max(0.0, self.due - self.now()), self._look)
 
 
 class _Watchdog(Clocked):
     def heard(self, session: Session, event: EventBase) -> None:  # noqa: ARG002
         if is_progress(event):
             self.begin()
-
-    def _why(self) -> str:
-        return f"no progress for {self._limit_s:g} s"
 
 
 def is_progress(event: EventBase) -> bool:
