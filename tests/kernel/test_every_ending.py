@@ -298,7 +298,7 @@ def test_every_code_has_a_case():
 
 # --- the code itself ---------------------------------------------------------------------------------------------------
 
-REASON = {"terminate": 0, "Termination": 0, "guard_block": 0, "Stop": 2, "Terminate": 2, "answer": 2}
+REASON = {"terminate": 0, "Termination": 0, "guard_block": 0, "_clocked": 0, "Stop": 2, "Terminate": 2, "answer": 2}
 """The functions that end an agent or make what ends it, with the place of the reason code among their arguments."""
 COMPUTED = {
     "answer.terminated_by",  # what a hook or a guard said
