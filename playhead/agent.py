@@ -9,6 +9,7 @@ from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.guards import check_guards
+from playhead.kernel.kernels import checked_kernel
 from playhead.kernel.main_script import require_guard
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
@@ -16,7 +17,7 @@ from playhead.kernel.models.base import Model
 from playhead.kernel.parameters import check_parameters, secrets_in
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.signals import listening
-from playhead.kernel.strategies import get_strategy
+from playhead.kernel.strategies import strategy_info
 from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.kernel.tools import Tool, tool
@@ -59,7 +60,8 @@ class Agent:
         system_prompt: str | None = None,
         examples: Sequence[Message] = (),
         parameters: dict[str, JsonValue] | None = None,
-        max_iterations: int = 10,
+        max_iterations: int | None = None,
+        kernel: str = "react",
         max_retries: int = 2,
         retry_delay_s: float = 0.5,
         max_parallel: int = 3,
@@ -86,7 +88,8 @@ class Agent:
             system_prompt: replaces the default prompt; the request for reasons is added to either.
             examples: turns placed before the task, to show a small model how (few-shot).
             parameters: sampling and other request parameters, such as `{"temperature": 0}`.
-            max_iterations: turns of the loop at most; reaching it is a clean stop.
+            max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
+            kernel: name of a registered kernel, the loop that the strategy thinks and acts with.
             max_retries: attempts after the first for a model call that failed in a way that may pass.
             retry_delay_s: seconds before the first retry, doubled for each further one.
             max_parallel: read-only calls of one turn that run at once.
@@ -105,6 +108,8 @@ class Agent:
             UsageError: an argument is not valid; the message says which and what is.
         """
         self.model = _model(model, api_base, api_key)
+        strategy, known = strategy_info(strategy)
+        turns = known.max_iterations if max_iterations is None else max_iterations
         self.description = description
         self.tools = _toolset(checks.listed("tools", tools), checks.listed("meta_tools", meta_tools))
         self.header = checks.checked_header(
@@ -112,13 +117,14 @@ class Agent:
             model=self.model.name,
             address=address_of(self.model),
             parameters=to_json(parameters or {}),
-            strategy=get_strategy(strategy)[0],
-            strategy_settings=to_json(strategy_settings or {}),
+            strategy=strategy,
+            strategy_settings=checks.checked_settings(strategy, known, to_json(strategy_settings or {})),
+            kernel=checked_kernel(kernel),
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
             examples=checks.checked_examples(examples),
             rationale=rationale,
             meta_tools=tuple(meta_tools),
-            max_iterations=checks.at_least("max_iterations", max_iterations, 1),
+            max_iterations=checks.at_least("max_iterations", turns, 1),
             max_retries=checks.at_least("max_retries", max_retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
             max_parallel=checks.at_least("max_parallel", max_parallel, 1),

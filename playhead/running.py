@@ -148,7 +148,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
         trace_path=writer.path if writer else None,
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
-        strategy_used=session.header.strategy,
+        strategy_used=session.strategy_used,
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)

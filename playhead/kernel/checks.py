@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.approval import Approver
+    from playhead.kernel.strategies.info import StrategyInfo
     from playhead.kernel.tools import Tool
     from playhead.trace.types import Content, Part
 
@@ -32,6 +33,11 @@ def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHead
         return AgentHeader(**fields)
     except ValidationError as error:
         raise UsageError(first_problem(error)) from None
+
+
+def checked_settings(strategy: str, known: StrategyInfo, given: object) -> object:
+    """Return a strategy's settings with their defaults; what is no object is left to the header's own check."""
+    return known.checked_settings(strategy, given) if isinstance(given, dict) else given
 
 
 def checked_name(name: str) -> str:

@@ -181,6 +181,7 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
     if session.hooks.at_phase("bootstrap"):
         skipped = isinstance(await steer("bootstrap", "before", state, session), Skip)
         session.require_running()
+        session.task = task
         thread = Thread().add(await session.messages.add_user(task)) if skipped else None
         state = transition(state, thread=thread) if thread else await bootstrap(state, session)
         session.state = state
@@ -203,7 +204,7 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         if resumed < session.header.max_iterations:
             state = _checked_state(name, await strategy(state, session))
         else:  # a strategy without turns would be asked for ever
-            session.terminate("max_iterations", state.last_observation)
+            session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
         if session.hooks is None:
@@ -274,7 +275,7 @@ def _checked_state(strategy: str, returned: object) -> KernelState:
 def end_with_error(session: Session, error: BaseException) -> None:
     """End the agent for an error that came out of its strategy."""
     state = session.state
-    best = state.last_observation if state else None
+    best = state.best if state else None
     message = describe(error)
     if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
         why = "the run was cancelled from outside"
@@ -309,8 +310,11 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     for example in header.examples:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
+    session.preamble = Thread().add(*first)
     asked = await session.offer("prompt.task", task)
-    return Thread().add(*first, None if asked is SUPPRESS else await messages.add_user(asked))
+    message = None if asked is SUPPRESS else await messages.add_user(asked)
+    session.task = "" if message is None else message.content
+    return session.preamble.add(message)
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:
@@ -330,7 +334,7 @@ async def _with_seeds(state: KernelState, session: Session) -> KernelState:
 def _termination_of(session: Session, state: KernelState) -> Termination:
     """Return how this agent ended; one that was stopped because its parent ended says so."""
     if session.termination is None:
-        session.terminate("parent_ended", state.last_observation, failed=True)
+        session.terminate("parent_ended", state.best, failed=True)
     termination = session.termination
     assert termination is not None  # noqa: S101 - set just above at the latest
     return termination

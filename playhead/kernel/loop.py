@@ -13,6 +13,7 @@ from playhead.kernel.state import FINAL, KernelState, Status, transition
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
+    from playhead.trace.values import JsonValue
 
 RESULT_TAGS: Final = ("tool.result", "message.tool-result", "observation.tool-result")
 """Where hooks look at what calls returned."""
@@ -39,10 +40,9 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
         ModelError: the model did not answer.
         TraceWriteError: an event was lost and the run was told to stop then.
     """
-    while state.status not in FINAL and (state.status == "observing" or not session.ended):
+    while state.status not in FINAL and (state.status == "observing" or not session.concluded):
         if state.status == "thinking":
-            if state.iteration >= session.header.max_iterations:
-                session.terminate("max_iterations", state.last_observation)
+            if not _has_turns_left(state, session):
                 break
             session.enter_iteration(state.iteration)
         session.state = state
@@ -57,6 +57,17 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             break
         state = collect_spending(state, session)
     return close_state(state, session)
+
+
+def _has_turns_left(state: KernelState, session: Session) -> bool:
+    """Return whether another turn may begin; when not, the loop has ended."""
+    if state.iteration >= session.header.max_iterations:
+        session.terminate("max_iterations", state.best)
+        return False
+    if session.inner is not None and state.iteration >= session.inner.last:
+        session.conclude("max_iterations", state.last_observation)
+        return False
+    return True
 
 
 def collect_spending(state: KernelState, session: Session) -> KernelState:
@@ -82,14 +93,14 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())
 
 
-def _best(state: KernelState, session: Session) -> str | None:
-    """Return the newest result: of an agent that was ended in the middle of its calls, also one that no step has yet.
+def _best(state: KernelState, session: Session) -> JsonValue:
+    """Return the best answer so far, or the newest result: of an agent that was ended in the middle of its calls, also one that no step has yet.
 
     Not where hooks have yet to look at it.
     """
     hooks = session.hooks
-    if session.cut_off and (hooks is None or not any(map(hooks.wants, RESULT_TAGS))):
+    if state.output is None and session.cut_off and (hooks is None or not any(map(hooks.wants, RESULT_TAGS))):
         returned = [each for each in list(session.tools.ended.values()) if each.ok]
         if returned:
             return max(returned, key=lambda each: each.position).observation()
-    return state.last_observation
+    return state.best

@@ -107,7 +107,7 @@ def unmet_gates(session: Session, state: KernelState) -> list[str]:
     unmet = []
     if state.iteration + 1 < MIN_ITERATIONS:
         unmet.append(f"it is offered from turn {MIN_ITERATIONS} on")
-    missing = missing_required_tools(session, state)
+    missing = [] if session.inner else missing_required_tools(session, state)
     if missing:
         unmet.append(f"call {', '.join(missing)} first")
     if _last_turn_failed(session, state):
@@ -131,7 +131,7 @@ def visible_tools(session: Session, state: KernelState) -> list[str]:
     return [
         name
         for name, tool in session.toolset.items()
-        if not isinstance(tool, MetaTool) or not tool.unmet(session, state)
+        if session.offers(name) and (not isinstance(tool, MetaTool) or not tool.unmet(session, state))
     ]
 
 
@@ -148,12 +148,12 @@ def ends_run(session: Session, name: str) -> bool:
 
 def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValue:
     answer = arguments.model_dump(exclude={"output"}, exclude_none=True)
-    session.terminate("final_answer_tool", arguments.output, answer=answer)
+    session.conclude("final_answer_tool", arguments.output, answer=answer)
     return "accepted"
 
 
 def _task_complete(session: Session, arguments: TaskCompleteArguments) -> JsonValue:
-    session.terminate("final_answer_tool", arguments.summary, answer={"summary": arguments.summary})
+    session.conclude("final_answer_tool", arguments.summary, answer={"summary": arguments.summary})
     return "accepted"
 
 

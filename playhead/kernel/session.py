@@ -14,6 +14,7 @@ from playhead.kernel.fact_port import FactPort
 from playhead.kernel.hooks import Stop, Terminate
 from playhead.kernel.messages import Messages
 from playhead.kernel.model_port import ModelPort
+from playhead.kernel.state import Thread
 from playhead.kernel.termination import Ending, Termination
 from playhead.kernel.tool_port import ToolPort
 from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFired
@@ -26,14 +27,16 @@ if TYPE_CHECKING:
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
     from playhead.kernel.in_flight import Kind
+    from playhead.kernel.loop import Kernel
     from playhead.kernel.models.base import Model
+    from playhead.kernel.passes import Pass
     from playhead.kernel.run_context import RunContext
     from playhead.kernel.state import KernelState
     from playhead.kernel.supervision import Supervisor
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
     from playhead.trace.events import EventBase
-    from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
+    from playhead.trace.types import AgentHeader, Content, Rationale, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
 GRACE_S: Final = 0.1
@@ -105,6 +108,14 @@ class Session:
         """Who is asked at the chokepoints; None when nobody is."""
         self.guards: tuple[Guard, ...] = run.world.guards_for(self, guards)
         """The killswitches at the ports: those of the agents above first."""
+        self.inner: Pass | None = None
+        """The pass that runs inside the strategy, if one does."""
+        self.preamble = Thread()
+        """The messages that come before the task: the system prompt and the examples."""
+        self.task: Content = ""
+        """The task as the model is told it."""
+        self.strategy_used = header.strategy
+        """The strategy that makes the output: another one than the header's where that one delegates."""
         self.supervisor: Supervisor | None = None
         """Who ends it from outside of its loop; None before it runs."""
         self.messages = Messages(self)
@@ -291,6 +302,31 @@ class Session:
         """
         ending = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {}, because)
         return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
+
+    def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
+        """End the loop that runs: the pass, where a strategy runs one, else the agent."""
+        if self.inner is None:
+            self.terminate(reason, output, answer=answer)
+        elif self.inner.conclusion is None:
+            from playhead.kernel.passes import Conclusion  # noqa: PLC0415 - which runs loops of a session
+
+            self.inner.conclusion = Conclusion(reason, output, answer or {})
+
+    @property
+    def concluded(self) -> bool:
+        """Whether the loop that runs is over: its pass has its answer, or the agent has ended."""
+        return self.ended or (self.inner is not None and self.inner.conclusion is not None)
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the loop that runs may use this tool."""
+        return self.inner is None or self.inner.tools is None or tool in self.inner.tools
+
+    @property
+    def kernel(self) -> Kernel:
+        """The loop that the agent's strategy thinks and acts with."""
+        from playhead.kernel.kernels import get_kernel  # noqa: PLC0415 - which knows kernels, and they sessions
+
+        return get_kernel(self.header.kernel)
 
     def withhold(self, source: str, error: str) -> None:
         """End as failed and without an output, however it ended before: what has to look at it has failed."""

@@ -112,7 +112,7 @@ class KernelState(Frozen):
     completed: tuple[ToolCallCompleted, ...] = ()
     """Calls of this turn that ended and have not yet joined the thread."""
     output: JsonValue = None
-    """The answer, once there is one."""
+    """The answer, once there is one; while a strategy runs, the best it has, which is kept when the run is stopped."""
     error: str | None = None
     """What broke, in a failed run."""
     meta: dict[str, JsonValue] = Field(default_factory=dict)
@@ -127,6 +127,11 @@ class KernelState(Frozen):
         """What the newest successful call returned, as the model was told: the best there is without an answer."""
         found = (step.content for step in reversed(self.steps) if step.type == "observation" and step.ok)
         return next(found, None)
+
+    @property
+    def best(self) -> JsonValue:
+        """The best answer so far: what a strategy holds for one, else the newest result."""
+        return self.last_observation if self.output is None else self.output
 
 
 _FIELDS = frozenset(KernelState.model_fields)

@@ -186,8 +186,8 @@ class ToolPort:
 
     async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
         call, tool = planned.call, self._tools.get(planned.call.name)
-        if tool is None:
-            return Outcome.failure("UnknownTool", f"there is no tool {call.name!r}.{nearest(call.name, self._tools)}")
+        if tool is None or not (planned.source == "tool" or self._session.offers(call.name)):
+            return self._unknown(call.name)
         if call.arguments is None:
             return Outcome.failure("InvalidArguments", f"the arguments of {call.name} are no JSON object")
         context = ToolContext(
@@ -212,6 +212,11 @@ class ToolPort:
         if not isinstance(outcome, Outcome):
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome
+
+    def _unknown(self, name: str) -> Outcome:
+        if name in self._tools:
+            return Outcome.failure("ToolNotOffered", f"{name} is not offered for this part of the task")
+        return Outcome.failure("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
 
     async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str) -> Outcome | None:
         """Return how a call ends that a killswitch or an approver does not let run, or None."""

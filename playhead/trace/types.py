@@ -50,6 +50,11 @@ Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 Content = str | tuple[Part, ...]
 
 
+def text_of(content: Content) -> str:
+    """Return the text of a message's content, without its images."""
+    return content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
+
+
 class Rationale(Value):
     """Why the model decided so, in its own words; never made up for it."""
 
@@ -247,6 +252,8 @@ class AgentHeader(Value):
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The strategy's own settings."""
+    kernel: str = "react"
+    """The registered name of the loop that the strategy thinks and acts with."""
     system_prompt: str | None = None
     """The prompt the user gave; what was sent is the thread's system message."""
     examples: tuple[Message, ...] = ()

@@ -31,7 +31,7 @@ def test_names_and_aliases(register: Any):
     assert get_strategy("reactive") == get_strategy("react") == ("reactive", reactive)
     register("mine", nothing)
     assert get_strategy("mine") == ("mine", nothing)
-    assert list_strategies() == ["mine", "reactive"]
+    assert {"mine", "reactive", "reflexion"} < set(list_strategies())
     register("reactive", nothing)
     assert get_strategy("react") == ("reactive", nothing)
 

@@ -15,6 +15,7 @@ from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies.info import StrategyInfo
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -40,13 +41,14 @@ _FINAL_ANSWER: Final = re.compile(
 
 async def reactive(state: KernelState, session: Session) -> KernelState:
     """Run the ReAct loop to its end."""
-    return await run_kernel(REACT, state, session)
+    return await run_kernel(session.kernel, state, session)
 
 
 async def think(state: KernelState, session: Session) -> KernelState:
     """Ask the model what to do next."""
     offered = visible_tools(session, state)
-    response = await session.model.complete(state.thread, session.specs(offered))
+    purpose = "think" if session.inner is None else session.inner.label
+    response = await session.model.complete(state.thread, session.specs(offered), purpose=purpose)
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:
@@ -65,7 +67,7 @@ async def act(state: KernelState, session: Session) -> KernelState:
     first = [planned for planned in state.pending if planned not in last]
     completed = await session.tools.call_all(first)
     for planned in last:
-        if not session.ended:
+        if not session.concluded:
             completed.append(await session.tools.run(planned))
     asked = {planned.call.id: planned for planned in state.pending}
     ran = tuple(session.tools.changed.get(each.call_id, asked[each.call_id]) for each in completed)
@@ -90,11 +92,12 @@ async def observe(state: KernelState, session: Session) -> KernelState:
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
+STRATEGY: Final = StrategyInfo(reactive)
 
 
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
-    missing = missing_required_tools(session, state)
+    missing = [] if session.inner else missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
     if missing and nudges < MAX_REQUIRED_NUDGES:
         meta = {**state.meta, "required_nudges": nudges + 1}
@@ -106,13 +109,13 @@ async def _answer(state: KernelState, text: str, finish_reason: str | None, sess
         if again is not None:
             return again
     if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
-        session.terminate(incomplete, text or None)
+        session.conclude(incomplete, text or None)
     elif missing:
-        session.terminate("required_tools_missing", text)
+        session.conclude("required_tools_missing", text)
     elif marker := _FINAL_ANSWER.search(text):
-        session.terminate("final_answer", text[marker.end() :].strip())
+        session.conclude("final_answer", text[marker.end() :].strip())
     else:
-        session.terminate("end_turn", text)
+        session.conclude("end_turn", text)
     return transition(state, iteration=state.iteration + 1)
 
 

@@ -1,0 +1,121 @@
+"""A loop inside an agent's loop: strategies let the kernel think and act for a part of the task, and go on from there.
+
+A pass has a thread of its own, the same session, ports and events, and it counts turns on: no two turns of an agent have
+the same number, so calls and agents below are told apart. What would end an agent that runs the kernel alone (an answer)
+ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) ends both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from playhead.kernel.loop import run_kernel
+from playhead.kernel.state import Thread, transition
+from playhead.trace.events.run import ANSWERED
+from playhead.trace.types import ImagePart, TextPart
+
+if TYPE_CHECKING:
+    from playhead.kernel.loop import Kernel
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.trace.types import Content
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a pass ended."""
+
+    reason: str
+    """As an agent would have ended: `end_turn`, `final_answer_tool`, `max_iterations` …"""
+    output: JsonValue = None
+    """The answer, or the best there is."""
+    answer: dict[str, Any] = field(default_factory=dict)
+    """Format, summary and confidence, when the model gave them."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model gave an answer by itself."""
+        return self.reason in ANSWERED
+
+    @property
+    def text(self) -> str:
+        """The answer as text; empty when there is none."""
+        return self.output if isinstance(self.output, str) else "" if self.output is None else str(self.output)
+
+
+@dataclass(slots=True)
+class Pass:
+    """A pass that runs."""
+
+    label: str
+    """What it is for, such as `reflexion:generate`; requests say so as their purpose."""
+    last: int
+    """The turn before which it ends."""
+    tools: frozenset[str] | None = None
+    """Names of the tools that are offered and may run; None for all."""
+    conclusion: Conclusion | None = None
+    """How it ended, once it has."""
+
+
+async def run_pass(  # noqa: PLR0913 - what a pass is made of
+    state: KernelState,
+    session: Session,
+    thread: Thread,
+    *,
+    label: str,
+    max_iterations: int,
+    tools: tuple[str, ...] | None = None,
+    kernel: Kernel | None = None,
+) -> tuple[KernelState, Conclusion]:
+    """Run the kernel on a thread until it answers; returns the state after it, with the thread of the pass, and how it ended.
+
+    Args:
+        state: where the agent stands; steps, usage and turns count on from here.
+        session: the agent's session.
+        thread: what the first request of the pass sends; see `fresh_thread`.
+        label: what it is for, such as `reflexion:generate`.
+        max_iterations: turns of this pass at most.
+        tools: names of the tools that are offered; None for all, `()` for none.
+        kernel: another kernel than the agent's.
+
+    Raises:
+        RunEndedError: the agent itself has ended meanwhile.
+        ModelError: the model did not answer.
+    """
+    inner = Pass(label, state.iteration + max_iterations, None if tools is None else frozenset(tools))
+    begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
+    outer, session.inner = session.inner, inner
+    try:
+        reached = await run_kernel(kernel or session.kernel, begun, session)
+    finally:
+        session.inner = outer
+    session.state = reached
+    session.require_running()
+    assert inner.conclusion is not None  # noqa: S101 - else the agent has ended
+    return transition(reached, status="thinking"), inner.conclusion
+
+
+async def fresh_thread(session: Session, text: str) -> Thread:
+    """Return a thread of the agent's system prompt, its examples, and this prompt of the kernel's in place of the task.
+
+    Images of the task come along. For the task's text see `text_of(session.task)`.
+    """
+    images = [part for part in session.task if isinstance(part, ImagePart)]
+    content: Content = (TextPart(text=text), *images) if images else text
+    return session.preamble.add(await session.messages.add_user(content))
+
+
+async def ask_once(
+    state: KernelState, session: Session, thread: Thread, *, purpose: str, **parameters: JsonValue
+) -> tuple[KernelState, str]:
+    """Ask the model without tools, outside the turns; returns the state with what that cost, and the text.
+
+    The answer joins no thread: what of it the model is to see later, the strategy tells it. Raises as `session.model.complete`.
+    """
+    from playhead.kernel.loop import collect_spending  # noqa: PLC0415 - beside its use
+
+    session.state = state
+    response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
+    return collect_spending(state, session), response.text
