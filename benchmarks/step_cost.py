@@ -79,10 +79,16 @@ async def bare_loop(steps: int, path: Path) -> None:
     os.close(descriptor)
 
 
-async def playhead_loop(steps: int, folder: Path, function: Any) -> Path:  # noqa: ANN401 - a tool
-    """Run the same steps with everything recorded."""
+async def playhead_loop(steps: int, folder: Path, function: Any, profile: Any = None) -> Path:  # noqa: ANN401 - a tool
+    """Run the same steps with everything recorded; with a profile, also with results shortened and old turns put together."""
     agent = Agent(
-        scripted(steps, function.spec.name), tools=[function], max_iterations=steps + 1, trace=folder, rationale=False
+        scripted(steps, function.spec.name),
+        tools=[function],
+        max_iterations=steps + 1,
+        trace=folder,
+        rationale=False,
+        profile=profile,
+        novelty=None if profile is None else 0.2,
     )
     result = await agent.run("go")
     assert result.output == "done"
@@ -91,13 +97,15 @@ async def playhead_loop(steps: int, folder: Path, function: Any) -> Path:  # noq
     return result.trace_path
 
 
-def cpu_us_per_step(steps: int, run: Callable[..., Awaitable[object]], *arguments: object) -> float:
+def cpu_us_per_step(
+    steps: int, run: Callable[..., Awaitable[object]], *arguments: object, repeats: int = REPEATS
+) -> float:
     """Return the least of the repeats, in microseconds of CPU time of the whole process: the others were disturbed."""
 
     async def measured() -> list[float]:
         await run(steps, *arguments)
         found = []
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             started = time.process_time()
             await run(steps, *arguments)
             found.append((time.process_time() - started) / steps * 1e6)
@@ -114,8 +122,12 @@ def main() -> None:
         print(f"{'':28}" + "".join(f"{steps:>12} steps" for steps in STEPS))
         floor = {steps: cpu_us_per_step(steps, bare_loop, folder / "bare") for steps in STEPS}
         print(f"{'bare loop (floor)':28}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
-        for label, function in (("Playhead, async tool", fetch_async), ("Playhead, sync tool", fetch_sync)):
-            cost = {steps: cpu_us_per_step(steps, playhead_loop, folder, function) for steps in STEPS}
+        for label, function, profile in (
+            ("Playhead, async tool", fetch_async, None),
+            ("Playhead, sync tool", fetch_sync, None),
+            ("async, profile local", fetch_async, "local"),
+        ):
+            cost = {steps: cpu_us_per_step(steps, playhead_loop, folder, function, profile) for steps in STEPS}
             print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}x)" for s in STEPS))
         sizes = [asyncio.run(playhead_loop(steps, folder, fetch_async)).stat().st_size / steps for steps in STEPS]
         print(f"{'bytes per step':28}" + "".join(f"{size:>18.0f}" for size in sizes))

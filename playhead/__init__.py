@@ -25,9 +25,15 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from playhead.agent import Agent
     from playhead.diagnose.diff import diff_recordings
-    from playhead.errors import PlayheadError, RunError
+    from playhead.errors import PlayheadError, RunError, UsageError
+    from playhead.handle import RunHandle
     from playhead.kernel.approval import Approval, ApprovalRequest
+    from playhead.kernel.context.profiles import context_profile
+    from playhead.kernel.kernels import register_kernel
+    from playhead.kernel.loop_detector import LoopDetection
+    from playhead.kernel.review import Verdict
     from playhead.kernel.strategies import register_strategy
+    from playhead.kernel.switching import Switching
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import tool
     from playhead.replay import (
@@ -38,10 +44,13 @@ if TYPE_CHECKING:
         replay_sync,
         reproduce,
         reproduce_sync,
+        resume,
+        resume_sync,
     )
     from playhead.result import RunResult
     from playhead.trace.integrity import check_trace
     from playhead.trace.recording import Recording
+    from playhead.trace.types import Compression, ContextProfile
 
 __version__ = VERSION
 
@@ -49,21 +58,32 @@ _HOMES = {
     "Agent": "playhead.agent",
     "Approval": "playhead.kernel.approval",
     "ApprovalRequest": "playhead.kernel.approval",
+    "Compression": "playhead.trace.types",
+    "ContextProfile": "playhead.trace.types",
+    "LoopDetection": "playhead.kernel.loop_detector",
     "Overrides": "playhead.replay",
     "PlayheadError": "playhead.errors",
     "Recording": "playhead.trace.recording",
     "ReplayResult": "playhead.replay",
     "RunError": "playhead.errors",
+    "RunHandle": "playhead.handle",
     "RunResult": "playhead.result",
+    "Switching": "playhead.kernel.switching",
     "ToolContext": "playhead.kernel.tool_context",
     "ToolResult": "playhead.replay",
+    "UsageError": "playhead.errors",
+    "Verdict": "playhead.kernel.review",
     "check_trace": "playhead.trace.integrity",
+    "context_profile": "playhead.kernel.context.profiles",
     "diff_recordings": "playhead.diagnose.diff",
     "load_recording": "playhead.replay",
+    "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies",
     "replay_sync": "playhead.replay",
     "reproduce": "playhead.replay",
     "reproduce_sync": "playhead.replay",
+    "resume": "playhead.replay",
+    "resume_sync": "playhead.replay",
     "tool": "playhead.kernel.tools",
 }
 
@@ -71,21 +91,32 @@ __all__ = [
     "Agent",
     "Approval",
     "ApprovalRequest",
+    "Compression",
+    "ContextProfile",
+    "LoopDetection",
     "Overrides",
     "PlayheadError",
     "Recording",
     "ReplayResult",
     "RunError",
+    "RunHandle",
     "RunResult",
+    "Switching",
     "ToolContext",
     "ToolResult",
+    "UsageError",
+    "Verdict",
     "check_trace",
+    "context_profile",
     "diff_recordings",
     "load_recording",
+    "register_kernel",
     "register_strategy",
     "replay_sync",
     "reproduce",
     "reproduce_sync",
+    "resume",
+    "resume_sync",
     "tool",
 ]
 

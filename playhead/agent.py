@@ -2,47 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from playhead.compose.harness import Block, Harness
-from playhead.errors import ToolDefinitionError, UsageError, nearest
+from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
-from playhead.kernel.agent_tool import AgentTool, prices_of
+from playhead.kernel.agent_tool import AgentTool, priced
+from playhead.kernel.context.settings import call_fields, context_fields, with_recall
 from playhead.kernel.guards import check_guards
 from playhead.kernel.kernels import checked_kernel
 from playhead.kernel.main_script import require_guard
-from playhead.kernel.meta_tools import MetaTool, make_meta_tools
-from playhead.kernel.models import resolve_model
-from playhead.kernel.models.base import Model
-from playhead.kernel.parameters import check_parameters, secrets_in
-from playhead.kernel.run_context import RunContext
+from playhead.kernel.parameters import check_parameters
+from playhead.kernel.reviewers import Reviews
 from playhead.kernel.signals import listening
 from playhead.kernel.strategies import strategy_info
-from playhead.kernel.text_calls import folded
 from playhead.kernel.threads import Waiting, run_blocking
-from playhead.kernel.tools import Tool, tool
-from playhead.kernel.world import LiveWorld
-from playhead.running import DEFAULT, Default, TraceTo, open_control, open_writer, record_run
+from playhead.opening import open_run, redactor_of, settings_now
+from playhead.running import DEFAULT, Default, TraceTo, record_run
+from playhead.toolset import address_of, agents_below, make_model, make_toolset
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
-from playhead.trace.recorder import OnRecord, Recorder, Subscriptions, Undo
-from playhead.trace.redaction import Redactor, RedactText
+from playhead.trace.recorder import OnRecord, Subscriptions, Undo
 from playhead.trace.store import new_run_id
+from playhead.trace.types import FallbackInfo
 from playhead.trace.values import JsonValue, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
+    from playhead.chat.session import ChatSession
+    from playhead.handle import RunHandle
     from playhead.kernel.approval import Approver
+    from playhead.kernel.catalogue import ToolFilter
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
+    from playhead.kernel.loop_detector import LoopDetection
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.review import Judge, Validator
+    from playhead.kernel.reviewers import Verify
+    from playhead.kernel.switching import Switching
+    from playhead.kernel.tools import Tool
     from playhead.result import RunResult
-    from playhead.settings import Settings
-    from playhead.trace.line import Record
-    from playhead.trace.types import Content, Message
+    from playhead.run_control import RunControl
+    from playhead.running import Beginning, Variant
+    from playhead.streaming import Density
+    from playhead.trace.redaction import Redactor, RedactText
+    from playhead.trace.types import Compression, Content, ContextProfile, Message, Tier
 
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
-DEFAULT_META_TOOLS: Final = ("final-answer",)
 
 
 class Agent:
@@ -58,6 +66,7 @@ class Agent:
         strategy: str = "reactive",
         strategy_settings: dict[str, JsonValue] | None = None,
         system_prompt: str | None = None,
+        task_context: dict[str, JsonValue] | None = None,
         examples: Sequence[Message] = (),
         parameters: dict[str, JsonValue] | None = None,
         max_iterations: int | None = None,
@@ -65,13 +74,34 @@ class Agent:
         max_retries: int = 2,
         retry_delay_s: float = 0.5,
         max_parallel: int = 3,
-        rationale: bool = True,
-        required_tools: Sequence[str] = (),
-        meta_tools: Sequence[str] = DEFAULT_META_TOOLS,
+        rationale: bool | None = None,
+        tool_filter: ToolFilter | None = None,
+        required_tools: Sequence[str] | Mapping[str, int] = (),
+        required_retries: int = 2,
+        infer_required: bool = False,
+        tool_budgets: Mapping[str, int] | None = None,
+        novelty: float | None = None,
+        compression: Compression | Mapping[str, Any] | bool | None = None,
+        profile: ContextProfile | Tier | Literal["auto"] | None = None,
+        max_context_tokens: int | None = None,
+        meta_tools: Sequence[str] | None = None,
+        fallbacks: Sequence[str | Model] = (),
+        fallback_after: int | None = None,
+        output_type: Any = None,  # noqa: ANN401 - any type
+        validators: Sequence[Validator] = (),
+        output_retries: int = 2,
+        done_when: Callable[[Any], bool] | None = None,
+        verify: Verify | None = None,
+        min_iterations: int = 0,
+        loop_detection: bool | LoopDetection | dict[str, Any] | None = None,
+        switching: bool | Switching | dict[str, Any] | None = None,
+        max_required_failures: int | None = 3,
+        heal: bool = True,
         approver: Approver | None = None,
         compose: Sequence[Block] = (),
         redact: Sequence[RedactText] = (),
         trace: TraceTo = DEFAULT,
+        stream_density: Density | None = None,
         api_base: str | None = None,
         api_key: str | None = None,
         clock: Callable[[], Clock] = SystemClock,
@@ -86,6 +116,7 @@ class Agent:
             strategy: name of a registered strategy.
             strategy_settings: the strategy's own settings.
             system_prompt: replaces the default prompt; the request for reasons is added to either.
+            task_context: background facts by name, which the model is told after the system prompt.
             examples: turns placed before the task, to show a small model how (few-shot).
             parameters: sampling and other request parameters, such as `{"temperature": 0}`.
             max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
@@ -93,13 +124,46 @@ class Agent:
             max_retries: attempts after the first for a model call that failed in a way that may pass.
             retry_delay_s: seconds before the first retry, doubled for each further one.
             max_parallel: read-only calls of one turn that run at once.
-            rationale: ask the model to state a reason for every call, and record when it does not.
-            required_tools: tools that have to return a result before the agent may end by itself.
-            meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`.
+            rationale: ask the model to state a reason for every call, and record when it does not; by default as the
+                strategy says, which all but `direct` do.
+            tool_filter: which of `tools` stay: keywords, one of which has to stand in a tool's name or description, or a
+                function of its `ToolSpec`.
+            required_tools: tools that have to return a result before the agent may end by itself; in a dict, how many.
+            required_retries: how often a model that answers before that is sent back; then its answer is taken, as
+                `required_tools_missing`.
+            infer_required: ask the model first which tools the task requires, beside those.
+            tool_budgets: calls that each tool has; one more is refused and the run goes on, where the killswitch
+                `tool_limit` ends it. A required tool has two more than it needs, unless `max_parallel` is 1.
+            novelty: share of new words, 0 to 1, below which results count as nothing new, and the model is told to answer.
+            compression: show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`.
+                None: as the profile says, False: never.
+            profile: how much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name,
+                or a `ContextProfile`; None: all of it.
+            max_context_tokens: tokens that the model can read, for the profile; without one it is `auto`.
+            meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`, `brief`, `find`,
+                `pulse`, `recall`; by default as the strategy says, mostly `final-answer`.
+            fallbacks: models that take over, one after the other, when the one before does not answer.
+            fallback_after: attempts that fail in a row before the next model is asked; by default all that `max_retries` allows.
+            output_type: what the output has to be: a pydantic model, or any type that pydantic can read from JSON. The
+                model is told its schema, and `RunResult.output` is of it whenever `success` is true.
+            validators: functions of the output that return True, False or `Verdict(valid, feedback)`; an answer that one of
+                them refuses goes back to the model. They may be async.
+            output_retries: how often the model is asked again for a form or a validator; then the run ends as
+                `output_rejected`, which is a failure.
+            done_when: a function of the output; while it returns False the run goes on, at most three times.
+            verify: let the model check its answer: `reflect` records what it says, `loop` sends a wrong answer back once.
+            min_iterations: turns before an answer is accepted.
+            loop_detection: tell the model when it goes round in circles; True for the usual limits of `LoopDetection`.
+            switching: let another strategy take over when it does; True, or a `Switching` that says which. Off by default.
+            max_required_failures: failures in a row, with the same error, of a tool in `required_tools` that end the run as
+                `required_tools_missing`; None: no number does.
+            heal: put a malformed tool call right before it runs (a misspelt name, a number given as text), where it can be
+                read in one way only; see docs/healing.md.
             approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
             compose: blocks that change, watch or stop runs, such as `max_iterations(5)`; see `playhead.compose`.
             redact: functions that every recorded text goes through; API keys are redacted without them.
             trace: folder of the trace; None for no trace; by default the settings' folder.
+            stream_density: what the events of `start` tell: `tokens` or `full`; None: as the settings say.
             api_base: address of the provider, when it is not the usual one.
             api_key: the provider's key, when it is not in the environment.
             clock: makes the clock of a run; tests give a ticking one.
@@ -107,38 +171,78 @@ class Agent:
         Raises:
             UsageError: an argument is not valid; the message says which and what is.
         """
-        self.model = _model(model, api_base, api_key)
+        self.model = make_model(model, api_base, api_key)
+        self.fallbacks = tuple(make_model(each) for each in checks.listed("fallbacks", fallbacks))
         strategy, known = strategy_info(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self.description = description
-        self.tools = _toolset(checks.listed("tools", tools), checks.listed("meta_tools", meta_tools))
+        settings = checks.checked_settings(strategy, known, to_json(strategy_settings or {}))
+        meta_tools = known.meta_tools if meta_tools is None else checks.listed("meta_tools", meta_tools)
+        detection, switches, of_others = checks.checked_progress(loop_detection, switching)
+        of_strategies = {**of_others, **known.tools_for(settings)}
+        context = context_fields(
+            self.model.name,
+            compression=compression,
+            profile=profile,
+            max_context_tokens=max_context_tokens,
+            novelty=novelty,
+        )
+        meta_tools = with_recall(meta_tools, context["compression"], has_tools=bool(tools))
+        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, tool_filter)
+        self._reviews = Reviews(
+            output_type=output_type,
+            validators=validators,
+            output_retries=output_retries,
+            done_when=done_when,
+            verify=verify,
+            min_iterations=min_iterations,
+        )
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,
             address=address_of(self.model),
             parameters=to_json(parameters or {}),
             strategy=strategy,
-            strategy_settings=checks.checked_settings(strategy, known, to_json(strategy_settings or {})),
-            kernel=checked_kernel(kernel),
+            strategy_settings=settings,
+            kernel=checks.checked_own_kernel(strategy, known, checked_kernel(kernel)),
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
+            task_context=to_json(task_context or {}),
             examples=checks.checked_examples(examples),
-            rationale=rationale,
+            rationale=known.rationale if rationale is None else rationale,
             meta_tools=tuple(meta_tools),
+            healing=heal,
             max_iterations=checks.at_least("max_iterations", turns, 1),
             max_retries=checks.at_least("max_retries", max_retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
             max_parallel=checks.at_least("max_parallel", max_parallel, 1),
-            required_tools=checks.known_tools(required_tools, self.tools),
+            fallbacks=tuple(FallbackInfo(model=each.name, address=address_of(each)) for each in self.fallbacks),
+            fallback_after=None if fallback_after is None else checks.at_least("fallback_after", fallback_after, 1),
+            reviews=self._reviews.infos,
+            **context,
+            **call_fields(
+                self.tools,
+                required_tools=required_tools,
+                required_retries=required_retries,
+                infer_required=infer_required,
+                tool_budgets=tool_budgets,
+                max_parallel=max_parallel,
+            ),
+            loop_detection=detection,
+            switching=switches,
+            max_required_failures=checks.checked_failures(max_required_failures)
+            if required_tools or infer_required
+            else None,
         )
         check_parameters(self.header.parameters)
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
+        self._stream_density = None if stream_density is None else checks.checked_density(stream_density)
         self._clock = clock
         self._subscriptions = Subscriptions()
         self._harness = Harness()
         for block in checks.listed("compose", compose):
             self.compose(block)
-        self._approver = checks.checked_approver(approver, self.tools, self._harness.approves)
+        self.approver = checks.checked_approver(approver, self.tools, self._harness.approves)
 
     def compose(self, block: Block) -> Undo:
         """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.
@@ -182,6 +286,10 @@ class Agent:
         """Return the killswitches at the ports, as they are registered now."""
         return self._harness.guards()
 
+    def judges(self) -> Mapping[str, Judge]:
+        """Return the code that looks at answers, by the names of the reviews."""
+        return self._reviews.judges
+
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
         """Return the agent as a tool for another one.
 
@@ -195,15 +303,17 @@ class Agent:
             self.tools,
             description=description or self.description,
             read_only=read_only,
-            approver=self._approver,
+            approver=self.approver,
             redact=self._redact,
             hooks=self._harness.hooks,
             guards=self._harness.guards,
+            judges=self._reviews.judges,
+            fallbacks=self.fallbacks,
         )
 
     def redaction_rules(self) -> list[RedactText]:
         """Return what every recorded text of this agent and of those below it goes through."""
-        return [*self._redact, *(function for agent in _agents_below(self.tools) for function in agent.redact)]
+        return [*self._redact, *(function for agent in agents_below(self.tools) for function in agent.redact)]
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
@@ -227,16 +337,91 @@ class Agent:
         """
         return await self._run(task, run_id, None)
 
-    async def _run(self, task: Content, run_id: str | None, waiting: Waiting | None) -> RunResult:
+    def start(self, task: Content, *, run_id: str | None = None, density: Density | None = None) -> RunHandle:
+        """Start a task in the running event loop, and return its handle: to await, to iterate, to steer.
+
+        Args:
+            task: what to do: text, or parts of text and images.
+            run_id: the run's id, a new ULID by default.
+            density: what the events tell, `tokens` or `full`; by default as the agent or the settings say, else `tokens`.
+
+        Raises:
+            UsageError: an argument is not valid, or no asyncio loop runs here; what else is wrong, awaiting tells.
+        """
+        return self._started(task, run_id, density, None)
+
+    def session(
+        self,
+        *,
+        persist: str | Path | None = None,
+        id: str | None = None,  # noqa: A002 - what a session is found by
+        context: str | None = None,
+    ) -> ChatSession:
+        """Begin a chat, in which each message is answered with what was said before.
+
+        Args:
+            persist: folder of the chat's file, `<id>.jsonl`, with every message as it is said; None for no file.
+            id: the chat's id, a new ULID by default; with `persist`, a chat of this id goes on where it was.
+            context: what the model is told in its system prompt, in every turn.
+
+        Raises:
+            UsageError: an argument is not valid.
+            ChatError: the chat's file is in use, or holds no chat.
+        """
+        from playhead.chat.session import ChatSession  # noqa: PLC0415 - few agents chat
+
+        async def run(message: Content, variant: Variant) -> RunResult:
+            return await self._run(message, None, None, variant=variant)
+
+        def start(message: Content, variant: Variant, density: Density | None) -> RunHandle:
+            return self._started(message, None, density, variant)
+
+        return ChatSession(self.header, self.tools, run, start, persist=persist, chat_id=id, context=context)
+
+    def _started(
+        self, task: Content, run_id: str | None, density: Density | None, variant: Variant | None
+    ) -> RunHandle:
+        from playhead.handle import start  # noqa: PLC0415 - few runs are streamed or steered
+
+        task = checks.checked_task(task)
+        run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
+        wanted = density or self._stream_density or settings_now().stream_density
+        return start(
+            run_id, wanted, lambda control: self._run(task, run_id, control.waiting, control=control, variant=variant)
+        )
+
+    async def _run(  # noqa: PLR0913 - all in which runs differ
+        self,
+        task: Content,
+        run_id: str | None,
+        waiting: Waiting | None,
+        *,
+        control: RunControl | None = None,
+        variant: Variant | None = None,
+        beginning: Beginning | None = None,
+    ) -> RunResult:
         require_guard()
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        update = {"prices": await prices_of(self.model), "hooks": self._harness.info()}
+        update = {**await priced(self.header, self.model, self.fallbacks), "hooks": self._harness.info()}
+        tools, chat = self.tools, None
+        if variant is not None:
+            update, tools, chat = {**update, **variant.header}, variant.tools, variant.chat
         header = self.header.model_copy(update=update)
         await self.check_guards()
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
-        run = self._open(run_id, None if self._trace is None else _settings())
-        return await record_run(run, header, self.model, self.tools, task, waiting=waiting)
+        run = open_run(
+            self,
+            run_id,
+            self._trace,
+            clock=self._clock,
+            subscriptions=self._subscriptions,
+            steering=control,
+            beginning=beginning,
+        )
+        source = None if beginning is None else beginning.resumed_from
+        result = await record_run(run, header, self.model, tools, task, waiting=waiting, chat=chat, resumed_from=source)
+        return result.model_copy(update={"output": self._reviews.restored(result.output)}) if result.success else result
 
     async def check_guards(self) -> None:
         """Let the killswitches, also those of agents below, look at what they are to guard; a run does so first.
@@ -244,105 +429,18 @@ class Agent:
         Raises:
             UsageError: one of them would guard nothing, or cannot guard.
         """
-        for makers, model, tools in [
-            (self.guards(), self.model, self.tools),
-            *((agent.guards(), agent.model, agent.tools) for agent in _agents_below(self.tools)),
+        for makers, models, tools in [
+            (self.guards(), (self.model, *self.fallbacks), self.tools),
+            *((agent.guards(), agent.models, agent.tools) for agent in agents_below(self.tools)),
         ]:
-            below = list(_agents_below(tools))
+            below = list(agents_below(tools))
             names = {name for each in (tools, *(agent.tools for agent in below)) for name in each}
-            await check_guards(makers, [model, *(agent.model for agent in below)], names)
+            await check_guards(makers, [*models, *(each for agent in below for each in agent.models)], names)
 
-    def _open(self, run_id: str, settings: Settings | None) -> RunContext:
-        clock = self._clock()
-        below = list(_agents_below(self.tools))
-        redactor = Redactor(self.redaction_rules())
-        for model in [self.model, *(agent.model for agent in below)]:
-            for name, secret in model.secrets.items():
-                redactor.add_secret(secret, name)
-        for header in [self.header, *(agent.header for agent in below)]:
-            for name, secret in secrets_in(header.parameters):
-                redactor.add_secret(secret, name)
-        writer = None if settings is None else open_writer(self._trace, run_id, settings, clock)
-        kept: list[Record] | None = [] if writer is None else None
-        subscriptions = Subscriptions()
-        if kept is not None:  # for the debrief
-            subscriptions.add(None, kept.append)
-        recorder = Recorder(clock, writer, redactor, (self._subscriptions, subscriptions))
-        policy = settings.on_trace_error if settings else "continue"
-        return RunContext(
-            run_id,
-            recorder,
-            LiveWorld(),
-            self._approver,
-            policy,
-            hooks=self._harness.hooks(),
-            guards=self._harness.guards(),
-            kept=kept,
-            control=None if writer is None else open_control(writer.path),
-        )
+    async def carry_on(self, task: Content, beginning: Beginning, run_id: str, waiting: Waiting | None) -> RunResult:
+        """Run a task that another run has begun; `playhead.replay.resume` is the way to do so."""
+        return await self._run(task, run_id, waiting, beginning=beginning)
 
-
-def address_of(model: Model) -> str | None:
-    """Return where a model's provider is reached, when its adapter says so."""
-    address = getattr(model, "address", None)
-    return scrub(address) if isinstance(address, str) else None
-
-
-def _model(model: str | Model, api_base: str | None, api_key: str | None) -> Model:
-    if isinstance(model, str):
-        return resolve_model(model, api_base=api_base, api_key=api_key)
-    if not isinstance(model, Model):
-        raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
-    return model
-
-
-def _toolset(tools: Sequence[ToolLike], meta_tools: tuple[str, ...]) -> dict[str, Tool]:
-    own = make_meta_tools(meta_tools)
-    of_the_kernel = set(map(folded, own))
-    found: dict[str, Tool] = {}
-    for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
-        if folded(name) in of_the_kernel:
-            raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
-        if folded(name) in found:
-            raise ToolDefinitionError(_same_name(found[folded(name)].spec.name, name))
-        found[folded(name)] = made
-    return {**{each.spec.name: each for each in found.values()}, **own}
-
-
-def _same_name(one: str, other: str) -> str:
-    who = f"two tools are called {one!r}" if one == other else f"the tools {one!r} and {other!r} are called the same"
-    return f"{who}; a model tells them apart by name"
-
-
-def _as_tool(each: ToolLike) -> Tool:
-    if isinstance(each, Agent):
-        return each.as_tool()
-    if isinstance(each, Tool):
-        return _checked_kind(each)
-    if not callable(each):
-        raise ToolDefinitionError(f"{each!r} is no tool: give a function, an agent, or what @tool returns")
-    return tool(each)
-
-
-def _checked_kind(given: Tool) -> Tool:
-    """Refuse a kind that says what a tool is not: replays enter agents, and run the kernel's own tools for real."""
-    expected = {"agent": AgentTool, "meta": MetaTool}.get(given.spec.kind)
-    if expected is not None and not isinstance(given, expected):
-        name, kind = given.spec.name, given.spec.kind
-        raise ToolDefinitionError(
-            f"{name}: the kind {kind!r} is for Playhead's own tools; yours has the kind 'function'"
-        )
-    return given
-
-
-def _agents_below(tools: dict[str, Tool]) -> Iterator[AgentTool]:
-    for each in tools.values():
-        if isinstance(each, AgentTool):
-            yield each
-            yield from _agents_below(each.tools)
-
-
-def _settings() -> Settings:
-    from playhead.settings import load_settings  # noqa: PLC0415 - costs 70 ms, and only runs that are traced need it
-
-    return load_settings()
+    def redactor(self) -> Redactor:
+        """Return what every recorded text goes through: the rules, and the secrets that models, parameters and tools hold."""
+        return redactor_of(self)

@@ -25,11 +25,15 @@ PlayheadError
 │   ├── StrategyError
 │   ├── ToolCallError
 │   └── RunEndedError
+├── ChatError                  a chat has ended, is in use, or its file is none
+├── ToolServerError            an MCP server cannot be reached, does not answer, or has ended
 └── ReplayError                a recording cannot be run again as asked
     ├── UnrecordedCallError
     │   └── StaleResultError
     ├── AmbiguousResultError
     ├── RecordingEndedError
+    ├── DivergedError
+    ├── UnresolvedCallError
     └── NotReplayableError
 
 The command line exits with `exit_code`: 1 a check or a run failed, 2 usage, 3 unreadable input.
@@ -164,6 +168,14 @@ class RunEndedError(RunError):
     """Something was asked of a run that has ended; a strategy need not catch it."""
 
 
+class ChatError(PlayheadError):
+    """A chat has ended or is answering another message, or its file is in use or holds no chat."""
+
+
+class ToolServerError(PlayheadError):
+    """An MCP server cannot be started or reached, does not answer as one, or has ended."""
+
+
 class ReplayError(PlayheadError):
     """A recording cannot be run again as asked; when it stopped a run, what that had reached is in `result`."""
 
@@ -189,6 +201,19 @@ class AmbiguousResultError(ReplayError):
 
 class RecordingEndedError(ReplayError):
     """The recording stops before the run did, at a question that was never answered."""
+
+
+class DivergedError(ReplayError):
+    """The code does something else than was recorded, so a run cannot be resumed with it."""
+
+
+class UnresolvedCallError(ReplayError):
+    """A run died while calls ran that may have had a side effect; the caller has to say what they did."""
+
+    def __init__(self, message: str, calls: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.calls = calls
+        """The calls: `playhead.replay.UnresolvedCall`."""
 
 
 class NotReplayableError(ReplayError):

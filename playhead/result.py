@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
@@ -13,7 +13,6 @@ from playhead.trace.events.run import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
-from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Debrief
@@ -24,8 +23,8 @@ class RunResult(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
-    output: JsonValue = None
-    """The answer, or the best there was when the run ended (the newest tool result)."""
+    output: Any = None
+    """The answer: JSON, or of the agent's `output_type`; else the best there was when the run ended."""
     status: Literal["done", "failed"]
     """`done` when the run stopped in order; that it has an answer is what `success` says."""
     terminated_by: str
@@ -52,6 +51,8 @@ class RunResult(BaseModel):
     """Why, in the words of the hook or killswitch that ended it."""
     strategy_used: str
     """The strategy that gave the output."""
+    verified: bool | None = None
+    """What the model said when it was asked to check its answer; None when it was not."""
     duration_ms: float
     """Milliseconds from start to end."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import platform
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ReplayError, RunError, TraceWriteError
-from playhead.kernel.execution import Execution, as_run_error
+from playhead.kernel.execution import Execution, as_run_error, strategy_used
 from playhead.kernel.reach import reachable
 from playhead.kernel.session import Session
 from playhead.kernel.signals import ended_by_signals, forget
@@ -24,12 +25,15 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.run_context import RunContext
+    from playhead.kernel.steering import Steering
     from playhead.kernel.threads import Waiting
     from playhead.kernel.tools import Tool
+    from playhead.kernel.world import World
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
-    from playhead.trace.types import AgentHeader, Content
+    from playhead.trace.recorder import OnRecord
+    from playhead.trace.types import AgentHeader, ChatTurn, Content
     from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
@@ -40,6 +44,36 @@ class Default:
 
     def __repr__(self) -> str:
         return "<the settings' folder>"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How one run of an agent differs from its others."""
+
+    header: dict[str, Any]
+    """Fields of the header that are others."""
+    tools: dict[str, Tool]
+    """The tools that there are."""
+    chat: ChatTurn | None = None
+    """The chat that it is a turn of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run begins with that another one has begun: `playhead.replay.resume` makes it."""
+
+    world: World
+    """What lies behind the ports."""
+    resumed_from: str
+    """The run that it continues."""
+    trace: TraceTo
+    """Where it is recorded."""
+    secrets: tuple[tuple[str, str], ...]
+    """Names and values of what nobody may record."""
+    on_record: tuple[OnRecord, ...]
+    """Who hears every event."""
+    steering: Steering | None = None
+    """Who stops it where it was stopped."""
 
 
 DEFAULT: Final = Default()
@@ -86,12 +120,23 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     replay_mode: str | None = None,
     overrides: dict[str, JsonValue] | None = None,
     waiting: Waiting | None = None,
+    chat: ChatTurn | None = None,
+    resumed_from: str | None = None,
 ) -> RunResult:
     """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`.
 
     A thread that waits for it gets the result through `waiting` even when the event loop is held up.
     """
-    session = Session(run, header, model, tools, hooks=run.hooks, guards=run.guards)
+    session = Session(
+        run,
+        header,
+        model,
+        tools,
+        hooks=run.hooks,
+        guards=run.guards,
+        judges=run.judges,
+        fallbacks=run.fallbacks,
+    )
     started = RunStarted(
         format=FORMAT,
         run_id=run.run_id,
@@ -102,10 +147,12 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         replay_of=replay_of,
         replay_mode=replay_mode,
         overrides=overrides or {},
+        chat=chat,
+        resumed_from=resumed_from,
     )
 
     def ending(reached: Execution) -> RunCompleted:
-        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields())
+        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields(), **strategy_used(session))
 
     def on_left(reached: Execution) -> None:
         run.recorder.seal()
@@ -119,6 +166,8 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     with ended_by_signals(session):
         try:
             supervisor = Supervisor(session, ending, on_left)
+            if run.steering is not None:
+                run.steering.attach(session)
             if waiting is not None:
                 waiting.stop = lambda: session.interrupt(INTERRUPTED, grace_s=TIDYING_S)
             with reachable(session):
@@ -149,6 +198,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
         strategy_used=session.strategy_used,
+        verified=session.verified,
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)

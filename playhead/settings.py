@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     """What a written event survives: the process, the machine up to 0.1 s before its crash, the machine."""
     on_trace_error: Literal["continue", "stop"] = "continue"
     """What a run does when an event cannot be written."""
+    stream_density: Literal["tokens", "full"] = "tokens"
+    """What the events of a run tell, where neither the call nor the agent says it."""
 
     @classmethod
     def settings_customise_sources(

@@ -12,13 +12,118 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "tools"))
 EXPECTED = {
+    "plan_and_execute": [
+        "goal_achieved: Mount Zed is 1,274 metres high; I have noted that.",
+        *[f"s{number}: {status}" for number in (1, 2, 3) for status in ("in_progress", "completed")],
+        "lookup returned One foot is exactly 0.3048 metres.",
+        "calculator returned 1274.064",
+        "note returned noted: Mount Zed: 1274.064 metres",
+        "identical: True",
+    ],
+    "adaptive": [
+        *["direct: the model's choice; task type question, complexity 0.0"] * 3,
+        "direct: 100% of 3 such runs succeeded with it; task type question, complexity 0.0; the model's answer named no single strategy",
+        "  the model was told of earlier runs; identical: True",
+    ],
+    "code_action": [
+        "It failed: line 5, `return rond(height * 0.3048)`: NameError: name 'rond' is not defined",
+        "It printed:",
+        "4180 feet",
+        "Mount Zed is 1,274 metres high.",
+        "notes: ['Mount Zed: 4180 feet']",
+        "identical: True",
+    ],
+    "switching": [
+        "reactive → direct: The fact is known already; it only has to be said.",
+        "- lookup returned: Mount Zed is 4,180 feet high.",
+        "direct: Mount Zed is 4,180 feet high.",
+        "identical: True",
+    ],
+    "tree_of_thought": [
+        "[depth=1] 1: Look the height up and convert it.",
+        "[depth=1] 2: Guess it from the name.",
+        "  0.9: follow",
+        "  0.2: prune",
+        "Mount Zed is 1,274 metres high.",
+        "identical: True",
+    ],
+    "chat": [
+        "Hi! Hello Ann. []",
+        "Find the height of Mount Zed. 4,180 feet. ['lookup']",
+        "How do you know? I looked it up a moment ago. []",
+        "identical: True",
+        "messages: 6",
+    ],
+    "streaming": [
+        "[lookup]",
+        "Mount Zed is 4,180 feet high.",
+        "2 turns, completed",
+        "event: IterationProgress",
+        'data: {"type":"IterationProgress","owner":"root","iteration":1,"max_iterations":10,"tokens_used":3,"tools_called_this_step":["lookup"]}',
+    ],
     "approval": ["I paid 20 back.", "paid: [20.0]"],
+    "mcp_server": [
+        "convert_time: Convert time between timezones",
+        "-3.5h",
+        "error: Error executing tool convert_time: Invalid time format. Expected HH:MM [24-hour format]",
+        "It is 08:30 in Kolkata.",
+        "identical: True",
+    ],
+    "custom_strategy": [
+        "end_turn: Mount Zed is 4,180 feet high.",
+        "['answer', 'claims', 'check', 'check', 'revise']",
+        "identical: True",
+    ],
+    "context": [
+        "curator-decision",
+        "curator-decision",
+        "nudge-issued",
+        "curator-decision",
+        "curator-decision",
+        "context-synthesized",
+        "nudge-issued",
+        "[STORED: _tool_result_1 | prices]",
+        "Type: Array(50) | Schema: city, house, price",
+        "[0] city=Oslo, house=0, price=100",
+        "[1] city=Oslo, house=1, price=101",
+        "[2] city=Oslo, house=2, price=102",
+        '…47 more: recall(key="_tool_result_1")',
+        "[Prior work: turns 1-2, put together to save room]",
+        "Results:",
+        (
+            '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices] Type: Array(50) | Schema: city, house, price [0] '
+            "city=Oslo, house…"
+        ),
+        (
+            '- recall({"key": "_tool_result_1", "transform": "max_by(@, &price).house"}) → {"key": "_tool_result_1", '
+            '"content": "49"}'
+        ),
+        "House 49 is the dearest in Oslo.",
+        "identical: True",
+    ],
     "record_and_reproduce": [
         "Mount Zed is 4,180 feet high, that is 1,274 metres.",
         "end_turn: 3 turns, 34 tokens",
         "check: ok",
         "lookup: the height is asked for",
         "calculator: no reason stated",
+        "identical: True",
+    ],
+    "strategies": [
+        "direct: end_turn, Mount Zed is 4,180 feet high.",
+        "  2 llm-requested; identical: True",
+        "chain-of-thought: end_turn, Mount Zed is 4,180 feet high.",
+        "  2 llm-requested, 1 thought; identical: True",
+        "autonomous: final_answer_tool, Mount Zed is 4,180 feet high.",
+        "  3 llm-requested, 1 nudge-issued; identical: True",
+        "reflexion: end_turn, Mount Zed is 4,180 feet high.",
+        "  5 llm-requested, 2 critique; identical: True",
+    ],
+    "resume": [
+        'unresolved: charge({"dollars":20}), call \'call_1_0\' of root, line 14 of the trace',
+        "Paid, thank you.",
+        "the bank got: ['20 dollars']",
+        "continues: order-7",
         "identical: True",
     ],
     "sub_agents": [

@@ -61,10 +61,10 @@ class TestTheGuide:
         assert sorted(tag for row in rows("Tags") for tag in code(row[0])) == sorted(TAGS)
 
     async def test_it_says_which_tags_are_not_emitted_yet(self) -> None:
-        """A run that comes by every place emits exactly the others."""
+        """A run that comes by every place emits exactly the others, but for those of strategies, which the row names first."""
         passed: list[tuple[Any, Any]] = []
         await everything(passed).run("How high is Mount Zed?")
-        emitted = {code(row[0])[0] for row in rows("Tags") if row[2] != "not yet"}
+        emitted = {code(row[0])[0] for row in rows("Tags") if row[2] != "not yet" and not row[2].startswith("`")}
         assert {context.tag for context, _ in passed} == emitted
 
     async def test_payloads_and_contexts_are_what_it_says(self) -> None:

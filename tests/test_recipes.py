@@ -16,13 +16,13 @@ from examples.recipes.ab_variant import STYLES, ab_variant, variant_in, variant_
 from examples.recipes.bare_llm import bare_llm
 from examples.recipes.cost_aware import PricedModel, cost_ceiling
 from examples.recipes.custom_termination import names_a_source, until
-from examples.recipes.healing_transparency import healing_transparency, stand_in
+from examples.recipes.healing_transparency import healing_transparency, height
 from examples.recipes.localisation import localise
 from examples.recipes.pii_redaction import audit, contact, redact_addresses, without_addresses
 from examples.recipes.telemetry import CollectedSpan, Collector, telemetry
 from examples.recipes.tenant_header import TENANT, tenant_header
 from examples.tools import lookup
-from playhead import Agent, load_recording, register_strategy, reproduce
+from playhead import Agent, load_recording, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 
 ROOT = Path(__file__).parents[1]
@@ -50,9 +50,13 @@ EXPECTED = {
         "  the model was told: Name your source in a line that begins with `Source:`.",
     ],
     "healing_transparency": [
-        "warn: healing failed in turn 0: `lokup` is no tool, and none has a name like it",
-        "call_0_0: [healed] 4,180 feet",
-        "call_0_1: 4,180 feet",
+        "warn: healing failed in turn 0: The call was not put right: no tool has this name but for its spelling",
+        (
+            "call_0_0: error: there is no tool 'climb'. Known: final-answer, height. The call was not put right: no tool has "
+            "this name but for its spelling"
+        ),
+        "call_1_0: [healed] Mount Zed: 4,180 feet",
+        "call_2_0: Mount Zed: 4,180 feet",
     ],
     "localisation": [
         "system: Du arbeitest im Büro.",
@@ -302,17 +306,19 @@ class TestCustomTermination:
 class TestHealing:
     async def test_healed_results_are_marked_and_failures_told(self) -> None:
         """Only the healed one has the mark; the failure is told of once."""
-        register_strategy("healing-stand-in", stand_in)
         told: list[str] = []
-        agent = Agent(
-            ScriptedModel([]), strategy="healing-stand-in", compose=[healing_transparency(told.append)], trace=None
+        model = ScriptedModel(
+            [call("climb"), call("Height", mountain="Zed"), call("height", mountain="Zed"), text("So.")]
         )
-        result = await agent.run("How high?")
-        assert [step.content for step in result.steps] == ["[healed] 4,180 feet", "4,180 feet"]
-        assert told == ["warn: healing failed in turn 0: `lokup` is no tool, and none has a name like it"]
+        agent = Agent(model, tools=[height], compose=[healing_transparency(told.append)], trace=None)
+        seen = [step.content for step in (await agent.run("How high?")).steps if step.type == "observation"]
+        assert seen[1:] == ["[healed] Zed: 4,180 feet", "Zed: 4,180 feet"]
+        assert told == [
+            "warn: healing failed in turn 0: The call was not put right: no tool has this name but for its spelling"
+        ]
 
     async def test_without_healing_nothing_is_marked(self) -> None:
-        """A run as it is today passes unchanged."""
+        """A run whose calls fit passes unchanged."""
         model = ScriptedModel([call("lookup", key="foot"), text("Done.")])
         changed: list[Any] = []
         agent = Agent(model, tools=[lookup], compose=[healing_transparency(changed.append)], trace=None)

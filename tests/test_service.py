@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ import pytest
 import examples.service
 from examples.service.app import make_app
 from examples.service.shop import demo_model
-from examples.service.tenant import Limits
+from examples.service.tenant import Limits, Tenant
 from playhead import load_recording
 from playhead.kernel.output_cap import output_cap
 from playhead.testing import ScriptedModel, call, error, text
@@ -100,6 +101,36 @@ class Billed(ScriptedModel):
         usage = Usage(input_tokens=100, output_tokens=output_cap(request.parameters) or 10**6)
         self.spent += usage.total_tokens
         return replace(await super().complete(request), usage=usage)
+
+
+class TestStreaming:
+    async def test_what_a_run_tells(self, tmp_path: Path) -> None:
+        """Every event is a frame, the last one says how the run ended."""
+        client = make_client(tmp_path)
+        answer = await client.http.post("/stream", headers={"X-Tenant": "acme"}, json={"task": "What is order 7?"})
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        frames = answer.text.split("\n\n")[:-1]
+        assert [frame.split("\n")[0] for frame in (frames[0], frames[1], frames[-1])] == [
+            "event: IterationProgress",
+            "event: TextDelta",
+            "event: StreamCompleted",
+        ]
+        told = json.loads(frames[-1].split("data: ")[1])
+        assert told["output"] == "I can only refund order 7: I am a script."
+        assert check_trace(tmp_path / "traces" / f"{told['task_id']}.jsonl").ok
+
+    async def test_whoever_leaves_ends_the_run(self, tmp_path: Path) -> None:
+        """A connection that is closed while a refund waits for a yes: nothing is paid, and the trace says why it ended."""
+        tenant = Tenant(demo_model(), Limits(traces=tmp_path, kill_file=tmp_path / "STOP"))
+        frames = tenant.stream(TASK)
+        await anext(frames)
+        while not tenant.questions:  # noqa: ASYNC110 - it may be asked at any time
+            await asyncio.sleep(0.01)
+        await frames.aclose()  # type: ignore[attr-defined]
+        (path,) = tmp_path.glob("*.jsonl")  # noqa: ASYNC240 - a test
+        completed: Any = load_recording(path).records[-1].event
+        assert (completed.terminated_by, completed.output) == ("terminated", KNOWN)
+        assert completed.terminated_because.startswith("its `async with` block was left by GeneratorExit")
 
 
 class TestApprovals:

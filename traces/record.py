@@ -89,6 +89,13 @@ def samples(api_base: str) -> list[Sample]:
                (*answered, "max_iterations"), (researcher,), {"rationale": False}),
         Sample("cut-answer", "Count from 1 to 200.", ("output_truncated",), (),
                {"parameters": {"temperature": 0, "max_tokens": 60}}),
+        Sample("direct", CONVERT, answered, options={"strategy": "direct", "examples": SHOW_HOW}),
+        Sample("chain-of-thought", "A shop sells pens at 3 for 2 dollars. How much do 12 pens cost?", answered, (),
+               {"strategy": "chain-of-thought"}),
+        Sample("autonomous", CONVERT, (*answered, "max_iterations"),
+               options={"strategy": "autonomous", "rationale": False, "max_iterations": 8}),
+        Sample("reflexion", "Explain in two sentences why the sky is blue, for a child.", (*answered, "unsatisfied"), (),
+               {"strategy": "reflexion", "max_iterations": 20}),
     ]  # fmt: skip
 
 

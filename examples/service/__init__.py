@@ -26,6 +26,13 @@ The model is a script, unless MODEL=openai/gpt-4o-mini, say, names a real one. F
     $ curl -s localhost:8000/runs/01M80SNC097ZETVX4H7CYAFGC8/stop -H X-Tenant:acme --json '{"why": "no longer needed"}'
     {"run_id":"01M80SNC097ZETVX4H7CYAFGC8","status":"done","success":false,"output":"Order 7 is a lamp for 20 euros, came broken.","terminated_by":"kill","terminated_because":"no longer needed","tokens":8}
 
+    curl -sN localhost:8000/stream -H X-Tenant:acme --json '{"task": "What is order 7?"}'
+    event: IterationProgress
+    data: {"type":"IterationProgress","owner":"root","iteration":0,"max_iterations":10,"tokens_used":0,"tools_called_this_step":[]}
+
+    event: TextDelta
+    data: {"type":"TextDelta","owner":"root","text":"I","request":0,"attempt":0,"purpose":"think"}
+
 `touch STOP` where the server runs ends every run of every tenant, and none begins until the file is gone. SIGTERM and Ctrl-C
 end the runs before the server.
 

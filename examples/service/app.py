@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRouter
 from pydantic import BaseModel, Field, StrictBool
 
@@ -75,6 +76,12 @@ async def ask(body: Ask, tenant: Asking) -> Run:
     run_id = tenant.start(body.task)
     await asyncio.wait([tenant.runs[run_id]], timeout=body.wait_s)
     return look(run_id, tenant)
+
+
+@api.post("/stream")
+async def stream(body: Ask, tenant: Asking) -> StreamingResponse:
+    """Run the agent, and send what it tells while it goes on; whoever closes the connection ends the run."""
+    return StreamingResponse(tenant.stream(body.task), media_type="text/event-stream")
 
 
 @api.get("/runs/{run_id}")

@@ -20,12 +20,17 @@ from playhead.compose.killswitches import (
     timeout_after,
     tool_limit,
 )
+from playhead.streaming import to_sse
 from playhead.trace.control import Control
 from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from playhead.kernel.models.base import Model
 
+HEARTBEAT_S: Final = 15
+"""Seconds of silence after which a listener is told that the line is alive."""
 KEPT: Final = 1000
 """Runs of a tenant that are remembered; the traces keep all."""
 
@@ -86,6 +91,12 @@ class Tenant:
         run_id = new_run_id()
         self.runs[run_id] = asyncio.create_task(self._run(task, run_id))
         return run_id
+
+    async def stream(self, task: str) -> AsyncIterator[bytes]:
+        """Begin a run and yield what it tells as server-sent events; whoever stops listening ends it."""
+        async with self._agent.start(task) as handle:
+            async for frame in to_sse(handle, heartbeat_s=HEARTBEAT_S):
+                yield frame
 
     def stop(self, run_id: str, why: str) -> bool:
         """Ask a run to end, as `playhead kill` does; False when it does not go on."""

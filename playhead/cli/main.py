@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
     "run": "Run an agent on a task and record it.",
+    "resume": "Go on with a run that died, from where it died.",
     "kill": "End a run that goes on, from outside.",
     "approvals": "List the calls that wait for a yes.",
     "approve": "Let a call that waits run.",

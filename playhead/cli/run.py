@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,16 +14,17 @@ from playhead.cli.given import read_parameter, read_prompt
 from playhead.cli.output import text_console, write_json
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
-from playhead.cli.toolbox import load_tools
+from playhead.cli.toolbox import load_tools, open_servers
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.running import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
+    from playhead.kernel.tools import Tool
     from playhead.result import RunResult
 
 
@@ -45,6 +47,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--tools", "tool_names", multiple=True, metavar="MODULE:NAME[,NAME2]", help="Functions to offer. Repeatable."
+)
+@click.option(
+    "--mcp",
+    "servers",
+    multiple=True,
+    metavar="COMMAND|URL",
+    help="An MCP server whose tools to offer: a command line that starts one, or its address. Repeatable.",
 )
 @click.option(
     "--system-prompt",
@@ -84,11 +93,12 @@ if TYPE_CHECKING:
     help="Who decides on calls that require approval: you on this terminal, another process (`playhead approve`), or "
     "nobody.  [default: ask on a terminal, else deny]",
 )
-def command(
+def command(  # noqa: PLR0913 - the options
     *,
     task: str,
     run_id: str | None,
     approve: str | None,
+    servers: tuple[str, ...],
     trace_dir: Path | None,
     as_json: bool,
     **choices: Any,  # noqa: ANN401 - options, see `make_agent`
@@ -104,14 +114,16 @@ def command(
     def show(question: str) -> Callable[[bool], None]:
         return screen[0].ask(question)
 
-    agent = make_agent(trace_dir, approver_for(approve, trace_dir, show), **choices)
+    with ExitStack() as stack:
+        served = open_servers(servers, stack)
+        agent = make_agent(trace_dir, approver_for(approve, trace_dir, show), served=served, **choices)
 
-    def start(told: Progress) -> RunResult:
-        screen.append(told)
-        agent.subscribe(None, told)
-        return agent.run_sync(task, run_id=run_id)
+        def start(told: Progress) -> RunResult:
+            screen.append(told)
+            agent.subscribe(None, told)
+            return agent.run_sync(task, run_id=run_id)
 
-    result = run_told(start, trace_dir, as_json=as_json)
+        result = run_told(start, trace_dir, as_json=as_json)
     if as_json:
         write_json([result_as_json(result)])
     else:
@@ -123,6 +135,7 @@ def make_agent(  # noqa: PLR0913 - the options
     trace_dir: Path | None,
     approver: Approver,
     *,
+    served: Sequence[Tool],
     model: str,
     tool_names: tuple[str, ...],
     system_prompt: str | None,
@@ -136,7 +149,7 @@ def make_agent(  # noqa: PLR0913 - the options
     """Return the agent that the options describe."""
     return Agent(
         model,
-        tools=load_tools(tool_names),
+        tools=[*load_tools(tool_names), *served],
         system_prompt=None if system_prompt is None else read_prompt(system_prompt),
         strategy=strategy,
         max_iterations=max_iterations,

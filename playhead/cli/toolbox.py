@@ -14,6 +14,7 @@ from playhead.errors import ToolDefinitionError, nearest
 from playhead.kernel.tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from types import ModuleType
 
 
@@ -26,6 +27,23 @@ def load_tools(references: tuple[str, ...]) -> list[Tool | Agent]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     return [found for reference in references for found in _load(reference)]
+
+
+def open_servers(references: tuple[str, ...], stack: ExitStack) -> list[Tool]:
+    """Return the tools of MCP servers, each an address or a command line; they are there until the stack is closed.
+
+    Raises:
+        MissingDependencyError, ToolServerError, ToolDefinitionError, UsageError: a server cannot be used.
+    """
+    if not references:
+        return []
+    from playhead.mcp import mcp_tools  # noqa: PLC0415 - only when servers are named
+
+    servers = (
+        mcp_tools(url=each) if each.startswith(("http://", "https://")) else mcp_tools(command=each)
+        for each in references
+    )
+    return [tool for server in servers for tool in stack.enter_context(server)]
 
 
 def _load(reference: str) -> list[Tool | Agent]:

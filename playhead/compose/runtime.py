@@ -88,6 +88,15 @@ class ComposedHooks:
         """Return whether anybody listens to this tag."""
         return (self._by_tag[tag] if tag in self._by_tag else self._route(tag)) is not None
 
+    def may_withhold(self, tag: str) -> bool:
+        """Return whether what passes under this tag may not leave as it is: it is changed, or has to be looked at."""
+        route = self._by_tag[tag] if tag in self._by_tag else self._route(tag)
+        return route is not None and bool(route.transforms or any(tap.required for tap in route.taps))
+
+    def requires(self, phase: PhaseName) -> bool:
+        """Return whether the run ends without an output when a hook of this phase fails."""
+        return any(each.required and each.matcher is None and each.phase in (None, phase) for each in self.registrations)
+
     async def offer(
         self,
         session: Session,
@@ -292,7 +301,8 @@ def _asking(hook: Registration, session: Session) -> Iterator[Session]:
     registered = hook.origin or hook
     while session.parent is not None:
         session = session.parent
-        if isinstance(session.hooks, ComposedHooks) and registered in session.hooks.registrations:
+        hooks = getattr(session.hooks, "live", session.hooks)  # of a resumed run, the agent's own
+        if isinstance(hooks, ComposedHooks) and registered in hooks.registrations:
             yield session
 
 

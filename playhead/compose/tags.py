@@ -25,6 +25,9 @@ NudgeTag = Literal[
     "nudge.budget",
     "nudge.empty-reply",
     "nudge.resume",
+    "nudge.synthesis",
+    "nudge.output-rejected",
+    "nudge.unfinished",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

@@ -28,6 +28,7 @@ MEANINGS: Final = {
     "output_truncated": "the provider cut the reply off (its length limit), so it counts as no answer",
     "output_filtered": "the provider kept the reply, or a part of it, back, so it counts as no answer",
     "required_tools_missing": "the model answered without having called the tools it had to call",
+    "unsatisfied": "the critic was satisfied with no answer, or could not be understood",
     "llm_error": "the model could not be asked, or gave no answer",
     "error": "the strategy, or something it called, raised an error",
     "cancelled": "the program that ran the agent cancelled it",

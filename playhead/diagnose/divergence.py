@@ -37,13 +37,16 @@ VOLATILE: Final = frozenset(
         "replay_mode",
         "overrides",
         "resumed_from",
+        "chat",
         "rung",
         "lost_events",
     }
 )
 """Fields that are ids or times, or say that this is a replay."""
-INCIDENTAL: Final = frozenset({"hook-failed", "tool-call-late", "replay-served", "replay-diverged"})
-"""Kinds that tell of observers and of the clock, not of what the agent did."""
+INCIDENTAL: Final = frozenset(
+    {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
+)
+"""Kinds that tell of observers, of the clock and of whoever holds the run, not of what the agent did."""
 
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
 """Kinds that an agent writes when it ends, for whatever reason."""
@@ -91,24 +94,29 @@ class Comparison:
         self._found: dict[Lane, Divergence] = {}
         order = LaneOrder()
         for record in recorded:
-            if self._is_comparable(record):
+            if self.is_comparable(record):
                 placed = order.place(record)
                 self._lanes[placed.lane].append(placed)
 
-    def add(self, record: Record) -> None:
-        """Compare the next event of the replay."""
+    @property
+    def first(self) -> Divergence | None:
+        """The first divergence so far."""
+        return next(iter(self._found.values()), None)
+
+    def add(self, record: Record) -> bool:
+        """Compare the next event of the replay; return whether there is a recorded one at its place."""
         if record.kind in INCIDENTAL:
-            return
+            return False
         now = self._order.place(record)
         place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
         self._seen[now.lane] = place + 1
-        if now.lane in self._found:
-            return
         if place >= len(recorded):
-            if not self._open_ended and record.owner not in self._open_owners:
+            if not (self._open_ended or record.owner in self._open_owners or now.lane in self._found):
                 self._found[now.lane] = _extra(record)
-        elif (divergence := _compare(recorded[place], now)) is not None:
+            return False
+        if now.lane not in self._found and (divergence := _compare(recorded[place], now)) is not None:
             self._found[now.lane] = divergence
+        return True
 
     def events(self) -> int:
         """Return how many recorded events have been compared."""
@@ -128,7 +136,8 @@ class Comparison:
                 found.setdefault(lane, _missing(missing))
         return tuple(sorted(found.values(), key=lambda each: (each.seq is None, each.seq or 0)))
 
-    def _is_comparable(self, record: Record) -> bool:
+    def is_comparable(self, record: Record) -> bool:
+        """Return whether this version knows the event, and it tells what the agent did."""
         event = record.event
         if isinstance(event, UnknownEvent):
             self.not_compared.add(event.kind)

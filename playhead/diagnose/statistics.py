@@ -209,6 +209,8 @@ class _Run:
 
     def _take_replay(self, owner: str, event: e.EventBase) -> bool:
         match event:
+            case e.ReplayServed() if event.request is not None:  # the model's, of a resumed run
+                pass
             case e.ReplayServed():
                 self._serve((owner, event.call_id), event.rung)
             case e.ReplayDiverged():

@@ -205,7 +205,7 @@ def _(event: e.Thought) -> str:
 @summarise.register
 def _(event: e.PlanCreated) -> str:
     steps = f"{len(event.steps)} step{'' if len(event.steps) == 1 else 's'}"
-    return f"{event.plan_id} v{event.version}, {steps}: {event.goal}"
+    return _because(f"{event.plan_id} v{event.version}, {steps}: {event.goal}", event.reason)
 
 
 @summarise.register
@@ -303,7 +303,8 @@ def _(event: e.CuratorDecision) -> str:
 
 @summarise.register
 def _(event: e.ContextSynthesized) -> str:
-    return f"{event.mode}: {event.kept} messages kept, {event.dropped} dropped"
+    why = f" ({event.why})" if event.why else ""
+    return f"{event.mode}: {event.kept} messages kept, {event.dropped} dropped{why}"
 
 
 @summarise.register
@@ -389,7 +390,8 @@ def _(event: e.DebriefCompleted) -> str:
 @summarise.register
 def _(event: e.ReplayServed) -> str:
     source = "" if event.source_seq is None else f", from event {event.source_seq}"
-    return f"call {event.call_id}: {event.rung}{source}"
+    what = f"call {event.call_id}" if event.request is None else f"request {event.request}"
+    return f"{what}: {event.rung}{source}"
 
 
 @summarise.register

@@ -1,1 +1,84 @@
-"""The loop: state, messages, ports, session, tools, strategies, model adapters."""
+"""The loop: state, messages, ports, session, tools, strategies, model adapters.
+
+The names below are what strategies and kernels of your own are made of (see docs/guides/strategies.md); they are loaded when
+they are first used. Everything else in this room is not meant to be built on.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playhead.kernel.kernels import register_kernel
+    from playhead.kernel.loop import Kernel, run_kernel
+    from playhead.kernel.meta_tools import Arguments, MetaTool
+    from playhead.kernel.passes import Conclusion, answer_pass, ask_once, fresh_thread, run_pass
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState, Step, Thread, transition
+    from playhead.kernel.strategies import register_strategy
+    from playhead.kernel.strategies.info import StrategySettings, settings_of
+    from playhead.kernel.strategies.reactive import act, observe, think
+    from playhead.kernel.structured import ask_for, form_prompt
+
+_HOMES = {
+    "Arguments": "playhead.kernel.meta_tools",
+    "Conclusion": "playhead.kernel.passes",
+    "Kernel": "playhead.kernel.loop",
+    "KernelState": "playhead.kernel.state",
+    "MetaTool": "playhead.kernel.meta_tools",
+    "Session": "playhead.kernel.session",
+    "Step": "playhead.kernel.state",
+    "StrategySettings": "playhead.kernel.strategies.info",
+    "Thread": "playhead.kernel.state",
+    "act": "playhead.kernel.strategies.reactive",
+    "answer_pass": "playhead.kernel.passes",
+    "ask_for": "playhead.kernel.structured",
+    "ask_once": "playhead.kernel.passes",
+    "form_prompt": "playhead.kernel.structured",
+    "fresh_thread": "playhead.kernel.passes",
+    "observe": "playhead.kernel.strategies.reactive",
+    "register_kernel": "playhead.kernel.kernels",
+    "register_strategy": "playhead.kernel.strategies",
+    "run_kernel": "playhead.kernel.loop",
+    "run_pass": "playhead.kernel.passes",
+    "settings_of": "playhead.kernel.strategies.info",
+    "think": "playhead.kernel.strategies.reactive",
+    "transition": "playhead.kernel.state",
+}
+
+__all__ = [
+    "Arguments",
+    "Conclusion",
+    "Kernel",
+    "KernelState",
+    "MetaTool",
+    "Session",
+    "Step",
+    "StrategySettings",
+    "Thread",
+    "act",
+    "answer_pass",
+    "ask_for",
+    "ask_once",
+    "form_prompt",
+    "fresh_thread",
+    "observe",
+    "register_kernel",
+    "register_strategy",
+    "run_kernel",
+    "run_pass",
+    "settings_of",
+    "think",
+    "transition",
+]
+
+
+if not TYPE_CHECKING:  # a type checker is to notice a name that does not exist
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'playhead.kernel' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
-from playhead.kernel.execution import as_run_error
+from playhead.kernel.execution import as_run_error, strategy_used
 from playhead.kernel.session import MAX_DEPTH, Session
 from playhead.kernel.supervision import Supervisor
 from playhead.kernel.tools import Outcome
@@ -15,12 +15,13 @@ from playhead.trace.types import AgentHeader, Prices, ToolSpec
 from playhead.trace.values import from_json, scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
+    from playhead.kernel.review import Judge
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import RedactText
@@ -49,6 +50,8 @@ class AgentTool:
         redact: tuple[RedactText, ...] = (),
         hooks: Callable[[], Hooks | None] = lambda: None,
         guards: Callable[[], tuple[GuardMaker, ...]] = lambda: (),
+        judges: Mapping[str, Judge] | None = None,
+        fallbacks: Sequence[Model] = (),
     ) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
         self.header = header
@@ -60,6 +63,8 @@ class AgentTool:
         """Asked when the agent runs: hooks may be added until then."""
         self.guards = guards
         """The same for its killswitches."""
+        self.judges = judges
+        self.fallbacks = fallbacks
         self.spec = ToolSpec(
             name=header.name,
             description=description or f"Hand a task to the agent {header.name}.",
@@ -67,6 +72,11 @@ class AgentTool:
             read_only=harmless if read_only is None else read_only,
             kind="agent",
         )
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The model, and those that take over when it does not answer."""
+        return (self.model, *self.fallbacks)
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or that the agents are nested too deep."""
@@ -77,7 +87,7 @@ class AgentTool:
         parent = context.session
         guards = self.guards()
         hooks = self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks())
-        update: dict[str, Any] = {"prices": await prices_of(self.model)}
+        update: dict[str, Any] = await priced(self.header, self.model, self.fallbacks)
         if hooks is not None:
             update["hooks"] = hooks.info()  # those of the agents above that are for this one too
         if guards:
@@ -94,10 +104,12 @@ class AgentTool:
             approver=self.approver,
             hooks=hooks,
             guards=guards,
+            judges=self.judges,
+            fallbacks=self.fallbacks,
         )
         task = scrub(from_json(arguments["task"]))
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)
-        supervisor = Supervisor(session, lambda reached: AgentCompleted(**reached.ending_fields()))
+        supervisor = Supervisor(session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session)))
         execution = await supervisor.run(task, started)
         parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):
@@ -117,6 +129,16 @@ def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolCo
     if context.session.depth >= MAX_DEPTH:
         return ErrorInfo(type="TooDeep", message=f"agents are nested {MAX_DEPTH} deep already")
     return None
+
+
+async def priced(header: AgentHeader, model: Model, fallbacks: Sequence[Model]) -> dict[str, Any]:
+    """Return the fields of a header that say what its models cost now."""
+    update: dict[str, Any] = {"prices": await prices_of(model)}
+    if fallbacks:
+        known = [await prices_of(each) for each in fallbacks]
+        infos = zip(header.fallbacks, known, strict=True)
+        update["fallbacks"] = tuple(info.model_copy(update={"prices": prices}) for info, prices in infos)
+    return update
 
 
 async def prices_of(model: Model) -> Prices | None:

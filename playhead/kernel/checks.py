@@ -8,9 +8,9 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from playhead.errors import UsageError
+from playhead.errors import UsageError, nearest
 from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub
@@ -35,9 +35,56 @@ def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHead
         raise UsageError(first_problem(error)) from None
 
 
-def checked_settings(strategy: str, known: StrategyInfo, given: object) -> object:
-    """Return a strategy's settings with their defaults; what is no object is left to the header's own check."""
-    return known.checked_settings(strategy, given) if isinstance(given, dict) else given
+def checked_settings(strategy: str, known: StrategyInfo, given: object) -> dict[str, Any]:
+    """Return a strategy's settings with their defaults."""
+    if not isinstance(given, dict):
+        raise UsageError("strategy_settings: Input should be a valid dictionary")
+    return known.checked_settings(strategy, given)
+
+
+def checked_own_kernel(strategy: str, known: StrategyInfo, kernel: str) -> str:
+    """Return the name of the kernel, which a strategy that thinks in its own way has no place for."""
+    if known.own_kernel and kernel != "react":
+        raise UsageError(f"the strategy {strategy!r} thinks in a way of its own; kernel={kernel!r} has no place in it")
+    return kernel
+
+
+def checked_progress(
+    detection: object, switching: object
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Tool]]:
+    """Return when an agent counts as stuck, what may take over then, and the tools that those strategies bring along."""
+    if detection in (None, False) and switching in (None, False):
+        return None, None, {}
+    from playhead.kernel.delegation import tools_of_all  # noqa: PLC0415 - few agents are looked at
+    from playhead.kernel.loop_detector import LoopDetection  # noqa: PLC0415 - the same
+    from playhead.kernel.switching import Switching  # noqa: PLC0415 - the same
+
+    switches = _checked_option("switching", switching, Switching)
+    if detection is False and switches is not None:
+        raise UsageError("switching needs the loop detector; leave out loop_detection=False")
+    stuck = _checked_option("loop_detection", True if detection is None else detection, LoopDetection)
+    return stuck, switches, {} if switches is None else tools_of_all(switches["settings"])
+
+
+def _checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:
+    """Return an option as JSON with its defaults; None when it is off."""
+    if given is None or given is False:
+        return None
+    values = {} if given is True else given.model_dump() if isinstance(given, model) else given
+    if not isinstance(values, dict):
+        raise UsageError(f"{name} is True, {model.__name__}(…), or its fields in a dict; it is {given!r}")
+    unknown = [key for key in values if key not in model.model_fields]
+    if unknown:
+        raise UsageError(f"{name} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), model.model_fields)}")
+    try:
+        return model.model_validate(values).model_dump(mode="json")
+    except ValidationError as error:
+        raise UsageError(f"{name}: {first_problem(error)}") from None
+
+
+def checked_failures(limit: int | None) -> int | None:
+    """Return how often a required tool may fail in the same way."""
+    return None if limit is None else at_least("max_required_failures", limit, 1)
 
 
 def checked_name(name: str) -> str:
@@ -103,6 +150,14 @@ def checked_folder(trace: str | Path) -> Path:
     if not isinstance(trace, (str, Path)) or not str(trace) or "\0" in str(trace):
         raise UsageError(f"trace must be a folder, or None for no trace; it is {trace!r}")
     return Path(trace).expanduser()
+
+
+def checked_density(density: object) -> Any:  # noqa: ANN401 - a `Density`
+    """Return how dense a stream of events is."""
+    known = ("tokens", "full")
+    if density not in known:
+        raise UsageError(f"the density of a stream is 'tokens' or 'full'; it is {density!r}")
+    return density
 
 
 def checked_id(run_id: str) -> str:

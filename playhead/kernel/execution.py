@@ -14,10 +14,13 @@ from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedErro
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import SUPPRESS, Resume, Skip
 from playhead.kernel.loop import close_state
+from playhead.kernel.passes import closed_thread
 from playhead.kernel.phases import steer, visit
 from playhead.kernel.prompts import system_prompt
-from playhead.kernel.state import KernelState, PlannedCall, Thread, transition
+from playhead.kernel.review import reviewed
+from playhead.kernel.state import KernelState, Thread, transition
 from playhead.kernel.strategies import get_strategy
+from playhead.kernel.strategies.reactive import reactive
 from playhead.trace.events import FinalAnswer
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.haste import in_haste
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     import anyio
 
     from playhead.kernel.session import Session
+    from playhead.kernel.strategies.info import Strategy
     from playhead.kernel.termination import Termination
     from playhead.trace.events import EventBase
     from playhead.trace.types import Content
@@ -63,6 +67,12 @@ class Execution:
     def status(self) -> Literal["done", "failed"]:
         """Whether the agent stopped in order."""
         return "failed" if self.termination.failed else "done"
+
+
+def strategy_used(session: Session) -> dict[str, Any]:
+    """Return the field of an ending that says whose the output is, when another strategy made it than the header names."""
+    used = session.strategy_used
+    return {} if used == session.header.strategy else {"strategy_used": used}
 
 
 async def execute(
@@ -125,7 +135,12 @@ async def _strategy_run(
     first = session.state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=header.strategy)
     try:
         with scope:
-            return await _run_strategy(await _begin(first, session, task), session), None
+            state = await _begin(first, session, task)
+            if header.infer_required:
+                from playhead.kernel.inference import infer_required  # noqa: PLC0415 - only for agents that ask for it
+
+                state = session.state = await infer_required(state, session)
+            return await _run_strategy(state, session), None
     except RunEndedError:
         # Asked for something after the end: the end stands.
         return session.state, None
@@ -199,14 +214,20 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, again and again when a hook does not let its answer stand."""
     name, strategy = get_strategy(session.header.strategy)
+    refused: dict[str, int] = {}
     for resumed in count():
         session.require_running()
         if resumed < session.header.max_iterations:
-            state = _checked_state(name, await strategy(state, session))
+            name, strategy, state = await _run_to_end(name, strategy, state, session)
         else:  # a strategy without turns would be asked for ever
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
+        if session.header.reviews:
+            again = await reviewed(state, session, refused)
+            if again is not None:
+                strategy, state = reactive, again
+                continue
         if session.hooks is None:
             return state
         state = session.state = close_state(state, session)
@@ -218,22 +239,25 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         answer = await steer("complete", "before", state, session)
         if not isinstance(answer, Resume):
             return state
-        thread = await session.messages.nudge(await _closed_thread(state, session), "resume", answer.reason)
+        thread = await session.messages.nudge(await closed_thread(state, session), "resume", answer.reason)
         state = session.state = transition(state, status="thinking", thread=thread, output=None, error=None)
     raise AssertionError("unreachable")  # it counts for ever
 
 
-async def _closed_thread(state: KernelState, session: Session) -> Thread:
-    """Return the thread, in which calls that the answer came before are answered: a provider wants that for each."""
-    thread = state.thread
-    answered = {message.tool_call_id for message in thread.messages}
-    asked = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
-    for position, call in enumerate(asked):
-        if call.id not in answered:
-            planned = PlannedCall(call=call, position=position)
-            completed = await session.tools.refuse(planned, "not run: the run was about to end")
-            thread = thread.add(await session.messages.add_result(planned, completed))
-    return thread
+async def _run_to_end(
+    name: str, strategy: Strategy, state: KernelState, session: Session
+) -> tuple[str, Strategy, KernelState]:
+    """Run a strategy, or those that take over from it; return the last one, and its last state."""
+    if session.header.switching is None:
+        return name, strategy, _checked_state(name, await strategy(state, session))
+    from playhead.kernel.progress import GivenUpError  # noqa: PLC0415 - few agents switch
+    from playhead.kernel.switching import hand_over  # noqa: PLC0415 - the same
+
+    while True:
+        try:
+            return name, strategy, _checked_state(name, await strategy(state, session))
+        except GivenUpError as given_up:
+            name, strategy, state = await hand_over(given_up, session)
 
 
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:

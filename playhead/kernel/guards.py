@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.events import EventBase
+    from playhead.trace.events import BudgetReserved, EventBase
     from playhead.trace.types import Request, ToolSpec
 
 
@@ -54,12 +54,15 @@ class Guard:
     """Who is asked about the calls that this guard wants approved; None: whom the agent asks."""
     approval_timeout_s: float | None = None
     """Seconds that the approver has."""
-    asked_by_tools: frozenset[str] | None = None
-    """In a replay the calls that tools themselves wanted approved; else None."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         """The agent that it guards; it ends this one."""
+
+    @property
+    def inner(self) -> Guard:
+        """Return the guard itself, where this one stands for it."""
+        return self
 
     def start(self) -> None:
         """Begin to look: the agent starts."""
@@ -99,6 +102,10 @@ class Guard:
         """Return whether somebody has to allow this call."""
         return False
 
+    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
+        """Return, in a replay, whether the tool itself wanted this call approved; None when that is not recorded."""
+        return None
+
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
         """Say whether the agent ends because a call that this guard wanted approved was denied."""
         return None
@@ -106,6 +113,13 @@ class Guard:
     def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
         """Hear how a request or a call ended; an answer ends the agent."""
         return None
+
+    def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> Stop | Terminate | None:
+        """Hear how a request or a call ended in the run that this one continues; it was not asked about it.
+
+        `reserved` is what a budget had set aside for the request.
+        """
+        return self.heard(session, event)
 
 
 @dataclass(frozen=True)
@@ -271,10 +285,10 @@ def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard
     A tool's own wish is met by the approver of a guard where the agent has none.
     """
     guards = [guard for guard in session.guards if guard.wants_approval(session, planned, spec)]
-    recorded = next((each.asked_by_tools for each in session.guards if each.asked_by_tools is not None), None)
+    recorded = next((each for guard in session.guards if (each := guard.asked_by_tool(planned)) is not None), None)
     alone = spec.requires_approval and (session.approver is not None or not guards)
     if recorded is not None:
-        alone = planned.call.id in recorded
+        alone = recorded
     return [*([None] if alone else ()), *guards]
 
 

@@ -22,7 +22,10 @@ import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READY: Final = b"r"
 """Said by the guardian before it reads the request; until then it has no child, and may be killed itself."""
@@ -142,13 +145,18 @@ def _control_process(option: int, value: int) -> None:
 # --- the worker ----------------------------------------------------------------------------------------------------------
 
 
-def work(request: bytes, answer: int, guardian: int) -> NoReturn:
-    """Run the tool, answer, and end at once: no thread and no exit function of the tool's is waited for."""
+def leave_with(guardian: int) -> None:
+    """Lead a session of its own, and end when the guardian does."""
     os.setsid()
     _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    me = os.getpid()
     if os.getppid() != guardian:
         os._exit(1)
+
+
+def work(request: bytes, answer: int, guardian: int) -> NoReturn:
+    """Run the tool, answer, and end at once: no thread and no exit function of the tool's is waited for."""
+    leave_with(guardian)
+    me = os.getpid()
     reply = _reply(request)
     if os.getpid() != me:  # the function forked, and this is the other one
         os._exit(0)
@@ -193,8 +201,8 @@ def _function(asked: dict[str, Any]) -> Any:  # noqa: ANN401 - a function, or a 
 # --- both ----------------------------------------------------------------------------------------------------------------
 
 
-def main(lifeline: int, status: int, answer: int) -> None:
-    """Read the request, start the worker, and guard it."""
+def main(lifeline: int, status: int, answer: int, work: Callable[[bytes, int, int], NoReturn] = work) -> None:
+    """Read the request, start the worker, which does the `work`, and guard it."""
     parent = os.getppid()
     for descriptor in (lifeline, status, answer):
         os.set_inheritable(descriptor, False)  # noqa: FBT003 - what the tool starts must not hold them open
@@ -238,4 +246,4 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]))
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

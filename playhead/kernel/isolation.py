@@ -132,12 +132,12 @@ class IsolatedCall:
 
     def stop(self) -> None:
         """End the process: SIGTERM, and a moment later SIGKILL; from any thread. In the child of a fork, do nothing."""
-        self._order(isolated.TERMINATE)
+        self.order(isolated.TERMINATE)
 
     def kill(self) -> None:
         """End the process at once; from any thread. In the child of a fork, do nothing."""
         self.killed = True
-        self._order(isolated.KILL)
+        self.order(isolated.KILL)
 
     @property
     def returned(self) -> bool:
@@ -158,7 +158,8 @@ class IsolatedCall:
             return Outcome(ok=False, error=error, ended="cancelled")
         return Outcome.failure("ProcessDied", self.why)
 
-    def _order(self, order: bytes) -> None:
+    def order(self, order: bytes) -> None:
+        """Send the guardian an order; from any thread."""
         if os.getpid() != self._pid:  # a forked child has the lifeline, too; the call is its parent's
             return
         with self._lock:
@@ -170,7 +171,8 @@ class IsolatedCall:
                 self._process.kill()
 
     def _run(self, stack: ExitStack) -> None:
-        (their_lifeline, lifeline), (status, their_status), (answer, their_answer) = (_pipe(stack) for _ in range(3))
+        (their_lifeline, lifeline), (status, their_status) = _pipe(stack), _pipe(stack)
+        answer, their_answer = self.channel(stack)
         theirs = (their_lifeline, their_status, their_answer)
         process = stack.enter_context(self._start(theirs))
         for descriptor in theirs:
@@ -189,37 +191,56 @@ class IsolatedCall:
         assert process.stdin is not None  # noqa: S101 - a pipe
         with suppress(BrokenPipeError), process.stdin:
             process.stdin.write(self._request)
-        self._read(*_received(status.number, answer.number))
+        self.receive(status.number, answer.number)
 
-    def _start(self, descriptors: tuple[_Descriptor, ...]) -> subprocess.Popen[bytes]:
-        numbers = [descriptor.number for descriptor in descriptors]
+    def channel(self, stack: ExitStack) -> tuple[Descriptor, Descriptor]:
+        """Return both ends of what the worker answers through, ours first."""
+        return _pipe(stack)
+
+    def command(self) -> tuple[list[str], dict[str, Any]]:
+        """Return the program that guards the worker, without its descriptors, and how it is started."""
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing
+        return [sys.executable, *flags, "-P", isolated.__file__], {}
+
+    def receive(self, status: int, answer: int) -> None:
+        """Take the answer, and wait for the end of the process."""
+        self._read(*_received(status, answer))
+
+    def _start(self, descriptors: tuple[Descriptor, ...]) -> subprocess.Popen[bytes]:
+        numbers = [descriptor.number for descriptor in descriptors]
+        command, options = self.command()
         return subprocess.Popen(  # noqa: S603 - this very interpreter, and a file of ours
-            [sys.executable, *flags, "-P", isolated.__file__, *map(str, numbers)],
+            [*command, *map(str, numbers)],
             stdin=subprocess.PIPE,
             pass_fds=numbers,
             start_new_session=True,
+            **options,
         )
 
-    def _end(self, lifeline: _Descriptor) -> None:
+    def _end(self, lifeline: Descriptor) -> None:
         """Let the guardian go; what it guards is killed, should it still be there."""
         with self._lock:
             self._lifeline = self._process = None
         lifeline.close()
 
     def _read(self, status: bytes, answer: bytes) -> None:
+        code = self.ended(status)
+        try:
+            self.answer = json.loads(answer)
+        except ValueError:  # it did not come, or not to its end
+            self.why = ending(code)
+
+    def ended(self, status: bytes) -> str:
+        """Return the exit code of the worker, as the guardian tells it, and see to it that nothing is left of it."""
         worker, _, code = status.decode().partition(" ")
         if not code and worker:  # somebody killed the guardian: what is left has to be killed from here
             with suppress(OSError):
                 os.killpg(int(worker), signal.SIGKILL)
-        try:
-            self.answer = json.loads(answer)
-        except ValueError:  # it did not come, or not to its end
-            self.why = _ending(code)
         self._request = b""
+        return code
 
 
-class _Descriptor:
+class Descriptor:
     """One end of a pipe, closed exactly once: its number may by then be another file's."""
 
     def __init__(self, number: int) -> None:
@@ -227,13 +248,14 @@ class _Descriptor:
         self._open = True
 
     def close(self) -> None:
+        """Close it, if it is open."""
         if self._open:
             self._open = False
             os.close(self.number)
 
 
-def _pipe(stack: ExitStack) -> tuple[_Descriptor, _Descriptor]:
-    reader, writer = map(_Descriptor, os.pipe())
+def _pipe(stack: ExitStack) -> tuple[Descriptor, Descriptor]:
+    reader, writer = map(Descriptor, os.pipe())
     stack.callback(reader.close)
     stack.callback(writer.close)
     return reader, writer
@@ -258,7 +280,8 @@ def _received(status: int, answer: int) -> tuple[bytes, bytes]:
     return b"".join(parts[status]), b"".join(parts[answer])
 
 
-def _ending(code: str) -> str:
+def ending(code: str) -> str:
+    """Return how a process ended, in words, from its exit code as its guardian tells it."""
     if not code or code == "None":
         return "its process was killed together with its guardian"
     number = -int(code)
@@ -308,17 +331,18 @@ async def _ended(call: IsolatedCall, running: ThreadCall, timeout_s: float | Non
         with anyio.move_on_after(timeout_s):
             await running.ended()
             return True
-        await _stop(call, running)
+        await stop_process(call, running)
     except GeneratorExit:  # of a caller that is thrown away: it cannot await any more
         call.kill()
         raise
     except BaseException:
-        await _stop(call, running)
+        await stop_process(call, running)
         raise
     return False
 
 
-async def _stop(call: IsolatedCall, running: ThreadCall) -> None:
+async def stop_process(call: IsolatedCall, running: ThreadCall) -> None:
+    """End the process of a call, and wait a moment for its end."""
     call.stop()
     with anyio.CancelScope(shield=True), anyio.move_on_after(STOP_S):
         await running.wait()

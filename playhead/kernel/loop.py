@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from playhead.errors import RunEndedError
 from playhead.kernel.phases import PHASE_OF, run_phase
 from playhead.kernel.state import FINAL, KernelState, Status, transition
+from playhead.kernel.steering import steered
 
 if TYPE_CHECKING:
+    from playhead.kernel.progress import Progress
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
     from playhead.trace.values import JsonValue
@@ -37,26 +39,54 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
     Calls that were made in the turn that ended it still join the thread.
 
     Raises:
+        GivenUpError: another strategy is to take over.
         ModelError: the model did not answer.
         TraceWriteError: an event was lost and the run was told to stop then.
     """
+    progress = _watched(state, session)
     while state.status not in FINAL and (state.status == "observing" or not session.concluded):
-        if state.status == "thinking":
-            if not _has_turns_left(state, session):
-                break
-            session.enter_iteration(state.iteration)
-        session.state = state
-        phase, body = PHASE_OF[state.status], kernel.phases[state.status]
+        if state.status == "thinking" and not _has_turns_left(state, session):
+            break
         try:
+            if session.run.steering is not None:
+                state = await steered(state, session, session.run.steering)
+                if state.status == "thinking" and session.concluded:
+                    break
+            if state.status == "thinking":
+                state = await _enter_turn(state, session, progress)
+            session.state = state
+            phase, body = PHASE_OF[state.status], kernel.phases[state.status]
             session.phase = phase
             if session.hooks is None or not session.hooks.at_phase(phase):
                 state = await body(state, session)
             else:
                 state = await run_phase(phase, body, state, session)
-        except RunEndedError:
+        except RunEndedError as ended:
+            if type(ended) is not RunEndedError:  # another strategy is to take over
+                raise
             break
         state = collect_spending(state, session)
     return close_state(state, session)
+
+
+async def _enter_turn(state: KernelState, session: Session, progress: Progress | None) -> KernelState:
+    if progress is not None:
+        state = await progress.look(state, session)
+    session.enter_iteration(state.iteration)
+    return state
+
+
+def _watched(state: KernelState, session: Session) -> Progress | None:
+    """Return who looks at how this loop gets on; None when nobody does."""
+    header = session.header
+    watched = header.loop_detection is not None or header.max_required_failures is not None
+    if watched and session.progress is None:
+        from playhead.kernel.progress import Progress  # noqa: PLC0415 - few agents are looked at
+
+        session.progress = Progress(header)
+    if session.progress is not None:
+        session.progress.begin(state)
+    return session.progress
 
 
 def _has_turns_left(state: KernelState, session: Session) -> bool:

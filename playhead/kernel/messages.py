@@ -48,13 +48,23 @@ class Messages:
             name=added.name,
         )
 
-    async def add_user(self, content: Content) -> Message | None:
-        """Add a message of the user's or of the kernel's; None when a hook removed it."""
+    async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
+        """Add a message of the user's or of the kernel's; None when a hook removed it.
+
+        `replaces` names the messages that it stands for from now on.
+        """
         passed = await self._offered("message.user", Message(id=self._next, role="user", content=content))
-        return None if passed is None else self.add("user", passed.content)
+        fields: dict[str, Any] = {"replaces": replaces} if replaces else {}
+        return None if passed is None else self.add("user", passed.content, **fields)
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
+        added = await self._added_reply(response)
+        if added is not None and self._session.curator is not None:
+            self._session.curator.note_reply(added, response)
+        return added
+
+    async def _added_reply(self, response: LlmResponded) -> Message | None:
         message = Message(id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
         ref = MessageRef(request=response.request)
         if self._session.hooks is None:
@@ -77,16 +87,29 @@ class Messages:
         if role == "tool":
             fields["tool_call_id"] = completed.call_id
         message = Message(id=self._next, role=role, content=completed.message_text(role), **fields)
-        ref = MessageRef(call=completed.call_id)
-        if self._session.hooks is None and completed.call_id not in self._session.rewritten:
-            return self._refer(message, ref)
-        passed = await self._offered("message.tool-result", message, key=completed.call_id, **call_details(completed))
+        passed: Message | None = message
+        if self._session.hooks is not None:
+            details = call_details(completed)
+            passed = await self._offered("message.tool-result", message, key=completed.call_id, **details)
         if passed is None and role == "user":
             return None
         passed = passed or message.model_copy(update={"content": REMOVED})
-        if passed is message and completed.call_id not in self._session.rewritten:
-            return self._refer(passed, ref)
-        return self.add(role, passed.content, **fields)
+        added = self._added_result(completed, passed, fields, whole=passed is message)
+        if self._session.curator is not None:
+            self._session.curator.note_result(added, planned, completed)
+        return added
+
+    def _added_result(
+        self, completed: ToolCallCompleted, passed: Message, fields: dict[str, Any], *, whole: bool
+    ) -> Message:
+        """Add the message of a result as hooks let it pass: in short, by reference, or with its content."""
+        curator = self._session.curator
+        short = None if curator is None else curator.shortened(completed, passed, whole=whole)
+        if short is not None:
+            return self.add(passed.role, short.text, stored=short.key, **fields)
+        if whole and completed.call_id not in self._session.rewritten:
+            return self._refer(passed, MessageRef(call=completed.call_id))
+        return self.add(passed.role, passed.content, **fields)
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
         """Put a word of the kernel into the thread, and say so; the same thread comes back when a hook removed it."""
@@ -95,6 +118,8 @@ class Messages:
         if message is None:
             return thread
         self._session.emit(NudgeIssued(nudge=nudge, text=str(passed), severity=severity))  # type: ignore[arg-type]
+        if self._session.curator is not None:
+            self._session.curator.note_nudge(message)
         return thread.add(message)
 
     def sent(self, thread: Thread, request: Request) -> Thread:
@@ -169,6 +194,6 @@ def call_details(completed: ToolCallCompleted) -> dict[str, Any]:
     return {
         "tool": completed.tool,
         "call_id": completed.call_id,
-        "healed": False,
+        "healed": completed.understood is not None,
         "duration_ms": completed.duration_ms,
     }

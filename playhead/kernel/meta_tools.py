@@ -26,11 +26,13 @@ MIN_ITERATIONS: Final = 2
 """Turns before the model is offered a tool that ends the run; it can always answer in text."""
 
 
-class _Arguments(BaseModel):
+class Arguments(BaseModel):
+    """What a tool of the kernel takes; a strategy's own tools take a model of this kind."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
 
-class FinalAnswerArguments(_Arguments):
+class FinalAnswerArguments(Arguments):
     """What `final-answer` takes."""
 
     output: str
@@ -39,14 +41,14 @@ class FinalAnswerArguments(_Arguments):
     confidence: Literal["high", "medium", "low"] | None = None
 
 
-class TaskCompleteArguments(_Arguments):
+class TaskCompleteArguments(Arguments):
     """What `task-complete` takes."""
 
     summary: str
 
 
-class NoArguments(_Arguments):
-    """What `context-status` takes."""
+class NoArguments(Arguments):
+    """What tools take that are only asked."""
 
 
 class MetaTool:
@@ -56,8 +58,8 @@ class MetaTool:
         self,
         name: str,
         description: str,
-        arguments: type[_Arguments],
-        body: Callable[[Session, Any], JsonValue],
+        arguments: type[Arguments],
+        body: Callable[[Session, Any], JsonValue | Outcome],
         *,
         ends_run: bool,
     ) -> None:
@@ -90,9 +92,10 @@ class MetaTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
-        return Outcome(ok=True, result=self._body(context.session, self._read(arguments)))
+        said = self._body(context.session, self._read(arguments))
+        return said if isinstance(said, Outcome) else Outcome(ok=True, result=said)
 
-    def _read(self, arguments: dict[str, JsonValue]) -> _Arguments:
+    def _read(self, arguments: dict[str, JsonValue]) -> Arguments:
         plain = from_json(arguments)  # an answer through a tool is cleaned like one in text
         return self._arguments.model_validate(
             {name: scrub(value) if isinstance(value, str) else value for name, value in plain.items()}
@@ -116,8 +119,8 @@ def unmet_gates(session: Session, state: KernelState) -> list[str]:
 
 
 def missing_required_tools(session: Session, state: KernelState) -> list[str]:
-    """Return the required tools that have not returned a result yet."""
-    return [name for name in session.header.required_tools if name not in state.tools_used]
+    """Return the required tools that have not returned as many results as they have to."""
+    return session.tools.tally.missing(state.tools_used)
 
 
 def _last_turn_failed(session: Session, state: KernelState) -> bool:
@@ -157,18 +160,23 @@ def _task_complete(session: Session, arguments: TaskCompleteArguments) -> JsonVa
     return "accepted"
 
 
-def _context_status(session: Session, _: NoArguments) -> JsonValue:
-    state = session.state
-    if state is None:
-        return None
-    return {
-        "iteration": state.iteration,
-        "max_iterations": session.header.max_iterations,
-        "tools_used": sorted(state.tools_used),
-        "tools_required": missing_required_tools(session, state),
-        "messages": len(state.thread.messages),
-        "tokens": state.usage.total_tokens,
+def _recall() -> MetaTool:
+    from playhead.kernel.context.recall import DESCRIPTION, RecallArguments, recall  # noqa: PLC0415 - brings jmespath
+
+    return MetaTool("recall", DESCRIPTION, RecallArguments, recall, ends_run=False)
+
+
+def _bearing(name: str, description: str) -> MetaTool:
+    from playhead.kernel import orientation  # noqa: PLC0415 - only for agents that ask for one of them
+
+    bodies: dict[str, Callable[[Session, Any], JsonValue]] = {
+        "brief": orientation.brief,
+        "context-status": orientation.context_status,
+        "find": orientation.find,
+        "pulse": orientation.pulse,
     }
+    arguments = orientation.FindArguments if name == "find" else NoArguments
+    return MetaTool(name, description, arguments, bodies[name], ends_run=False)
 
 
 META_TOOLS: Final[dict[str, Callable[[], MetaTool]]] = {
@@ -182,9 +190,11 @@ META_TOOLS: Final[dict[str, Callable[[], MetaTool]]] = {
         _task_complete,
         ends_run=True,
     ),
-    "context-status": lambda: MetaTool(
-        "context-status", "Tell how many turns and tokens are used.", NoArguments, _context_status, ends_run=False
-    ),
+    "context-status": lambda: _bearing("context-status", "Tell how many turns and tokens are used."),
+    "brief": lambda: _bearing("brief", "Tell the task, the tools, and what is left of turns and calls."),
+    "pulse": lambda: _bearing("pulse", "Tell how it goes: failures, repeated calls, decisions, what is missing."),
+    "find": lambda: _bearing("find", "Find where words were seen so far: in notes, results and thoughts."),
+    "recall": _recall,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import (
@@ -12,7 +13,9 @@ from playhead.errors import (
     ModelRequestError,
     PlayheadError,
 )
+from playhead.kernel.deltas import streamed
 from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.fallback import fall_back, tries
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.parameters import check_parameters
@@ -89,21 +92,31 @@ class ModelPort:
         return await self._passed(response)
 
     async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
-        session, retries = self._session, self._session.header.max_retries
-        for attempt in range(retries + 1):
-            session.require_running()
-            sent, told = replace(request, attempt=attempt) if attempt else request, asked
-            if session.guards:
-                sent = await admit(session, sent)
-            if attempt or sent.parameters is not request.parameters:
-                told = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
-            try:
-                return await self._attempt(sent, told)
-            except ModelError as error:
-                if not error.retryable or attempt == retries:
-                    raise
-            await self._wait(asked.request, attempt)
-        raise AssertionError("unreachable")  # the last attempt returns or raises
+        """Ask until somebody answers: the model, as often as it may be, and then each that takes over."""
+        session, attempt = self._session, 0
+        while True:
+            for left in reversed(range(tries(session))):
+                try:
+                    return await self._admitted(request, asked, attempt)
+                except ModelError as failed:
+                    attempt, error = attempt + 1, failed
+                    if not failed.retryable or not left:
+                        break
+                await self._wait(asked.request, attempt)
+            if not fall_back(session, error, attempt):
+                raise error
+            request = replace(request, model=session.header.model)
+            asked = asked.model_copy(update={"model": session.header.model})
+
+    async def _admitted(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
+        session = self._session
+        session.require_running()
+        sent = replace(request, attempt=attempt) if attempt else request
+        if session.guards:
+            sent = await admit(session, sent)
+        if attempt or sent.parameters is not request.parameters:
+            asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
+        return await self._attempt(sent, asked)
 
     async def _offered(self, request: Request) -> Request:
         """Return the request as the hooks want it to be sent."""
@@ -172,7 +185,7 @@ class ModelPort:
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))
-            completion = await session.adapter.complete(given)
+            completion = await self._answer(given, asked)
             await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
@@ -188,9 +201,16 @@ class ModelPort:
             tell(session, response, "response", request=number, attempt=attempt)
         return response
 
+    async def _answer(self, request: Request, asked: LlmRequested) -> Completion:
+        """Return the adapter's answer, in pieces for whoever listens."""
+        session, listener = self._session, self._session.run.listener
+        if listener is None or not listener.hears(session):
+            return await session.adapter.complete(request)
+        return await streamed(session.adapter, request, partial(listener.piece, session, asked))
+
     async def _wait(self, number: int, attempt: int) -> None:
-        delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt, 16), MAX_RETRY_DELAY_S)
-        self._session.emit(LlmRetried(request=number, attempt=attempt + 1, delay_s=delay_s))
+        delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)
+        self._session.emit(LlmRetried(request=number, attempt=attempt, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
 
     def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:

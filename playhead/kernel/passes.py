@@ -8,10 +8,10 @@ ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.loop import run_kernel
-from playhead.kernel.state import Thread, transition
+from playhead.kernel.state import PlannedCall, Thread, transition
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.types import ImagePart, TextPart
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
+
+ANSWER_NOW: Final = "Call no more tools. Answer the task now, with what you know."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,35 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
         reached = await run_kernel(kernel or session.kernel, begun, session)
     finally:
         session.inner = outer
-    session.state = reached
+    # Not at its end, whatever ended the pass: the best answer that the strategy holds is kept.
+    session.state = reached = transition(reached, status="thinking")
     session.require_running()
     assert inner.conclusion is not None  # noqa: S101 - else the agent has ended
-    return transition(reached, status="thinking"), inner.conclusion
+    return reached, inner.conclusion
+
+
+async def answer_pass(  # noqa: PLR0913 - as `run_pass`
+    state: KernelState,
+    session: Session,
+    thread: Thread,
+    *,
+    label: str,
+    max_iterations: int,
+    tools: tuple[str, ...] | None = None,
+    kernel: Kernel | None = None,
+) -> tuple[KernelState, Conclusion]:
+    """Run a pass that has to end with an answer: when its turns are used up, one more turn without tools may give it.
+
+    Takes and returns what `run_pass` does, and raises like it. The conclusion is not an answer when that turn gave none either.
+    """
+    state, conclusion = await run_pass(
+        state, session, thread, label=label, max_iterations=max_iterations, tools=tools, kernel=kernel
+    )
+    if conclusion.reason != "max_iterations":
+        return state, conclusion
+    told = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
+    state, last = await run_pass(state, session, told, label=label, max_iterations=1, tools=(), kernel=kernel)
+    return state, last if last.reason != "max_iterations" else conclusion
 
 
 async def fresh_thread(session: Session, text: str) -> Thread:
@@ -119,3 +146,16 @@ async def ask_once(
     session.state = state
     response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
     return collect_spending(state, session), response.text
+
+
+async def closed_thread(state: KernelState, session: Session) -> Thread:
+    """Return the thread, in which calls that the answer came before are answered: a provider wants that for each."""
+    thread = state.thread
+    answered = {message.tool_call_id for message in thread.messages}
+    asked = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
+    for position, call in enumerate(asked):
+        if call.id not in answered:
+            planned = PlannedCall(call=call, position=position)
+            completed = await session.tools.refuse(planned, "not run: the run was about to end")
+            thread = thread.add(await session.messages.add_result(planned, completed))
+    return thread

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.strategies import info_of
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader
@@ -11,6 +15,16 @@ DEFAULT: Final = (
     "You solve the user's task. Use the tools for every fact and every calculation they can give you, one step at a "
     "time. When you know the answer, reply with it in plain text and call no tool."
 )
+SIMPLIFIED: Final = (
+    "Solve the task. Use one tool at a time. Read each result before you go on. "
+    "When you know the answer, reply with it in plain text."
+)
+DETAILED: Final = (
+    f"{DEFAULT} Before you search again, say what is still missing; do not repeat a call whose result you have. "
+    "If sources disagree, or something cannot be found, say so in the answer."
+)
+BY_RULES: Final = {"simplified": SIMPLIFIED, "standard": DEFAULT, "detailed": DETAILED}
+"""The default prompt by the `rules` of a profile; not measured on models, other than `DEFAULT`."""
 DEFAULT_WITHOUT_TOOLS: Final = "You solve the user's task. Reply with the answer in plain text."
 RATIONALE: Final = (
     "When you call a tool, write the reason before the call, in one short block, and then make the call:\n"
@@ -19,14 +33,33 @@ RATIONALE: Final = (
     "A block is no call: the call must follow it."
 )
 """Worded on a 1.5B model: longer rules made it write blocks without calls until its tokens were used up."""
+FACTS: Final = "Background facts:"
+FORM: Final = "Give the final answer as one JSON value that fits this schema, with nothing around it:\n{}"
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 
 
 def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
-    """Return the system message: the user's prompt or the default one, and the request for reasons."""
-    default = DEFAULT if has_tools else DEFAULT_WITHOUT_TOOLS
-    prompt = header.system_prompt if header.system_prompt is not None else default
-    return f"{prompt}\n\n{RATIONALE}" if header.rationale and has_tools else prompt
+    """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
+    strategy, own = info_of(header), header.system_prompt
+    parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
+    if strategy is not None and (instruction := strategy.instruction_for(header.strategy_settings)):
+        parts.append(instruction)
+    if header.rationale and has_tools:
+        parts.append(RATIONALE)
+    facts = "\n".join(f"- {name}: {as_text(value)}" for name, value in header.task_context.items())
+    parts += [f"{FACTS}\n{facts}"] if facts else []
+    forms = (json.dumps(info.form, ensure_ascii=False) for info in header.reviews if info.form is not None)
+    return "\n\n".join([*parts, *map(FORM.format, forms)])
+
+
+def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
+    """Return the prompt of an agent that was given none: its strategy's own, or the one that suits the model's tier."""
+    strategy = info_of(header)
+    if strategy is not None and strategy.prompt:
+        return strategy.prompt
+    if not has_tools:
+        return DEFAULT_WITHOUT_TOOLS
+    return DEFAULT if header.profile is None else BY_RULES[header.profile.rules]
 
 
 def missing_tools(names: list[str]) -> str:

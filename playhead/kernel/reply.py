@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.kernel.assumptions import read_assumptions
 from playhead.kernel.hooks import SUPPRESS
@@ -17,8 +17,14 @@ from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded
+    from playhead.trace.types import Rationale
+
+CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+"""The words of providers for a reply that became too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,8 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
             for number, call in enumerate(response.tool_calls, 1)
         )
         return Reply(text, calls)
+    if session.header.healing:
+        return _read_text(text, response, reasons, session)
     found, rest = read_text_calls(text, session.toolset)
     calls = tuple(
         PlannedCall(
@@ -52,6 +60,25 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
             rationale=call.rationale or reasons.get(number),
         )
         for number, call in enumerate(found, 1)
+    )
+    return Reply(rest if calls else text, calls)
+
+
+def _read_text(text: str, response: LlmResponded, reasons: Mapping[int, Rationale], session: Session) -> Reply:
+    """Read the calls that stand in a text as models write them; a reply that was cut off is not completed."""
+    from playhead.kernel.calls_in_text.planned import planned_calls  # noqa: PLC0415 - only for replies without native calls
+
+    found, rest = planned_calls(
+        text,
+        session,
+        response.request,
+        prefix=f"{TEXT_CALL}{response.request}",
+        cut_off=(response.finish_reason or "").lower() in CUT_OFF,
+        nameless=not session.header.reviews,
+    )
+    calls = tuple(
+        planned if planned.rationale is not None else replace(planned, rationale=reasons.get(number))
+        for number, planned in enumerate(found, 1)
     )
     return Reply(rest if calls else text, calls)
 

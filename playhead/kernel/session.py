@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from playhead.errors import RunEndedError, TraceWriteError
+from playhead.kernel.context import curator_for
 from playhead.kernel.copies import Copies
+from playhead.kernel.emission import Emission
 from playhead.kernel.fact_port import FactPort
 from playhead.kernel.hooks import Stop, Terminate
 from playhead.kernel.messages import Messages
@@ -21,22 +22,23 @@ from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFire
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.approval import Approver
+    from playhead.kernel.context.curator import Curator
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
-    from playhead.kernel.in_flight import Kind
     from playhead.kernel.loop import Kernel
     from playhead.kernel.models.base import Model
     from playhead.kernel.passes import Pass
+    from playhead.kernel.progress import Progress
+    from playhead.kernel.review import Judge
     from playhead.kernel.run_context import RunContext
     from playhead.kernel.state import KernelState
     from playhead.kernel.supervision import Supervisor
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
-    from playhead.trace.events import EventBase
-    from playhead.trace.types import AgentHeader, Content, Rationale, ToolSpec, Usage
+    from playhead.trace.types import AgentHeader, Content, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
 GRACE_S: Final = 0.1
@@ -45,7 +47,7 @@ MAX_DEPTH: Final = 3
 """Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
 
 
-class Session:
+class Session(Emission):
     """One agent in one run. Strategies reach the world through `model`, `tools` and `facts`, and nothing else."""
 
     def __init__(  # noqa: PLR0913, PLR0915 - what an agent is made of
@@ -62,6 +64,8 @@ class Session:
         approver: Approver | None = None,
         hooks: Hooks | None = None,
         guards: tuple[GuardMaker, ...] = (),
+        judges: Mapping[str, Judge] | None = None,
+        fallbacks: Sequence[Model] = (),
     ) -> None:
         self.run = run
         self.header = header
@@ -82,8 +86,8 @@ class Session:
         """The state at the last step, for tools of the kernel and hooks to read; set by the loop alone."""
         self.unbilled: list[tuple[Usage, float | None]] = []
         """Usage and cost of sub-agents and of tools' own model calls, not yet added to the state."""
-        self.cache: dict[tuple[str, str], Outcome] = {}
-        """Results of cacheable calls."""
+        self.cache: dict[tuple[str, str], tuple[Outcome, int]] = {}
+        """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
         self.abandoned: set[str] = set()
         """Calls whose body was left running, in its thread, when they were given up."""
         self.rewritten: set[str | int] = set()
@@ -103,19 +107,34 @@ class Session:
         self.failures = 0
         """Calls that failed in a row, up to now."""
         self.adapter = run.world.model_for(owner, model)
-        self.toolset = run.world.tools_for(owner, tools)
+        self.fallbacks = run.world.fallbacks_for(owner, header.fallbacks, fallbacks)
+        """Who answers when the model does not, in order."""
+        of_strategies, hidden = ({}, frozenset()) if payer else _strategy_tools(header)
+        self.toolset = run.world.tools_for(owner, {**tools, **of_strategies})
+        self.strategy_tools = frozenset(of_strategies)
+        """Names of the tools that strategies brought along: that of the header, and those that may take over."""
+        self.hidden_tools = hidden
+        """Those of strategies that do not run now."""
         self.hooks: Hooks | None = run.world.hooks_for(owner, hooks)
         """Who is asked at the chokepoints; None when nobody is."""
         self.guards: tuple[Guard, ...] = run.world.guards_for(self, guards)
         """The killswitches at the ports: those of the agents above first."""
+        self.progress: Progress | None = None
+        """Who looks at how the loop gets on; None when nobody does. Set by the loop."""
         self.inner: Pass | None = None
         """The pass that runs inside the strategy, if one does."""
         self.preamble = Thread()
         """The messages that come before the task: the system prompt and the examples."""
         self.task: Content = ""
         """The task as the model is told it."""
+        self.judges: Mapping[str, Judge] = judges or {}
+        """The code of the header's reviews, by their names; none in a replay, which serves what it said."""
+        self.verified: bool | None = None
+        """What the model itself said of its answer, where that was asked for."""
         self.strategy_used = header.strategy
         """The strategy that makes the output: another one than the header's where that one delegates."""
+        self.strategy_settings: dict[str, JsonValue] = header.strategy_settings
+        """The settings of the strategy that runs: of another one than the header's where that one delegates."""
         self.supervisor: Supervisor | None = None
         """Who ends it from outside of its loop; None before it runs."""
         self.messages = Messages(self)
@@ -123,6 +142,8 @@ class Session:
         self.model = ModelPort(self)
         self.tools = ToolPort(self)
         self.facts = FactPort(self)
+        self.curator: Curator | None = curator_for(self)
+        """Who looks after the thread; None when it is sent as it is."""
         self.interrupted = False
         """Whether it was ended from outside of its loop."""
         self.abandoned_itself = False
@@ -133,76 +154,6 @@ class Session:
         """How it ended, once it has."""
 
     # --- what is recorded -------------------------------------------------------------------------------------------
-
-    def emit(self, event: EventBase) -> None:
-        """Record an event of this agent.
-
-        Raises:
-            TraceWriteError: it could not be written, and the run was told to stop then.
-        """
-        if self.left_behind:
-            return
-        recorder = self.run.recorder
-        if not recorder.emit(event, self.owner, self.iteration) and not recorder.sealed:
-            self._on_lost(event)
-
-    @property
-    def left_behind(self) -> bool:
-        """Whether its code, or that of an agent above it, was left behind."""
-        return self.abandoned_itself or (self.parent is not None and self.parent.left_behind)
-
-    def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
-        """Record that something starts: nothing ends this agent, or one above it, between the look and the record.
-
-        `leave` records the end of it when nobody else can.
-
-        Raises:
-            RunEndedError: this agent, or one above it, has ended.
-        """
-        recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = recorder.prepare(event, self.owner)
-        with in_flight.lock:
-            self.require_running()
-            in_flight.begin(self.owner, kind, name, leave)
-            written = recorder.write(prepared, self.iteration)
-        recorder.tell(prepared)
-        if not written and not recorder.sealed:
-            self._on_lost(event)
-
-    def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
-        """Record how something ended; False when it was left behind before."""
-        return self.emit_ends([(event, self.iteration)], kind, name)
-
-    def emit_ends(self, events: list[tuple[EventBase, int | None]], kind: Kind, name: str) -> bool:
-        """Record how something ended, in several events; as `emit_end`."""
-        recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
-        with in_flight.lock:  # else the trace could be closed before they are written
-            if self.left_behind or not in_flight.end(self.owner, kind, name):
-                return False
-            written = [recorder.write(each, turn) for each, turn in prepared]
-        for each, _ in prepared:
-            recorder.tell(each)
-        if not all(written) and not recorder.sealed and kind != "agent":
-            self._on_lost(events[0][0])
-        return True
-
-    def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
-        """Record what ends an agent, if it does: `end` tries to, and calls what it is given when it has."""
-        recorder = self.run.recorder
-        prepared = recorder.prepare(event, self.owner)
-        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.iteration))
-        recorder.tell(prepared)
-        return ended
-
-    def emit_left(self, event: EventBase) -> None:
-        """Record an event of an agent whose code is left behind."""
-        self.run.recorder.emit(event, self.owner, self.iteration)
-
-    def emit_last(self, event: EventBase) -> None:
-        """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
-        if not self.left_behind:
-            self.run.recorder.emit(event, self.owner, self.iteration)
 
     def snapshot(self, state: KernelState) -> KernelStateSnapshot:
         """Return where the loop stands."""
@@ -282,27 +233,6 @@ class Session:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def terminate(  # noqa: PLR0913 - one call says all of how it ended
-        self,
-        reason: str,
-        output: JsonValue = None,
-        *,
-        rationale: Rationale | None = None,
-        source: str = "kernel",
-        failed: bool = False,
-        error: str | None = None,
-        answer: dict[str, Any] | None = None,
-        because: str | None = None,
-        overrule: bool = False,
-    ) -> bool:
-        """End this agent: the one and only way. The first caller wins, from whatever thread; the others get False.
-
-        From here on no call starts; the loop notices at its next step. With `overrule` it wins over an answer of the
-        model, too.
-        """
-        ending = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {}, because)
-        return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
-
     def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
         """End the loop that runs: the pass, where a strategy runs one, else the agent."""
         if self.inner is None:
@@ -319,6 +249,8 @@ class Session:
 
     def offers(self, tool: str) -> bool:
         """Return whether the loop that runs may use this tool."""
+        if tool in self.hidden_tools:
+            return False
         return self.inner is None or self.inner.tools is None or tool in self.inner.tools
 
     @property
@@ -371,24 +303,9 @@ class Session:
         return won
 
     @property
-    def termination(self) -> Termination | None:
-        """How this agent ended, or None while it runs."""
-        return self.ending.termination
-
-    @property
-    def ended(self) -> bool:
-        """Whether this agent, or one that it works for, has ended."""
-        return self.ending.termination is not None or (self.parent is not None and self.parent.ended)
-
-    @property
     def cut_off(self) -> bool:
         """Whether this agent, or one that it works for, was ended from outside: what has begun does not go on, either."""
         return self.interrupted or (self.parent is not None and self.parent.cut_off)
-
-    def require_running(self) -> None:
-        """Raise `RunEndedError` when nothing may start any more."""
-        if self.ended:
-            raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
 
     # --- below this agent -------------------------------------------------------------------------------------------
 
@@ -413,12 +330,8 @@ class Session:
         """Charge what was spent below an agent to that agent; its loop adds it to the state between two steps."""
         self.agent.unbilled.append((usage, cost_usd))
 
-    def _on_lost(self, event: EventBase) -> None:
-        if self.run.on_trace_error != "stop" or self.ended:
-            return
-        why = f"{event.kind} could not be written to the trace: {self.run.recorder.error}"
-        session: Session | None = self
-        while session is not None:  # what lies above ends too: a tool's body may catch what is raised here
-            session.terminate("trace_error", failed=True, error=why)
-            session = session.parent
-        raise TraceWriteError(why)
+
+def _strategy_tools(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
+    from playhead.kernel.strategies import tools_of  # noqa: PLC0415 - strategies run on sessions
+
+    return tools_of(header)

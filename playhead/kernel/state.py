@@ -130,8 +130,11 @@ class KernelState(Frozen):
 
     @property
     def best(self) -> JsonValue:
-        """The best answer so far: what a strategy holds for one, else the newest result."""
-        return self.last_observation if self.output is None else self.output
+        """The best answer so far: what a strategy that runs holds for one, else the newest result.
+
+        An answer with which it came to its end is none: hooks may not let it stand.
+        """
+        return self.last_observation if self.output is None or self.status in FINAL else self.output
 
 
 _FIELDS = frozenset(KernelState.model_fields)

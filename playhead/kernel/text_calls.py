@@ -54,7 +54,7 @@ def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], 
         names[folded(name)].append(name)
     calls: list[TextCall] = []
     rest, position = [], 0
-    for value, start, end in _json_values(text):
+    for value, start, end in json_values(text):
         found = list(_calls(value, names))
         if found:
             calls += found
@@ -63,7 +63,7 @@ def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], 
     return calls, _EMPTY_WRAP.sub("", "".join([*rest, text[position:]])).strip()
 
 
-def _json_values(text: str) -> Iterator[tuple[Any, int, int]]:
+def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
     """Yield every JSON object or array that stands in the text by itself, with its place."""
     decoder, position, failures = json.JSONDecoder(), 0, 0
     while failures < MAX_FAILURES and (opening := _OPENING.search(text, position)):

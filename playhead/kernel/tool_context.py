@@ -61,9 +61,13 @@ class ToolContext:
         return f"{self.owner}/{self.tool}@{turn}.{self.position}"
 
     @property
-    def cache(self) -> dict[tuple[str, str], Outcome]:
-        """Results of this agent's cacheable calls so far."""
+    def cache(self) -> dict[tuple[str, str], tuple[Outcome, int]]:
+        """Results of this agent's cacheable calls so far, and when each began."""
         return self.session.cache
+
+    def now_us(self) -> int:
+        """Return the time by the run's clock, in microseconds since the Unix epoch."""
+        return self.session.run.recorder.clock.now_us()
 
     @cached_property
     def scope(self) -> Session:

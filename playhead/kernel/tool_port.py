@@ -15,9 +15,11 @@ from playhead.errors import (
     nearest,
 )
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
+from playhead.kernel.healing.healer import Healer
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
 from playhead.kernel.state import PlannedCall
+from playhead.kernel.tally import Tally
 from playhead.kernel.tool_context import ToolContext
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import (
@@ -52,6 +54,9 @@ class ToolPort:
         """Calls of this turn that are over, for a turn that is broken off."""
         self.changed: dict[str, PlannedCall] = {}
         """Calls as they ran, where a hook changed them."""
+        self._healer = Healer(session) if session.header.healing else None
+        self.tally = Tally(session.header)
+        """How often each tool was called."""
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
         """Run the calls of a turn and return how they ended, in the order they were asked for.
@@ -63,7 +68,10 @@ class ToolPort:
         for batch in self._batches(calls):
             if completed and self._session.ended:
                 break  # what has run still joins the thread
-            completed += [await self.run(batch[0])] if len(batch) == 1 else await self._run_together(batch)
+            if len(batch) == 1:
+                completed.append(await self.run(batch[0]))
+            else:
+                completed += map(self.tally.count, await self._run_together(batch))
         return completed
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
@@ -87,9 +95,23 @@ class ToolPort:
         """
         session = self._session
         session.require_running()
+        planned = await self._healed(planned)
         if session.hooks is None:
-            return await self._recorded(planned, None)
-        return await self._passed(await self._run_offered(planned, await self._offered(planned)))
+            return self.tally.count(await self._run_offered(planned, planned))
+        return self.tally.count(await self._passed(await self._run_offered(planned, await self._offered(planned))))
+
+    def meant(self, name: str) -> str:
+        """Return the tool that a name stands for, or the name itself."""
+        return name if self._healer is None else self._healer.meant(name)
+
+    async def _healed(self, planned: PlannedCall) -> PlannedCall:
+        """Return the call as it is to run, put right where that is called for; what tools ask for is no model's mistake."""
+        if self._healer is None or planned.source == "tool":
+            return planned
+        healed = await self._healer.heal(planned)
+        if healed is not planned:
+            self.changed[planned.call.id] = healed
+        return healed
 
     async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
         """Return the call as the hooks want it to run; None when one removed it."""
@@ -107,7 +129,7 @@ class ToolPort:
             refusal = ErrorInfo(type="Suppressed", message=f"a hook removed the call of {planned.call.name}")
             return await self._recorded(planned, refusal)
         self._session.require_running()
-        return await self._recorded(offered, None)
+        return await self._recorded(offered, self.tally.refusal(offered))
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
@@ -167,6 +189,7 @@ class ToolPort:
                 ended=outcome.ended,
                 abandoned=left or outcome.abandoned or call.id in session.abandoned,
                 rung=outcome.rung,
+                understood=None if self._healer is None else self._healer.understood(call),
             )
 
         try:
@@ -187,9 +210,10 @@ class ToolPort:
     async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
         call, tool = planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source == "tool" or self._session.offers(call.name)):
-            return self._unknown(call.name)
+            return await self._unhealed(call, self._unknown(call.name))
         if call.arguments is None:
-            return Outcome.failure("InvalidArguments", f"the arguments of {call.name} are no JSON object")
+            why = f"the arguments of {call.name} are no JSON object"
+            return await self._unhealed(call, Outcome.failure("InvalidArguments", why))
         context = ToolContext(
             session=self._session,
             call_id=call.id,
@@ -202,7 +226,8 @@ class ToolPort:
         )
         problem = tool.check(call.arguments, context)
         if problem is not None:
-            return problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
+            refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
+            return await self._unhealed(call, refused)
         if tool.spec.requires_approval or self._session.guards:
             kept_back = await self._kept_back(planned, tool.spec, args_hash)
             if kept_back is not None:
@@ -212,6 +237,9 @@ class ToolPort:
         if not isinstance(outcome, Outcome):
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome
+
+    async def _unhealed(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        return outcome if self._healer is None else await self._healer.explained(call, outcome)
 
     def _unknown(self, name: str) -> Outcome:
         if name in self._tools:
@@ -290,6 +318,7 @@ class ToolPort:
 
         They are asked about each call before any runs, and about the results when all have ended, in asking order.
         """
+        batch = [await self._healed(planned) for planned in batch]
         if self._session.hooks is None:
             return await self._run_beside([(planned, planned) for planned in batch])
         completed: list[ToolCallCompleted] = []
@@ -317,6 +346,9 @@ class ToolPort:
     async def _run_beside(self, batch: list[Offered]) -> list[ToolCallCompleted]:
         results: list[ToolCallCompleted | None] = [None] * len(batch)
         errors: list[PlayheadError] = []
+        for _, call in batch:  # in asking order: which of them is over a budget must not depend on which begins first
+            if call is not None:
+                self.tally.refusal(call)
         limit = anyio.Semaphore(self._session.header.max_parallel)
 
         async def run_one(place: int, planned: PlannedCall, call: PlannedCall | None) -> None:

@@ -15,6 +15,7 @@ from playhead.errors import ToolDefinitionError
 from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.side_effects import warn_of_name
 from playhead.kernel.threads import asyncio_loop, start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
@@ -104,11 +105,14 @@ class FunctionTool:
         if not self.spec.cache:
             return await self._run_within_limit(arguments, context)
         key = (self.spec.name, content_hash(arguments))
-        if key in context.cache:
-            return replace(context.cache[key], cached=True)
+        kept_s = self.spec.cache_s
+        now_us = 0 if kept_s is None else context.now_us()
+        known, since_us = context.cache.get(key, (None, 0))
+        if known is not None and (kept_s is None or now_us - since_us <= kept_s * 1_000_000):
+            return replace(known, cached=True)
         outcome = await self._run_within_limit(arguments, context)
         if outcome.ok:
-            context.cache[key] = outcome
+            context.cache[key] = (outcome, now_us)
         return outcome
 
     def run_here(self, arguments: dict[str, JsonValue], backend: str) -> Outcome:
@@ -237,7 +241,7 @@ def tool(
     requires_approval: bool = False,
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
-    cache: bool = False,
+    cache: bool | float = False,
     isolate: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
@@ -253,7 +257,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     requires_approval: bool = False,
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
-    cache: bool = False,
+    cache: bool | float = False,
     isolate: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a typed function, sync or async, a tool.
@@ -270,7 +274,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
         requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
         risk: how bad a wrong call is.
         key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
-        cache: answer a repeated call from this run's memory; for read-only tools.
+        cache: answer a repeated call from this run's memory; a number is for how many seconds. For read-only tools.
         isolate: run each call in a process of its own, which is killed at the time limit or when the run ends, with all
             that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
             needs `if __name__ == "__main__":` around what it does), and cannot have a `ToolContext`; what it changes in
@@ -292,8 +296,10 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             risk=risk,
             key=arguments.checked_key(key),
             cache=_checked_cache(cache=cache, read_only=read_only),
+            cache_s=None if isinstance(cache, bool) else cache,
             isolate=isolate,
         )
+        warn_of_name(spec)
         return FunctionTool(target, spec, arguments, _home_of(target, arguments) if isolate else None)
 
     return make if function is None else make(function)
@@ -344,10 +350,12 @@ def _checked_timeout(timeout: float | None) -> float | None:
     return timeout
 
 
-def _checked_cache(*, cache: bool, read_only: bool) -> bool:
+def _checked_cache(*, cache: bool | float, read_only: bool) -> bool:
+    if not isinstance(cache, bool) and (type(cache) not in (int, float) or not 0 < cache < inf):
+        raise ToolDefinitionError(f"cache is True, or a number of seconds above 0; it is {cache!r}")
     if cache and not read_only:
         raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
-    return cache
+    return bool(cache)
 
 
 def _summary(function: Callable[..., Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.tools import Tool
+    from playhead.trace.types import FallbackInfo
     from playhead.trace.values import JsonValue
+
+
+Fallbacks = list[tuple["FallbackInfo", "Model"]]
+"""Models that take over, and what is recorded of them."""
 
 
 class World(Protocol):
@@ -26,6 +31,10 @@ class World(Protocol):
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return what answers this owner's requests."""
+        ...
+
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
+        """Return what answers this owner's requests when the model does not, in order."""
         ...
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
@@ -55,6 +64,10 @@ class LiveWorld:
     def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
         """Return the model itself."""
         return model
+
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:  # noqa: ARG002
+        """Return the models themselves."""
+        return list(zip(infos, models, strict=True)) if models else []
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:  # noqa: ARG002
         """Return the tools themselves."""

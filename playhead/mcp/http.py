@@ -11,6 +11,8 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from playhead.errors import UsageError
+from playhead.mcp.plain import one_line
 from playhead.mcp.stdio import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ class HttpServer:
     headers: Mapping[str, str] = field(default_factory=dict)
     trouble: str | None = None
     """What went wrong on the wire, when we know it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether something is known to have gone wrong."""
+        return self.trouble is not None
 
     def account(self) -> str:
         """Return what is known of the connection's end, for an error message."""
@@ -68,8 +75,17 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def shown_url(url: str) -> str:
-    """Return an address without what may be secret in it: a password, a query."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+def checked_url(url: str) -> str:
+    """Return an address as it may be shown: without a password and a query, which may be secret.
+
+    Raises:
+        UsageError: it is no http address.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError("url must be an http(s) address, such as http://127.0.0.1:8000/mcp")
+    return one_line(f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")

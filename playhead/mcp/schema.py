@@ -49,10 +49,11 @@ class BoundedSchema:
         try:
             kind = validator_for(schema, default=Draft202012Validator)
             kind.check_schema(schema)
-            self._validator: Any = extend(kind, self._replaced(kind.VALIDATORS))(schema, registry=Registry())
+            bounded: Any = extend(kind, self._replaced(kind.VALIDATORS))  # type: ignore[no-untyped-call]
+            self._validator = bounded(schema, registry=Registry())
         except SchemaError as error:
             raise UnusableSchemaError(one_line(error.message)) from None
-        except Exception as error:  # a hostile schema, e.g. one that is nested too deep
+        except Exception as error:  # noqa: BLE001 - a hostile schema, e.g. one that is nested too deep
             raise UnusableSchemaError(f"{type(error).__name__}: {one_line(str(error))}") from None
 
     def problem(self, value: JsonValue) -> str | None:
@@ -86,7 +87,7 @@ class BoundedSchema:
             self._references += 1
             if self._references > MAX_REFERENCES:
                 raise UnusableSchemaError(f"it follows more than {MAX_REFERENCES} references")
-            yield from keyword(validator, ref, instance, schema) or ()
+            yield from keyword(validator, ref, instance, schema)
 
         return follow
 

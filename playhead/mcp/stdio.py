@@ -40,6 +40,8 @@ CLOSING_S: Final = 1.0
 TERMINATING_S: Final = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _LOOK_S: Final = 0.01
+_BROKEN: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+"""How a pipe or a stream says that its other end is gone."""
 _LAST_WORDS: Final = 5
 """Lines of standard error that an error message quotes."""
 
@@ -57,6 +59,9 @@ class StdioServer:
     """Why we stopped listening, when it was not the server's end."""
     last_words: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_WORDS))
     """The newest lines of its standard error, cleaned."""
+
+    ended: bool = False
+    """Whether its output has ended, or is not listened to any more."""
 
     def account(self) -> str:
         """Return what is known of the server's end, for an error message."""
@@ -77,23 +82,24 @@ class StdioServer:
         Raises:
             OSError: it cannot be started.
         """
-        self.process = process = await anyio.open_process(
-            list(self.command),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env={**get_default_environment(), **self.env},
-            cwd=self.cwd,
-            start_new_session=True,
-        )
+        with anyio.CancelScope(shield=True):  # cancelled half-way, it would leave a process behind that nobody knows
+            self.process = process = await anyio.open_process(
+                list(self.command),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={**get_default_environment(), **self.env},
+                cwd=self.cwd,
+                start_new_session=True,
+            )
         assert process.stdin is not None  # noqa: S101 - three pipes
         assert process.stdout is not None  # noqa: S101
         assert process.stderr is not None  # noqa: S101
         received, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
-        async with anyio.create_task_group() as group, incoming, outgoing:
+        async with anyio.create_task_group() as group, incoming, outgoing, received, to_send:
             group.start_soon(self._listen, process.stdout, received)
-            group.start_soon(self._send, process.stdin, to_send)
+            group.start_soon(self._send, process.stdin, to_send, received)
             group.start_soon(self._overhear, process.stderr)
             try:
                 yield incoming, outgoing
@@ -105,38 +111,53 @@ class StdioServer:
     async def _listen(self, stream: ByteReceiveStream, received: MemoryObjectSendStream[Incoming]) -> None:
         lines = BufferedByteReceiveStream(stream)
         async with received:
-            while True:
-                try:
-                    line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
-                except anyio.DelimiterNotFound:
-                    self.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
-                    return
-                except (anyio.IncompleteRead, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                    await self._see_it_end()
-                    return
-                try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    log.info("%s printed something that is no message: %s", self.command[0], _shown(line))
-                    continue
-                with suppress(anyio.BrokenResourceError):  # the session is gone, and the process has to be read on
-                    await received.send(SessionMessage(message))
+            await self._relay(lines, received)
+            self.ended = True
+
+    async def _relay(self, lines: BufferedByteReceiveStream, received: MemoryObjectSendStream[Incoming]) -> None:
+        while True:
+            try:
+                line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
+            except anyio.DelimiterNotFound:
+                self.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+                return
+            except (anyio.IncompleteRead, *_BROKEN):
+                await self._see_it_end()
+                return
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                log.info("%s printed something that is no message: %s", self.command[0], _shown(line))
+                continue
+            with suppress(*_BROKEN):  # the session is gone, and the process has to be read on
+                await received.send(SessionMessage(message))
 
     async def _see_it_end(self) -> None:
         """Wait a moment for the exit code: the output ends just before it is there."""
         with anyio.move_on_after(TERMINATING_S):
-            while self.process is not None and self.process.returncode is None:
+            while self.process is not None and self.process.returncode is None:  # noqa: ASYNC110 - see `_gone`
                 await anyio.sleep(_LOOK_S)
 
-    async def _send(self, stream: ByteSendStream, to_send: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):  # `_listen` sees its end
+    async def _send(
+        self,
+        stream: ByteSendStream,
+        to_send: MemoryObjectReceiveStream[SessionMessage],
+        received: MemoryObjectSendStream[Incoming],
+    ) -> None:
+        try:
             async for each in to_send:
                 await stream.send(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        except _BROKEN:
+            await self._see_it_end()
+            if self.process is not None and self.process.returncode is None:
+                self.trouble = "it does not read its input any more"
+            self.ended = True
+            received.close()  # whoever waits for an answer hears of the end
 
     async def _overhear(self, stream: ByteReceiveStream) -> None:
         """Read the standard error on, so that the server never waits for us, and keep its newest lines."""
         begun = b""
-        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        with suppress(anyio.EndOfStream, *_BROKEN):
             while True:
                 *lines, begun = (begun + await stream.receive()).split(b"\n")
                 begun = begun[-1000:]
@@ -161,11 +182,11 @@ def _ending(code: int) -> str:
 async def _end(process: Process) -> None:
     """Close the input, then ask the process group to end, then kill what is left of it."""
     assert process.stdin is not None  # noqa: S101 - a pipe
-    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+    with suppress(*_BROKEN):
         await process.stdin.aclose()
     await _gone(process, CLOSING_S)
     if _signal(process.pid, signal.SIGTERM):
-        await _gone(process, TERMINATING_S)
+        await _gone(process, TERMINATING_S, group=True)
         _signal(process.pid, signal.SIGKILL)
         await _gone(process, TERMINATING_S)
     for stream in (process.stdout, process.stderr):
@@ -176,10 +197,13 @@ async def _end(process: Process) -> None:
         transport.close()
 
 
-async def _gone(process: Process, seconds: float) -> None:
-    """Wait until the process and its whole group have ended, at most so long."""
+async def _gone(process: Process, seconds: float, *, group: bool = False) -> None:
+    """Wait until the process has ended, or its whole group, at most so long.
+
+    Not with `process.wait`, which waits for the pipes, too, and those a grandchild may hold open.
+    """
     with anyio.move_on_after(seconds):
-        while process.returncode is None or _signal(process.pid, 0):
+        while process.returncode is None or (group and _signal(process.pid, 0)):  # noqa: ASYNC110 - nobody tells of it
             await anyio.sleep(_LOOK_S)
 
 

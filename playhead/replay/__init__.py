@@ -7,17 +7,23 @@ from playhead.replay.missing import MissedCall
 from playhead.replay.overrides import Overrides, ToolResult
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.result import ReplayResult
+from playhead.replay.resume_run import resume, resume_sync
+from playhead.replay.resume_calls import DID_NOT_HAPPEN, UnresolvedCall
 
 __all__ = [
+    "DID_NOT_HAPPEN",
     "Divergence",
     "MissedCall",
     "Overrides",
     "ReplayResult",
     "Reproduction",
     "ToolResult",
+    "UnresolvedCall",
     "load_recording",
     "replay",
     "replay_sync",
     "reproduce",
     "reproduce_sync",
+    "resume",
+    "resume_sync",
 ]

@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.agent import address_of
 from playhead.errors import UnknownModelError, UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked
 from playhead.kernel.models.credentials import provider_of
 from playhead.kernel.parameters import secrets_in
-from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
+from playhead.kernel.prompts import default_prompt
 from playhead.replay.overrides import Overrides, changed_prompt
+from playhead.toolset import address_of
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
@@ -213,8 +213,8 @@ def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
     if changes.system_prompt is not None:
-        default = DEFAULT if has_tools else DEFAULT_WITHOUT_TOOLS
-        prompt = default if header.system_prompt is None else header.system_prompt
+        own = header.system_prompt
+        prompt = default_prompt(header, has_tools=has_tools) if own is None else own
         update["system_prompt"] = changed_prompt(changes.system_prompt, prompt)
     return header.model_copy(update=update)
 

@@ -18,6 +18,7 @@ from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.world import ReplayWorld
+from playhead.replay.stops import recorded_stops
 from playhead.result import RunResult
 from playhead.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.settings import load_settings
@@ -197,7 +198,9 @@ class _Stage:
             on_trace_error=settings.on_trace_error if settings else "continue",
             hooks=None if self.plan.agent is None else self.plan.agent.hooks(),
             guards=() if self.plan.agent is None else self.plan.agent.guards(),
+            judges={} if self.plan.agent is None else self.plan.agent.judges(),
             control=None if writer is None else open_control(writer.path),
+            steering=recorded_stops(self.plan.recording),
         )
 
     def _redactor(self) -> Redactor:

@@ -20,7 +20,7 @@ from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired,
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
+    from playhead.kernel.world import Fallbacks
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import Prices, Request, ToolSpec, Usage
+    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec, Usage
     from playhead.trace.values import JsonValue
 
 
@@ -55,11 +56,16 @@ class FrozenWorld:
                 self._calls[owner.owner, call.iteration, call.started.position] = call
         self._spent = self._spent_by_scope()
         self._ended_from_outside = ended_from_outside(recording)
-        self._interrupts = Interrupts(recording)
+        self.interrupts = Interrupts(recording)
+        """Who ends agents that were ended from outside."""
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
         return FrozenModel(self, self.of(owner), model.name)
+
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:  # noqa: ARG002
+        """Return the recorded answers of this owner, under the names of those who took over."""
+        return [(info, FrozenModel(self, self.of(owner), info.model)) for info in infos]
 
     def root_model(self) -> FrozenModel:
         """Return the recorded answers of the root agent."""
@@ -79,10 +85,10 @@ class FrozenWorld:
     def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""
         recorded = self._recording.owners.get(session.owner)
-        self._interrupts.sessions[session.owner] = session
+        self.interrupts.sessions[session.owner] = session
         if recorded is None:
             return ()
-        gate = self._interrupts.gate(session, recorded)
+        gate = self.interrupts.gate(session, recorded)
         return (*gate, *recorded_guards(session, recorded, self._fired_in_bodies(recorded)))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
@@ -128,12 +134,12 @@ class FrozenWorld:
 
     async def answers(self, owner: str, what: object, at: str) -> None:
         """Be about to answer something: where a switch fired at that, when all that came before it has come."""
-        self._interrupts.asked += 1
-        await self._interrupts.fires((owner, what, at))
+        self.interrupts.asked += 1
+        await self.interrupts.fires((owner, what, at))
 
     async def reach_end(self, owner: str) -> None:
         """End the agent again that something ended from outside, where its recording ends; else return."""
-        await self._interrupts.reached(owner)
+        await self.interrupts.reached(owner)
 
     async def until_ended(self, session: Session) -> None:
         """Wait for the switch that ended an agent while a body of its still used the ports.
@@ -141,7 +147,7 @@ class FrozenWorld:
         Raises:
             RunEndedError: it has ended, which is how that call ended then.
         """
-        await self._interrupts.until_ended(session)
+        await self.interrupts.until_ended(session)
         session.require_running()
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:

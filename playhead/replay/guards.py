@@ -55,6 +55,8 @@ def recorded_guards(
     if refused:
         guards.append(RecordedRefusals(session, refused))
     by_tools = frozenset(asked.pop(None, ()))
+    known = {call_id for call_id, call in owner.calls.items() if call.completed is not None}
+    known |= {call_id for calls in asked.values() for call_id in calls} | by_tools
     for switch, ends in [*fired, *((switch, owner.owner) for switch in asked if switch)]:
         endings, times = fired.pop((switch, ends), []), asked.pop(switch, Counter())
         for stacked in range(
@@ -62,7 +64,7 @@ def recorded_guards(
         ):  # as often as the switch is stacked, as far as one can see
             calls = {call for call, count in times.items() if count > stacked}
             guard = RecordedGuard(_above(session, ends), switch, endings, calls)
-            guard.asked_by_tools = by_tools
+            guard.asked_by_tools = {call: call in by_tools for call in known}
             guards.append(guard)
     return tuple(guards)
 
@@ -77,6 +79,8 @@ class RecordedGuard(Guard):
             (event.at, event.request, event.attempt, event.call_id): event for event in fired
         }
         self._asked = asked
+        self.asked_by_tools: dict[str, bool] = {}
+        """Whether tools themselves wanted their calls approved, of those of which that is known."""
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate:  # noqa: ARG002
         """Refuse what was refused."""
@@ -89,6 +93,10 @@ class RecordedGuard(Guard):
     def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
         """Return whether it asked then."""
         return planned.call.id in self._asked
+
+    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
+        """Return whether the tool itself wanted it approved then."""
+        return self.asked_by_tools.get(planned.call.id)
 
     def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
         """End the agent if that ended it."""

@@ -21,15 +21,18 @@ from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
     KillswitchFired,
+    LlmFailed,
     ToolCallCompleted,
     ToolCallStarted,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import EventBase
+    from playhead.trace.line import Record
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import Request
 
@@ -45,6 +48,7 @@ class Interrupts:
         """The agents that run, by owner."""
         self._events = {event.ends or "": event for event in _fired(recording) if _goes_on(recording, event.ends or "")}
         self._done: set[str] = set()
+        self._after = _after_one_above(recording, self._events)
         self._order = _fired_at(recording)
         """Where switches fired at ports, in the order in which they did."""
         self.asked = 0
@@ -62,6 +66,14 @@ class Interrupts:
             event = self._events[name]
             session.interrupt(termination_of(event.switch, ending_of(event)), event)
         await sleep_forever()
+
+    def follow(self, record: Record) -> None:
+        """End the agents that were ended from outside in the moment after one above them had ended at a port."""
+        for name in self._after.pop((record.owner, record.event), ()):
+            if name in self.sessions and name not in self._done:
+                self._done.add(name)
+                event = self._events[name]
+                self.sessions[name].interrupt(termination_of(event.switch, ending_of(event)), event)
 
     async def quiet(self, turns: int = QUIET, until: Callable[[], bool] = lambda: False) -> None:
         """Let what runs beside go as far as it goes."""
@@ -139,6 +151,29 @@ def _fired_at(recording: Recording) -> list[Place]:
 
 
 def raced(recording: Recording) -> dict[str, int]:
+    """Return the agents whose last moments are timing, each with the `seq` up to which it is compared."""
+    return {**_cancelled_after_the_end(recording), **_ended_beside(recording)}
+
+
+def _cancelled_after_the_end(recording: Recording) -> dict[str, int]:
+    """Return the agents that a switch at a port had ended when something outside, too late to be the cause, cancelled them.
+
+    Nothing tells of that but that things were cancelled.
+    """
+    ends: dict[str, int] = {}
+    found: dict[str, int] = {}
+    for record in recording.records:
+        match record.event:
+            case KillswitchFired() as event if event.at != "outside":
+                ends.setdefault(event.ends or record.owner, record.seq)
+            case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
+                above = [seq for owner, seq in ends.items() if f"{record.owner}/".startswith(f"{owner}/")]
+                if above:
+                    found.setdefault(record.owner, min(above))
+    return found
+
+
+def _ended_beside(recording: Recording) -> dict[str, int]:
     """Return the agents that a switch ended which fired beside them, each with the `seq` at which it did.
 
     What they still got to before they noticed is timing, and so is the turn in which they did.
@@ -178,6 +213,25 @@ def ended_from_outside(recording: Recording) -> set[str]:
     if recording.ending is not None and recording.ending.terminated_by == "cancelled":
         ended.add(recording.root.owner)
     return ended
+
+
+def _after_one_above(
+    recording: Recording, outside: Mapping[str, KillswitchFired]
+) -> dict[tuple[str, EventBase], list[str]]:
+    """Return, by who fired and what, the agents below that something outside ended before they had noticed that."""
+    ended: dict[str, tuple[str, EventBase]] = {}
+    found: dict[tuple[str, EventBase], list[str]] = {}
+    for record in recording.records:
+        event = record.event
+        if not isinstance(event, KillswitchFired):
+            continue
+        name = event.ends or record.owner
+        above = next((fired for owner, fired in ended.items() if name.startswith(f"{owner}/")), None)
+        if event.at != "outside":
+            ended.setdefault(name, (record.owner, event))
+        elif above is not None and name in outside:
+            found.setdefault(above, []).append(name)
+    return found
 
 
 def _fired(recording: Recording) -> Iterator[KillswitchFired]:

@@ -19,6 +19,7 @@ from playhead.replay.interrupts import ended_from_outside, raced
 from playhead.replay.loading import load_recording
 from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_sound, require_strategy
+from playhead.replay.stops import recorded_stops
 from playhead.running import record_run
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
@@ -153,7 +154,9 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
     subscriptions = Subscriptions()
     subscriptions.add(None, follower)
     world = FrozenWorld(recording, follower.ended.append, tools_from_code=agent is not None)
-    run = RunContext(new_run_id(), Recorder(SystemClock(), subscriptions=(subscriptions,)), world)
+    subscriptions.add("killswitch-fired", world.interrupts.follow)
+    recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
+    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = _parts(recording, agent)
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(

@@ -139,7 +139,7 @@ def _left_alone(
     """Yield tag, key and payload of what hooks may have looked at and did not change."""
     if isinstance(owner.started, RunStarted) or owner.started is not None:
         yield "prompt.task", "0", before_of("prompt.task", owner.started.task)
-    yield from _of_thread(owner, _Counted(made))
+    yield from _of_thread(owner, _Counted(made), made)
     for request, response in owner.responses.items():
         yield "llm.response", str(request), before_of("llm.response", response)
     for exchange in owner.exchanges:
@@ -168,7 +168,9 @@ class _Counted:
                 return key
 
 
-def _of_thread(owner: OwnerRecording, counted: _Counted) -> Iterator[tuple[str, str, JsonValue]]:
+def _of_thread(
+    owner: OwnerRecording, counted: _Counted, made: dict[tuple[str, str], list[Emission]]
+) -> Iterator[tuple[str, str, JsonValue]]:
     examples = Counter(each.role for each in owner.started.agent.examples) if owner.started else Counter()
     for record in owner.records:
         event = record.event
@@ -185,10 +187,22 @@ def _of_thread(owner: OwnerRecording, counted: _Counted) -> Iterator[tuple[str, 
         if event.role == "system":
             yield "prompt.system", "0", message.content
         elif call_id is not None:
-            yield "message.tool-result", call_id, before_of("message.tool-result", message)
+            whole = message if event.stored is None else _whole(message, owner.calls.get(call_id), made)
+            yield "message.tool-result", call_id, before_of("message.tool-result", whole)
         elif event.role in ("user", "assistant") and event.name is None:
             tag = f"message.{event.role}"
             yield tag, counted.key(tag), before_of(tag, message)
+
+
+def _whole(message: Message, call: RecordedCall | None, made: dict[tuple[str, str], list[Emission]]) -> Message:
+    """Return the message of a result as hooks saw it, before it was shortened."""
+    if call is None or call.completed is None:
+        return message
+    completed = call.completed
+    for event in made.get(("tool.result", completed.call_id), ()):
+        if not isinstance(event, EmissionSuppressed):
+            completed = apply_emission(event, completed)
+    return message.model_copy(update={"content": completed.message_text(message.role)})
 
 
 def _of_call(

@@ -9,6 +9,7 @@ from anyio.lowlevel import checkpoint
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
+from playhead.kernel.review import FACT as REVIEW
 from playhead.kernel.world import LiveWorld
 from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
@@ -20,7 +21,7 @@ from playhead.replay.seen import SeenPayloads, had_hooks
 from playhead.replay.serving import Answers, Call, Serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from playhead.kernel.guards import Guard, GuardMaker
     from playhead.kernel.hooks import Hooks
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
+    from playhead.kernel.world import Fallbacks
     from playhead.replay.cast import Cast
     from playhead.replay.history import Past
     from playhead.replay.missing import OnMissing
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events import ErrorInfo
     from playhead.trace.recording import Recording
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.types import FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -69,6 +71,10 @@ class ReplayWorld:
     def model_for(self, owner: str, model: Model) -> Model:  # noqa: ARG002
         """Return the live model."""
         return LiveModel(model)
+
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:  # noqa: ARG002
+        """Return none: a replay is about the model that it names, and stops where that one does not answer."""
+        return []
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, the kernel's own run, all others answer from the recording."""
@@ -116,10 +122,12 @@ class ReplayWorld:
         if serving is not None and serving.call is not None:
             source, key = serving.call.owner, serving.call.started.call_id
         answers = self._facts[source, name, key]
+        if not answers and name == REVIEW and self._tools_from_code:
+            return await LiveWorld().fact(owner, name, key, answer)  # it only looks at an answer
         if not answers:
             raise UnrecordedCallError(
                 f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
-                "whatever on_missing says"
+                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == REVIEW else ''}"
             )
         return answers.popleft()
 
@@ -196,4 +204,5 @@ class ReplayAgent:
         below = Below(world.rebinding.restored_model(recorded), None if self._given is None else self._given.model)
         header, model = world.cast.agent(below, has_tools=has_tools)
         hooks = (lambda: None) if self._given is None else self._given.hooks
-        return await AgentTool(header, model, tools, hooks=hooks).run(arguments, context)
+        judges = None if self._given is None else self._given.judges
+        return await AgentTool(header, model, tools, hooks=hooks, judges=judges).run(arguments, context)

@@ -85,6 +85,11 @@ class Redactor:
         return bool(self._functions)
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that are replaced wherever they stand, the longest first."""
+        return tuple(form for form, _ in self._replacements)
+
+    @property
     def active(self) -> bool:
         """Whether there is anything to redact."""
         return bool(self._functions or self._needles)

@@ -175,6 +175,8 @@ class ToolSpec(Value):
     """The arguments that identify a call; None: all of them."""
     cache: bool = False
     """Whether a repeated call of this run may be answered from memory."""
+    cache_s: float | None = None
+    """Seconds for which it may; None: as long as the run."""
     isolate: bool = False
     """Whether each call runs in a process of its own, which can be killed."""
     kind: Literal["function", "agent", "meta"] = "function"
@@ -222,6 +224,15 @@ class Completion:
     """The model that answered, in the provider's word."""
 
 
+class ChatTurn(Value):
+    """Which message of which chat a run answers."""
+
+    session: str
+    """The chat's id."""
+    turn: Integer
+    """The message's place in the chat, from 0."""
+
+
 class HookInfo(Value):
     """A function of the user's that may change, see or stop a run: all of it that is data."""
 
@@ -235,6 +246,74 @@ class HookInfo(Value):
     """The tags that a function of the tag meant."""
     required: bool = False
     """Whether the run ends when it fails: nothing may pass that it has not looked at."""
+
+
+class ReviewInfo(Value):
+    """Something that looks at an answer before it stands: all of it that is data."""
+
+    kind: Literal["min-iterations", "output-type", "validator", "verification"]
+    """A least number of turns, the form of the answer, a function of the caller's, or a check by the model."""
+    name: str
+    """What facts and errors call it; unique within an agent."""
+    max_retries: Integer = 2
+    """How often the model is asked again when it refuses an answer; after that the run ends as `output_rejected`."""
+    least: Integer | None = None
+    """The least number of turns."""
+    form: dict[str, Any] | None = None
+    """JSON Schema of the answer."""
+    mode: Literal["reflect", "loop"] | None = None
+    """Whether a check by the model only says what it found, or sends the answer back."""
+
+
+class FallbackInfo(Value):
+    """A model that takes over when the one before it does not answer."""
+
+    model: str
+    """`provider/model`."""
+    address: str | None = None
+    """As in the agent's header."""
+    prices: Prices | None = None
+    """What a token cost at the start, when the adapter knows."""
+
+
+class Compression(Value):
+    """How long results are shown to a model: short, with a key under which it can read on."""
+
+    budget: int = Field(default=800, ge=200, le=1_000_000)
+    """Characters of a result that join the thread; a longer one is stored whole, and a preview of this size stands for it."""
+    preview_items: int = Field(default=3, ge=1, le=100)
+    """Items of a list that the preview shows."""
+
+
+Tier = Literal["local", "mid", "large", "frontier"]
+"""How able a model is."""
+
+
+class ContextProfile(Value):
+    """How much of its past a model is sent. The defaults are those of the tier `mid`."""
+
+    tier: Tier = "mid"
+    """How able the model is; it chooses the wording of the default prompt."""
+    compact_after_steps: int = Field(default=6, ge=1, lt=INTEGER_LIMIT)
+    """So many turns older than the newest `full_detail_steps` are put together at once."""
+    full_detail_steps: int = Field(default=5, ge=1, lt=INTEGER_LIMIT)
+    """Newest turns that stay as they are."""
+    tool_result_max_chars: int = Field(default=800, ge=200, le=1_000_000)
+    """Characters of a result, where the agent has no `compression` of its own."""
+    argument_chars: int = Field(default=200, ge=20, le=100_000)
+    """Characters of a call's arguments, and of its result, in the line that is left of it."""
+    prior_work_chars: int = Field(default=3000, ge=500, le=1_000_000)
+    """Characters of the message that stands for old turns; failures and first writes may exceed it."""
+    max_context_tokens: int | None = Field(default=None, ge=100, lt=INTEGER_LIMIT)
+    """Tokens that the model can read; None: not known, so that only turns count."""
+    soft_ratio: float = Field(default=0.75, gt=0, le=1)
+    """Share of `max_context_tokens` from which old turns are put together, however few they are."""
+    hard_ratio: float = Field(default=0.80, gt=0, le=1)
+    """Share from which only the newest turn stays as it is."""
+    synthesis: Literal["fast", "deep", "off"] = "fast"
+    """How old turns are put together: by rule, by a question to the model, or not at all."""
+    rules: Literal["simplified", "standard", "detailed"] = "standard"
+    """Which wording the default system prompt has."""
 
 
 class AgentHeader(Value):
@@ -256,12 +335,16 @@ class AgentHeader(Value):
     """The registered name of the loop that the strategy thinks and acts with."""
     system_prompt: str | None = None
     """The prompt the user gave; what was sent is the thread's system message."""
+    task_context: dict[str, JsonValue] = Field(default_factory=dict)
+    """Background facts that the model is told after the system prompt, by name."""
     examples: tuple[Message, ...] = ()
     """Turns placed before the task to show the model how (few-shot)."""
     rationale: bool = True
     """Whether the model is asked to state a reason for every call."""
     meta_tools: tuple[str, ...] = ()
     """The kernel's own tools that are offered."""
+    healing: bool = False
+    """Whether malformed tool calls are put right before they run, and calls in text are read as models write them."""
     max_iterations: int = Field(default=10, ge=1, lt=INTEGER_LIMIT)
     """Turns of the loop at most."""
     max_retries: int = Field(default=2, ge=0, le=1000)
@@ -272,10 +355,36 @@ class AgentHeader(Value):
     """Read-only calls of one turn that run at once."""
     required_tools: tuple[str, ...] = ()
     """Tools that have to be called before the run may end by itself."""
+    required_calls: dict[str, Integer] = Field(default_factory=dict)
+    """How many successful calls each of them needs; 1 for one that is not named."""
+    required_retries: int = Field(default=2, ge=0, le=1000)
+    """How often the model is sent back to them; then its answer is taken, as `required_tools_missing`."""
+    infer_required: bool = False
+    """Whether the model itself is asked first which tools the task requires."""
+    tool_budgets: dict[str, Integer] = Field(default_factory=dict)
+    """Calls that each tool has; one more is refused, and the model is told to work with what it has."""
+    novelty: float | None = Field(default=None, gt=0, le=1)
+    """Share of new words below which a turn's results count as nothing new; None: nobody looks."""
+    compression: Compression | None = None
+    """How long results are shown; None: whole."""
+    profile: ContextProfile | None = None
+    """How much of the past is sent; None: all."""
     hooks: tuple[HookInfo, ...] = ()
     """What was registered to change, see or stop the run; what it did are events."""
     prices: Prices | None = None
     """What a token cost at the start, when the adapter knows."""
+    fallbacks: tuple[FallbackInfo, ...] = ()
+    """The models that take over, in order, when the one before does not answer."""
+    fallback_after: Integer | None = None
+    """Attempts that fail in a row before the next model is asked; None: as many as `max_retries` allows."""
+    reviews: tuple[ReviewInfo, ...] = ()
+    """What looks at an answer before it stands, in order."""
+    loop_detection: dict[str, JsonValue] | None = None
+    """When the agent counts as stuck; None: nobody looks."""
+    switching: dict[str, JsonValue] | None = None
+    """Which strategy may take over from one that is stuck; None: none may."""
+    max_required_failures: int | None = None
+    """Failures in a row, with the same error, of a tool in `required_tools` that end the run; None: no number does."""
 
 
 Rationale.model_rebuild(_types_namespace={"Alternative": Alternative})

@@ -228,11 +228,15 @@ def test_sub_agents_keep_their_own():
 
 
 FLAGS = {
+    "autonomous": [("ungrounded-numbers", "warning"), ("argument-before-result", "warning")],
+    "chain-of-thought": [],
     "cut-answer": [],
     "denied-approval": [("repeated-after-failure", "warning")],
+    "direct": [],
     "failed-call": [("repeated-after-failure", "warning")],
     "limit-reached": [("argument-before-result", "warning"), ("reason-missing", "info")],
     "no-tools": [],
+    "reflexion": [],
     "several-tools": [],
     "stated-reasons": [("argument-before-result", "warning"), ("same-words", "info"), ("reason-missing", "info")],
     "sub-agents": [("ungrounded-numbers", "warning")] * 2 + [("answer-without-tools", "warning")],

@@ -118,6 +118,18 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
         "kernel",
         ("done", "42"),
     ),
+    "output_rejected": (
+        lambda folder: agent(folder, [LOOK, text("42")], validators=[lambda _: False], output_retries=0),
+        "kernel",
+        ("failed", "42"),
+    ),
+    "unsatisfied": (
+        lambda folder: agent(
+            folder, [text("41"), text("UNSATISFIED: wrong")], strategy="reflexion", strategy_settings={"max_retries": 0}
+        ),
+        "kernel",
+        ("done", "41"),
+    ),
     "max_iterations": (lambda folder: agent(folder, ENDLESS, max_iterations=1), "kernel", FOUND),
     "max_iterations (switch)": (
         lambda folder: agent(folder, ENDLESS, ks.max_iterations(1)),
@@ -266,6 +278,24 @@ async def test_parent_ended(tmp_path: Path):
     assert (told["terminated_by"], told["status"], told["output"]) == ("parent_ended", "failed", "stopped")
 
 
+@pytest.mark.parametrize(
+    ("code", "source", "expected"),
+    [("stopped", "caller", ("done", "a, I think")), ("terminated", "killswitch:terminate", FAILED)],
+)
+async def test_ended_by_its_handle(tmp_path: Path, code: str, source: str, expected: tuple[str, Any]):
+    """A caller that stops the run, and one that ends it at once; both in its second turn."""
+    made = agent(tmp_path, [LOOK, text("a, I think")])
+    handle = made.start("Do it.", run_id="run")
+
+    def pull(_record: Any) -> None:
+        assert handle.stop() if code == "stopped" else handle.terminate()
+
+    made.subscribe("tool-call-completed", pull)
+    result = await handle
+    check_end(tmp_path, code, source, expected)
+    assert (result.terminated_by, result.output, result.success) == (code, expected[1], False)
+
+
 @pytest.mark.parametrize("code", ["kill_file", "kill"])
 async def test_ended_by_another_process(tmp_path: Path, code: str):
     """A file that comes, or `playhead kill`."""
@@ -286,7 +316,10 @@ async def test_ended_by_another_process(tmp_path: Path, code: str):
     await check(made, tmp_path, code, f"killswitch:{code}", FOUND)
 
 
-ELSEWHERE = {"error", "replay_stopped", "cancelled", "trace_error", "parent_ended", "kill_file", "kill"}
+ELSEWHERE = {
+    *("error", "replay_stopped", "cancelled", "trace_error", "parent_ended", "kill_file", "kill"),
+    *("stopped", "terminated"),
+}
 """The codes that have a test of their own above."""
 
 
@@ -298,11 +331,22 @@ def test_every_code_has_a_case():
 
 # --- the code itself ---------------------------------------------------------------------------------------------------
 
-REASON = {"terminate": 0, "Termination": 0, "guard_block": 0, "_clocked": 0, "Stop": 2, "Terminate": 2, "answer": 2}
+REASON = {
+    "terminate": 0,
+    "conclude": 0,
+    "Termination": 0,
+    "guard_block": 0,
+    "_clocked": 0,
+    "Stop": 2,
+    "Terminate": 2,
+    "answer": 2,
+}
 """The functions that end an agent or make what ends it, with the place of the reason code among their arguments."""
 COMPUTED = {
+    "best.conclusion.reason",  # how a pass of a strategy ended
     "answer.terminated_by",  # what a hook or a guard said
     "reason",  # what `terminate` was called with
+    "answer.reason",  # of an answer that was looked at, and stands
     "incomplete",  # one of INCOMPLETE
     "name",  # of a `stop_when`
     "self.name",  # of a switch

@@ -179,6 +179,7 @@ async def test_context_status(tmp_path: Path):
         "tools_required": ["other"],
         "messages": 6,
         "tokens": 2 + 1 + 5 + 1,
+        "calls_left": {"other": 3},
     }
 
 

@@ -53,6 +53,16 @@ async def test_the_system_prompt(tmp_path: Path, options: dict[str, Any], tools:
     assert (first.role, first.content) == (("user", "Do it.") if expected is None else ("system", expected))
 
 
+async def test_background_facts(tmp_path: Path):
+    """Facts of the caller's are told after the prompt, as text or JSON, and are a field of the header."""
+    facts = {"user": "Ada", "units": ["m", "km"]}
+    run = await record(tmp_path, [text("done")], system_prompt="Be brief.", task_context=facts)
+    told = "Be brief.\n\nBackground facts:\n- user: Ada\n- units: [\"m\", \"km\"]"
+    assert run.model.requests[0].messages[0].content == told
+    assert run.recording.header.agent.task_context == facts
+    assert (await reproduce(run.recording)).identical
+
+
 async def test_reasons_stand_at_their_calls(tmp_path: Path):
     """Each call carries the reason that the model gave for it, from text and thinking; a missing one is an event."""
     turn = looks("a", "b", "c", text=f"I look. {because('for a', 1)}", thinking=because("for c", 3))

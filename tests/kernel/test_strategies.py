@@ -6,13 +6,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from playhead import Agent
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies import get_strategy, list_strategies
 from playhead.kernel.strategies.reactive import REACT, reactive
 from playhead.replay import reproduce
-from playhead.testing import text
+from playhead.testing import ScriptedModel, text
 from tests.kernel.runs import data, make_agent, record
 
 if TYPE_CHECKING:
@@ -112,3 +113,12 @@ async def test_a_fact_that_cannot_be_had(tmp_path: Path, register: Any):
     register("curious", curious)
     run = await record(tmp_path, [], strategy="curious")
     assert (run.result.output, run.events("fact-recorded")) == ("without it", [])
+
+
+def test_turns_by_strategy():
+    """Each strategy has its own usual limit of turns; an agent's own comes before it."""
+    turns = {name: Agent(ScriptedModel([]), strategy=name).header.max_iterations for name in list_strategies()}
+    assert turns["reactive"] == 10
+    assert turns["autonomous"] == 50
+    assert all(10 <= each <= 50 for each in turns.values())
+    assert Agent(ScriptedModel([]), strategy="autonomous", max_iterations=3).header.max_iterations == 3

@@ -209,9 +209,9 @@ def test_only_terminate_ends_an_agent():
     home = "kernel/termination.py"
     assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
     assert [each for each in _calls_of("Termination") if not each[0].startswith("diagnose/")] == [
+        ("kernel/emission.py", "Emission.terminate"),
         ("kernel/guards.py", "termination_of"),
         ("kernel/session.py", "Session.end_by_hook"),
-        ("kernel/session.py", "Session.terminate"),
         ("kernel/signals.py", ""),  # SIGTERM
         ("kernel/supervision.py", ""),  # the two that need nothing of a run: cancelled, and the agent above has ended
         ("kernel/supervision.py", ""),

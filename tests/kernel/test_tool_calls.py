@@ -64,6 +64,7 @@ async def test_a_call_is_two_facts(tmp_path: Path):
         "abandoned": False,
         "ended": None,
         "rung": None,
+        "understood": None,
     }
     assert '"kind":"tool-call-started"' in during[-1]
     assert [record.iteration for record in run.recording.records if "tool-call" in record.kind] == [0, 0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, load_recording, tool
 from playhead.compose.killswitches import (
     FREE,
     Budget,
@@ -21,9 +21,11 @@ from playhead.compose.killswitches import (
     stop_when,
     timeout_after,
     tool_limit,
+    watchdog,
 )
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.events import KillswitchFired
 from playhead.trace.types import Usage
 from tests.kernel.runs import make_agent, record
 
@@ -239,3 +241,24 @@ async def test_of_agents_beside_each_other_one_ended_from_outside(tmp_path: Path
     assert ended == {"timeout_after", "end_turn"}
     again = await reproduce(run.recording)
     assert (again.divergences, again.cut_short) == ((), False)
+
+
+async def test_an_agent_below_that_something_outside_ends_after_the_one_above_has_ended(tmp_path: Path):
+    """It had not noticed yet: its own end is repeated at that moment, and the call that it answers ends as it did."""
+    below = Agent(
+        ScriptedModel([call("look", key="a"), call("look", key="b")]),
+        name="below",
+        tools=[look],
+        compose=[watchdog(0.1)],
+        rationale=False,
+    )
+    turns = [call("below", task="Go."), text("never")]
+    above = make_agent(tmp_path, turns, below, compose=[tool_limit("look", 1)])
+    # Whoever hears of it holds up the loop, until the watch has ended the agent below.
+    above.subscribe("killswitch-fired", lambda record: time.sleep(0.2) if record.event.switch == "tool_limit" else None)  # type: ignore[attr-defined]
+    await above.run("Do it.", run_id="run")
+    recording = load_recording(tmp_path / "run.jsonl")
+    fired = [record.event for record in recording.records if isinstance(record.event, KillswitchFired)]
+    assert [(event.switch, event.ends) for event in fired] == [("tool_limit", "root"), ("watchdog", "root/below@0.0")]
+    again = await reproduce(recording)
+    assert (again.divergences, again.raced) == ((), ("root/below@0.0",))

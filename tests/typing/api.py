@@ -13,6 +13,7 @@ from playhead import (
     PlayheadError,
     Recording,
     RunError,
+    RunHandle,
     RunResult,
     ToolContext,
     check_trace,
@@ -22,6 +23,7 @@ from playhead import (
     reproduce_sync,
     tool,
 )
+from playhead.chat import ChatMessage, ChatReply
 from playhead.compose import (
     SUPPRESS,
     CallContext,
@@ -41,6 +43,7 @@ from playhead.compose.redaction import redact_results
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.tools import FunctionTool
 from playhead.replay import Divergence, Reproduction
+from playhead.streaming import StreamEvent, to_sse
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import Check
@@ -366,6 +369,29 @@ async def simple(state: KernelState, session: Session) -> KernelState:
 
 register_strategy("simple", simple)
 register_strategy("wrong", lambda state: state)  # type: ignore[arg-type, misc]
+
+
+# --- while a run goes on ---------------------------------------------------------------------------------------------
+
+
+async def follow(agent: Agent) -> None:
+    """Follow a run, and chat."""
+    handle = agent.start("Do it.", density="full")
+    assert_type(handle, RunHandle)
+    agent.start("Do it.", density="some")  # type: ignore[arg-type]
+    async for event in handle:
+        assert_type(event, StreamEvent)
+    assert_type(handle.stop("enough"), bool)
+    assert_type(handle.result, RunResult | None)
+    assert_type(await handle, RunResult)
+    async with agent.start("Do it.") as entered:
+        assert_type(entered, RunHandle)
+        async for frame in to_sse(entered, heartbeat_s=15):
+            assert_type(frame, bytes)
+    with agent.session(persist=Path("chats"), id="one") as chat:
+        assert_type(await chat.chat("Hello", use_tools=False), ChatReply)
+        assert_type(chat.history(), list[ChatMessage])
+        assert_type(await chat.stream("Hello"), RunResult)
 
 
 # --- for tests -------------------------------------------------------------------------------------------------------

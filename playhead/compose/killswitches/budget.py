@@ -187,7 +187,8 @@ class BudgetGuard(Switch):
 
     def _is_counted_above(self, session: Session) -> bool:
         """Return whether the same budget is stacked more than once on the way here: it is charged once."""
-        first = next((each for each in session.guards if getattr(each, "budget", None) is self.budget), self)
+        guards = (each.inner for each in session.guards)
+        first = next((each for each in guards if getattr(each, "budget", None) is self.budget), self)
         return first is not self
 
     def withdraw_request(self, session: Session, request: Request) -> None:
@@ -246,10 +247,23 @@ class BudgetGuard(Switch):
             if isinstance(event, LlmResponded):
                 spent = self._spent(session, event, opened)
                 self._meter.learn(opened.prompt, event.usage.input_tokens)
-            elif event.error.type in NOT_BILLED and not event.cancelled:
+            elif not _may_be_billed(event):
                 spent = Amount()
         finally:
             self.budget.settle(opened.amount, spent)
+
+    def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:
+        """Count what was spent, or may have been where what was set aside is all that is known."""
+        if self._is_counted_above(session):
+            return
+        tokens = 0 if reserved is None else reserved.prompt_tokens or 0
+        cap = 0 if reserved is None else reserved.output_cap or 0
+        amount = Amount(tokens + cap, worst_cost(tokens, cap, self.prices_of(session) or FREE))
+        if isinstance(event, LlmResponded):
+            amount = self._spent(session, event, _Request(Bound(tokens, "estimate"), cap, amount))
+        elif not isinstance(event, BudgetReserved) and not (isinstance(event, LlmFailed) and _may_be_billed(event)):
+            return
+        self.budget.spend(amount)
 
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
         """Return what an answer spent; what the provider does not sensibly say is not free for that."""
@@ -288,6 +302,10 @@ class BudgetGuard(Switch):
         if budget.max_cost_usd is not None:
             found.append(f"${budget.spent_cost_usd:.6g} of ${budget.max_cost_usd:.6g}")
         return f"{' and '.join(found)} are spent; the next prompt has up to {prompt:,} tokens"
+
+
+def _may_be_billed(event: LlmFailed) -> bool:
+    return bool(event.cancelled) or event.error.type not in NOT_BILLED
 
 
 def affordable(budget: Budget, prompt: int, prices: Prices) -> int:

@@ -114,6 +114,11 @@ class Budget:
             self._set_aside += amount
             self._in_flight += 1
 
+    def spend(self, amount: Amount) -> None:
+        """Count what was spent, or may have been, with nothing set aside for it."""
+        with self.lock:
+            self._spent += amount
+
     def settle(self, amount: Amount, spent: Amount) -> None:
         """Free what was set aside for a request, and count what it spent."""
         with self.lock:

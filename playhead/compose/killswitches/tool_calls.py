@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal
 from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
 from playhead.kernel.guards import Refuse
+from playhead.trace.events import ToolCallCompleted
 
 if TYPE_CHECKING:
     from playhead.compose.harness import Block
     from playhead.kernel.hooks import Stop, Terminate
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import BudgetReserved, EventBase
     from playhead.trace.types import ToolSpec
 
 
@@ -87,6 +89,14 @@ class _ToolLimit(Switch):
             self._calls[spec.name] += 1  # in one step with the look: nothing else runs in between
             return None
         return Refuse(f"{spec.name} was not called: {why}") if self._refuses else self.answer(why)
+
+    def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:  # noqa: ARG002
+        """Count a call that was let run."""
+        if not isinstance(event, ToolCallCompleted) or event.ended in ("refused", "stopped"):
+            return
+        tool = session.toolset.get(event.tool)
+        if tool is not None and tool.spec.kind != "meta":
+            self._calls[event.tool] += 1
 
     def _reached(self, name: str) -> str | None:
         limit = self._limits.get(name, self._limits.get("*"))

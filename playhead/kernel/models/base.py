@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from playhead.trace.types import Completion, Prices, Request
 
@@ -39,6 +40,30 @@ class Model(Protocol):
 
     async def prices(self) -> Prices | None:
         """Return what a token costs, or None when that is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """The next piece of what a model says."""
+
+    text: str
+    """Text that follows what came before; reasoning is none."""
+
+
+@runtime_checkable
+class StreamsText(Protocol):
+    """A model that can tell what it says while it says it. It is asked so only when somebody listens."""
+
+    def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
+        """Answer one request: the pieces of the text, and last the answer, the same that `complete` would return.
+
+        The pieces together are the text of the answer. Nothing comes after it. Whoever stops listening closes the
+        generator, which has to let go of the connection then.
+
+        Raises:
+            ModelError, UsageError: as `complete`, also between two pieces.
+        """
         ...
 
 

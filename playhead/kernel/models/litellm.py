@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 from anyio import to_thread
 
-from playhead.errors import MissingApiKeyError, MissingDependencyError
+from playhead.errors import MissingApiKeyError, MissingDependencyError, ModelRequestError, ModelUnavailableError
+from playhead.kernel.models.base import TextPiece
 from playhead.kernel.models.credentials import (
     base_in_environment,
     key_variable,
@@ -26,7 +28,7 @@ from playhead.kernel.models.credentials import (
     secrets_of,
 )
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
-from playhead.kernel.models.openai_format import from_openai, to_openai
+from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai
 from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.types import Prices
 
@@ -91,18 +93,31 @@ class LiteLLMModel:
             UnknownModelError: no such provider, or no such model there.
             MissingDependencyError: litellm, or a package it needs for this, is not installed.
         """
-        arguments = to_openai(request)
         litellm = await _load()
-        await _tend_loop(litellm)
-        try:
-            with _without_bookkeeping(litellm):
-                response = await litellm.acompletion(
-                    **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
-                )
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target(litellm)
-            raise playhead_error(error, target) from shown_cause(error, target)
+        with self._told_as_ours(litellm):
+            response = await self._ask(litellm, request)
         return from_openai(response, _cost(litellm, response, request.model))
+
+    async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
+        """Answer one request piece by piece; raises like `complete`.
+
+        Tokens that a server does not count in a stream are counted by litellm, which may count otherwise.
+        """
+        litellm = await _load()
+        with self._told_as_ours(litellm):
+            response = await self._ask(litellm, request, stream=True, stream_options={"include_usage": True})
+        names: list[str] = []
+        async with aclosing(_chunks(response, names)) as chunks:
+            kept = []
+            while (chunk := await self._next(litellm, chunks)) is not None:
+                kept.append(chunk)
+                if text := text_of_chunk(chunk):
+                    yield TextPiece(text)
+        if response.received_finish_reason is None:  # it says "stop" where the connection just ended
+            raise ModelUnavailableError(f"{self._target(litellm).address} broke off in the middle of its answer")
+        whole = litellm.stream_chunk_builder(kept)
+        completion = from_openai(whole, _cost(litellm, whole, request.model))
+        yield replace(completion, model=names[0]) if names else completion
 
     async def count_tokens(self, request: Request) -> int | None:
         """Return the tokens of a prompt as a server of one's own (llama.cpp, vLLM) counts them; of others None.
@@ -114,6 +129,29 @@ class LiteLLMModel:
             return None
         key = self._api_key or os.environ.get(key_variable(self._provider))
         return await self._counter.count(address, key, to_openai(request))
+
+    async def _ask(self, litellm: LiteLLM, request: Request, **how: Any) -> Response:  # noqa: ANN401 - litellm's
+        arguments = {**to_openai(request), **how}
+        await _tend_loop(litellm)
+        with _without_bookkeeping(litellm):
+            return await litellm.acompletion(
+                **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
+            )
+
+    async def _next(self, litellm: LiteLLM, chunks: AsyncGenerator[Response]) -> Response | None:
+        with self._told_as_ours(litellm), _without_bookkeeping(litellm):
+            return await anext(chunks, None)
+
+    @contextmanager
+    def _told_as_ours(self, litellm: LiteLLM) -> Iterator[None]:
+        """Raise whatever litellm raises as one of our errors."""
+        try:
+            yield
+        except ModelRequestError:  # of `to_openai`
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
+            target = self._target(litellm)
+            raise playhead_error(error, target) from shown_cause(error, target)
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.
@@ -160,6 +198,29 @@ class LiteLLMModel:
             get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= (any text, if the server needs none)",
             known=_nearest_models(litellm, self._name),
         )
+
+
+async def _chunks(response: Response, names: list[str]) -> AsyncGenerator[Response]:
+    """Yield the parts of an answer that is streamed; when closed, let go of the connection.
+
+    litellm puts the model that was asked for in place of the one that answers: that one's name goes into `names`.
+    """
+    line = getattr(response, "completion_stream", None)
+    if hasattr(line, "__aiter__"):
+        response.completion_stream = _named(line, names)
+    try:
+        async for chunk in response:
+            yield chunk
+    finally:
+        await _close(line)
+
+
+async def _named(line: Any, names: list[str]) -> AsyncGenerator[Any]:  # noqa: ANN401 - a provider's
+    async for part in line:
+        name = getattr(part, "model", None)
+        if isinstance(name, str) and name:
+            names.append(name)
+        yield part
 
 
 async def _load() -> LiteLLM:

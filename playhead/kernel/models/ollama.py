@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
+from playhead.kernel.models.base import TextPiece
 from playhead.kernel.models.credentials import base_in_environment, public_address, secrets_of
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
@@ -19,7 +21,7 @@ from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCa
 from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from playhead.trace.types import Message, Request
     from playhead.trace.values import JsonValue
@@ -73,16 +75,42 @@ class OllamaModel:
             MissingDependencyError: the client is not installed.
         """
         body = to_ollama(request)
-        new_client = _client_type()
-        try:
+        with self._told_as_ours():
             # One for each request: one that is kept would outlive the event loop it was used in.
-            async with new_client(self._host, timeout=request.parameters.get("timeout")) as client:
+            async with _client(self._host, request) as client:
                 response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
                 answer = response.json()
+        return from_ollama(answer, cost_usd=0.0 if self._is_local() else None)
+
+    async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
+        """Answer one request piece by piece; raises like `complete`."""
+        body = {**to_ollama(request), "stream": True}
+        parts: list[dict[str, JsonValue]] = []
+        async with AsyncExitStack() as stack:
+            with self._told_as_ours():
+                client = await stack.enter_async_context(_client(self._host, request))
+                lines = await client._request(dict, "POST", "/api/chat", json=body, stream=True)  # noqa: SLF001
+            await stack.enter_async_context(aclosing(lines))
+            while (part := await self._next(lines)) is not None:
+                parts.append(part)
+                if text := _message(part).get("content"):
+                    yield TextPiece(text)
+        yield from_ollama(joined(parts), cost_usd=0.0 if self._is_local() else None)
+
+    async def _next(self, lines: AsyncGenerator[dict[str, JsonValue]]) -> dict[str, JsonValue] | None:
+        with self._told_as_ours():
+            return await anext(lines, None)
+
+    @contextmanager
+    def _told_as_ours(self) -> Iterator[None]:
+        """Raise whatever the client raises as one of our errors."""
+        try:
+            yield
+        except MissingDependencyError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
             target = self._target()
             raise playhead_error(error, target) from shown_cause(error, target)
-        return from_ollama(answer, cost_usd=0.0 if self._is_local() else None)
 
     async def prices(self) -> Prices | None:
         """Return that a token is free on one's own machine; what Ollama's cloud charges is not known."""
@@ -163,14 +191,33 @@ def from_ollama(answer: JsonValue, cost_usd: float | None) -> Completion:
     )
 
 
-def _client_type() -> Any:  # noqa: ANN401 - a class that is imported here
+def joined(parts: list[dict[str, JsonValue]]) -> JsonValue:
+    """Return the body that an answer would have had without streaming.
+
+    Raises:
+        ModelUnavailableError: the last part is missing.
+    """
+    if not parts or not parts[-1].get("done"):
+        raise ModelUnavailableError("the server broke off in the middle of its answer")
+    messages = [_message(part) for part in parts]
+    texts = {name: "".join(each.get(name) or "" for each in messages) for name in ("content", "thinking")}
+    calls = [call for each in messages for call in each.get("tool_calls") or ()]
+    return {**parts[-1], "message": {"role": "assistant", **texts, "tool_calls": calls}}
+
+
+def _message(part: JsonValue) -> dict[str, Any]:
+    message = part.get("message") if isinstance(part, dict) else None
+    return message if isinstance(message, dict) else {}
+
+
+def _client(host: str | None, request: Request) -> Any:  # noqa: ANN401 - an object of a class that is imported here
     try:
         import ollama  # noqa: PLC0415 - only for this provider
     except ImportError as error:
         raise MissingDependencyError(
             f"this model needs Ollama's client ({error}): pip install 'playhead[ollama]'"
         ) from error
-    return ollama.AsyncClient
+    return ollama.AsyncClient(host, timeout=request.parameters.get("timeout"))
 
 
 def _model(name: str) -> str:

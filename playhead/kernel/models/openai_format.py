@@ -116,6 +116,12 @@ def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: A
     )
 
 
+def text_of_chunk(chunk: Any) -> str:  # noqa: ANN401 - litellm's ModelResponseStream
+    """Return the text that a part of a streamed answer brings."""
+    choices = getattr(chunk, "choices", None)
+    return (getattr(choices[0].delta, "content", None) or "") if choices else ""
+
+
 def _call_from_openai(call: Any) -> ToolCall:  # noqa: ANN401 - litellm's ChatCompletionMessageToolCall
     text = call.function.arguments
     arguments = parsed_arguments(text)

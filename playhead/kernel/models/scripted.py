@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
+from playhead.kernel.models.base import TextPiece
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
 Match = str | re.Pattern[str]
+_WORD = re.compile(r"\s*\S+|\s+")
+"""A word with the space before it, or the space at the end."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,14 @@ class ScriptedModel:
             cost_usd=0.0,
             model=self.name,
         )
+
+    async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
+        """Return the same, word by word; what a subclass does in `complete` is done here, too."""
+        completion = await self.complete(request)
+        for word in _WORD.findall(completion.text):
+            yield TextPiece(word)
+            await anyio.lowlevel.checkpoint()
+        yield completion
 
     def _turn_for(self, request: Request) -> Turn:
         with self._lock:

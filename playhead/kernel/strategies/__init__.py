@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UnknownStrategyError, nearest
 from playhead.kernel.strategies.info import Strategy, StrategyInfo, StrategySettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from playhead.kernel.tools import Tool
+    from playhead.trace.types import AgentHeader
 
 ALIASES: Final = {
     "react": "reactive",
@@ -45,8 +48,15 @@ def _built_in(name: str) -> Callable[[], StrategyInfo]:
 _registry: dict[str, Callable[[], StrategyInfo]] = {name: _built_in(name) for name in _BUILT_IN}
 
 
-def register_strategy(
-    name: str, strategy: Strategy, *, settings: type[StrategySettings] | None = None, max_iterations: int = 10
+def register_strategy(  # noqa: PLR0913 - what a strategy may bring along
+    name: str,
+    strategy: Strategy,
+    *,
+    settings: type[StrategySettings] | None = None,
+    max_iterations: int = 10,
+    rationale: bool = True,
+    instruction: Callable[[Any], str] | None = None,
+    tools: Callable[[Any], Sequence[Tool]] | None = None,
 ) -> None:
     """Make a strategy known under a name; an earlier one of this name is replaced.
 
@@ -55,8 +65,11 @@ def register_strategy(
         strategy: from the first state to the last; it reaches the world through the session's ports alone.
         settings: the model of its `strategy_settings`; without one they are taken as they are.
         max_iterations: turns at most, when an agent does not say.
+        rationale: whether the model is asked for the reasons of its calls, when an agent does not say.
+        instruction: what is added to the system prompt; a function of the settings.
+        tools: tools of its own, made with `MetaTool`; a function of the settings.
     """
-    info = StrategyInfo(strategy, settings, max_iterations)
+    info = StrategyInfo(strategy, settings, max_iterations, rationale, instruction=instruction, tools=tools)
     _registry[name] = lambda: info
 
 
@@ -76,6 +89,24 @@ def strategy_info(name: str) -> tuple[str, StrategyInfo]:
     if full not in _registry:
         raise UnknownStrategyError(f"there is no strategy {name!r}.{nearest(name, list_strategies())}")
     return full, _registry[full]()
+
+
+def info_of(header: AgentHeader) -> StrategyInfo | None:
+    """Return what is known of an agent's strategy; None when nothing is registered under its name any more."""
+    load = _registry.get(header.strategy)
+    return None if load is None else load()
+
+
+def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
+    """Return the tools that an agent's strategies bring along, and the names of those whose strategy does not run at first."""
+    known, switching = info_of(header), header.switching
+    own = {} if known is None else known.tools_for(header.strategy_settings)
+    if switching is None:
+        return own, frozenset()
+    from playhead.kernel.delegation import tools_of_all  # noqa: PLC0415 - few agents switch
+
+    others = tools_of_all(switching.get("settings", {}))
+    return {**others, **own}, frozenset(others.keys() - own.keys())
 
 
 def list_strategies() -> list[str]:

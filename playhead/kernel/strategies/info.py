@@ -11,8 +11,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from playhead.errors import UsageError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
 
 Strategy = Callable[["KernelState", "Session"], Awaitable["KernelState"]]
@@ -37,6 +40,31 @@ class StrategyInfo:
     """The model of its settings; None when any are taken as they are."""
     max_iterations: int = 10
     """Turns at most, when the agent does not say."""
+    rationale: bool = True
+    """Whether the model is asked for the reasons of its calls, when the agent does not say."""
+    meta_tools: tuple[str, ...] = ("final-answer",)
+    """Tools of the kernel that are offered, when the agent does not say."""
+    own_kernel: bool = False
+    """Whether it thinks in a way of its own, so that an agent's `kernel` has no place in it."""
+    prompt: str | None = None
+    """The system prompt of an agent that has none of its own, in place of the usual one."""
+    instruction: Callable[[Any], str] | None = None
+    """What is added to the system prompt; takes the settings."""
+    tools: Callable[[Any], Sequence[Tool]] | None = None
+    """Tools of its own, which every agent on it gets; takes the settings."""
+
+    def parsed(self, settings: dict[str, JsonValue]) -> Any:  # noqa: ANN401 - a model, or what was given where there is none
+        """Return the settings as recorded in a header as their model; of another version of it, what is known."""
+        return settings if self.settings is None else _known(self.settings, settings)
+
+    def instruction_for(self, settings: dict[str, JsonValue]) -> str:
+        """Return what is added to the system prompt; empty for nothing."""
+        return "" if self.instruction is None else self.instruction(self.parsed(settings))
+
+    def tools_for(self, settings: dict[str, JsonValue]) -> dict[str, Tool]:
+        """Return its own tools by name."""
+        made = () if self.tools is None else self.tools(self.parsed(settings))
+        return {each.spec.name: each for each in made}
 
     def checked_settings(self, name: str, given: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Return the settings with all defaults, as JSON.
@@ -59,6 +87,8 @@ class StrategyInfo:
 
 def settings_of(session: Session, model: type[Settings]) -> Settings:
     """Return the settings of the strategy that runs, read from the header: those of a recording in a replay."""
-    given: dict[str, Any] = session.header.strategy_settings
-    known = {key: value for key, value in given.items() if key in model.model_fields}
-    return model.model_validate(known, strict=False)
+    return _known(model, session.strategy_settings)
+
+
+def _known(model: type[Settings], given: dict[str, Any]) -> Settings:
+    return model.model_validate({key: given[key] for key in given if key in model.model_fields}, strict=False)

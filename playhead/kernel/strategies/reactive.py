@@ -6,6 +6,7 @@ Native tool calls come first; a model without them may write its calls as JSON i
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
@@ -20,9 +21,9 @@ from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
     from playhead.trace.events import ToolCallCompleted
 
-MAX_REQUIRED_NUDGES: Final = 2
 # fmt: off
 INCOMPLETE: Final = {
     **dict.fromkeys(("length", "max_tokens", "model_context_window_exceeded"), "output_truncated"),
@@ -33,10 +34,16 @@ INCOMPLETE: Final = {
 }
 # fmt: on
 """The words of providers for an answer that is not whole, and how the run ends with it."""
+EMBEDDED: Final = "the answer holds a call of a tool; that is made first, answer when you have its result"
+"""What the model is told where it ends with a call that it has yet to make."""
 _FINAL_ANSWER: Final = re.compile(
     r"(?P<bold>\*{0,3})\bfinal answer\b\s*(?:(?P=bold)\s*:|:\s*(?P=bold))\s*", re.IGNORECASE
 )
 """Also in bold, as models like to write it: `**Final Answer:** 42`."""
+
+
+Answered = Callable[[KernelState, str, str | None, "Session"], Awaitable[KernelState]]
+"""What is done with a reply that asks for no call: takes the state, the text and the finish reason."""
 
 
 async def reactive(state: KernelState, session: Session) -> KernelState:
@@ -46,13 +53,18 @@ async def reactive(state: KernelState, session: Session) -> KernelState:
 
 async def think(state: KernelState, session: Session) -> KernelState:
     """Ask the model what to do next."""
+    return await think_until(state, session, take_answer)
+
+
+async def think_until(state: KernelState, session: Session, answered: Answered) -> KernelState:
+    """Ask the model what to do next; `answered` takes over when it asks for no call."""
     offered = visible_tools(session, state)
     purpose = "think" if session.inner is None else session.inner.label
     response = await session.model.complete(state.thread, session.specs(offered), purpose=purpose)
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:
-        return await _answer(transition(state, thread=thread), reply.thought, response.finish_reason, session)
+        return await answered(transition(state, thread=thread), reply.thought, response.finish_reason, session)
     thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
     steps = (*state.steps, thought) if reply.thought else state.steps
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
@@ -63,15 +75,32 @@ async def act(state: KernelState, session: Session) -> KernelState:
 
     What does not run any more is no part of the turn.
     """
-    last = [planned for planned in state.pending if ends_run(session, planned.call.name)]
+    last = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
     first = [planned for planned in state.pending if planned not in last]
     completed = await session.tools.call_all(first)
+    embedded: tuple[PlannedCall, ...] = ()
     for planned in last:
-        if not session.concluded:
-            completed.append(await session.tools.run(planned))
-    asked = {planned.call.id: planned for planned in state.pending}
+        if session.concluded:
+            break
+        embedded = () if embedded else _embedded(planned, state, session)
+        if embedded:
+            completed.append(await session.tools.refuse(planned, EMBEDDED))
+            completed += [await session.tools.run(each) for each in embedded]
+            break
+        completed.append(await session.tools.run(planned))
+    asked = {planned.call.id: planned for planned in (*state.pending, *embedded)}
     ran = tuple(session.tools.changed.get(each.call_id, asked[each.call_id]) for each in completed)
-    return transition(state, status="observing", pending=ran, completed=tuple(completed))
+    meta = {**state.meta, "embedded_calls": True} if embedded else state.meta
+    return transition(state, status="observing", pending=ran, completed=tuple(completed), meta=meta)
+
+
+def _embedded(planned: PlannedCall, state: KernelState, session: Session) -> tuple[PlannedCall, ...]:
+    """Return the calls that a model left in its final answer, the first time; a second time it means the answer so."""
+    if not session.header.healing or state.meta.get("embedded_calls"):
+        return ()
+    from playhead.kernel.healing.embedded import embedded_calls  # noqa: PLC0415 - only for answers given through a tool
+
+    return embedded_calls(planned, session)
 
 
 async def observe(state: KernelState, session: Session) -> KernelState:
@@ -79,7 +108,7 @@ async def observe(state: KernelState, session: Session) -> KernelState:
     turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
     messages = [await session.messages.add_result(planned, completed) for planned, completed in turn]
     steps = [step for _, completed in turn for step in await _steps(completed, state, session)]
-    return transition(
+    observed = transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
@@ -89,23 +118,25 @@ async def observe(state: KernelState, session: Session) -> KernelState:
         pending=(),
         completed=(),
     )
+    return observed if session.curator is None else await session.curator.after_turn(observed, turn)
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
 STRATEGY: Final = StrategyInfo(reactive)
 
 
-async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
+async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
     missing = [] if session.inner else missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
-    if missing and nudges < MAX_REQUIRED_NUDGES:
+    if missing and nudges < session.header.required_retries:
         meta = {**state.meta, "required_nudges": nudges + 1}
-        again = await _ask_again(transition(state, meta=meta), "required-tools", missing_tools(missing), session)
+        text_of_nudge = missing_tools(list(map(session.tools.tally.label, missing)))
+        again = await ask_again(transition(state, meta=meta), "required-tools", text_of_nudge, session)
         if again is not None:
             return again
     if not text and (finish_reason or "").lower() not in INCOMPLETE:
-        again = await _ask_again(state, "empty-reply", EMPTY_REPLY, session)
+        again = await ask_again(state, "empty-reply", EMPTY_REPLY, session)
         if again is not None:
             return again
     if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
@@ -119,7 +150,7 @@ async def _answer(state: KernelState, text: str, finish_reason: str | None, sess
     return transition(state, iteration=state.iteration + 1)
 
 
-async def _ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState | None:
+async def ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState | None:
     """Return the state with a word to the model, or None when a hook removed the word: asking again would change nothing."""
     thread = await session.messages.nudge(state.thread, nudge, text)
     return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)

@@ -31,6 +31,8 @@ class PlanCreated(EventBase):
     """What it is for."""
     steps: tuple[JsonValue, ...]
     """The steps, typed by the strategy."""
+    reason: str | None = None
+    """Why it was made anew, such as `patch: s2 failed`; absent for the first plan."""
 
 
 class PlanStepChanged(EventBase):

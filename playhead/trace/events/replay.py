@@ -14,8 +14,12 @@ class ReplayServed(EventBase):
     """A recorded answer was served instead of asking again."""
 
     kind: Literal["replay-served"] = "replay-served"
-    call_id: str
-    """The call in the replay."""
+    call_id: str = ""
+    """The call in the replay; empty for a request."""
+    request: Integer | None = None
+    """In a resumed run, the request to the model that was not asked again."""
+    attempt: Integer | None = None
+    """Which attempt at that request."""
     rung: Rung
     """How sure it is that this is the right answer."""
     source_seq: Integer | None = None

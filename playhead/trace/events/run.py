@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import AgentHeader, Content, Integer, Usage
+from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, Usage
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
         "output_truncated": "the provider cut the answer off at a limit of length",
         "output_filtered": "the provider kept the answer back, or a part of it",
         "required_tools_missing": "the model answered without having used a tool that it had to use",
+        "unsatisfied": "no answer satisfied the critic, or nobody could say whether one would; the output is the best of them",
+        "output_rejected": "what looks at answers refused the last one, as often as it may",
         "max_iterations": "the turns are used up: of the agent, or of the killswitch of this name",
         "llm_error": "the model did not answer",
         "error": "the strategy, or a part of it, raised",
@@ -34,6 +36,8 @@ TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
         "hook_terminate": "a hook ended the run as failed",
         "hook_failed": "a required hook failed, and nothing left as the output",
         "replay_stopped": "a replay could not go on",
+        "stopped": "the caller stopped the run, and the output is the best answer from what was known then",
+        "terminated": "the caller ended the run at once",
         "kill": "`playhead kill` ended the run from another process",
         "kill_file": "the file of this killswitch was there",
         "timeout_after": "the run had lasted as long as it may",
@@ -72,6 +76,8 @@ class RunStarted(EventBase):
     """What the replay was told to change, by the name of the override."""
     resumed_from: str | None = None
     """Id of the run that this one continues."""
+    chat: ChatTurn | None = None
+    """The chat that this run is a turn of."""
 
 
 class Ending(EventBase):
@@ -89,7 +95,7 @@ class Ending(EventBase):
     error: str | None = None
     """What broke, for a failed run."""
     terminated_because: str | None = None
-    """Why, in the words of the hook or killswitch that ended it; absent when nobody but the agent itself did."""
+    """Why, in the words of the hook, killswitch or strategy that ended it; absent when the reason code says it all."""
     usage: Usage = Field(default_factory=Usage)
     """Tokens of the agent's own model calls and of those below it."""
     cost_usd: float | None = None
@@ -98,6 +104,8 @@ class Ending(EventBase):
     """Turns of the loop."""
     duration_ms: float = 0.0
     """Milliseconds from start to end."""
+    strategy_used: str | None = None
+    """The strategy that made the output; absent when it is the one that the header names."""
 
 
 class RunCompleted(Ending):
@@ -117,11 +125,13 @@ class RunPaused(EventBase):
 
 
 class RunResumed(EventBase):
-    """The run goes on after a pause."""
+    """The run goes on after a pause; or a resumed one goes on from where the run that it continues had died."""
 
     kind: Literal["run-resumed"] = "run-resumed"
     reason: str
     """Why it goes on."""
+    caught_up_with: str | None = None
+    """Id of the run that it continues: all that was recorded of that one stands above, from here on everything is live."""
 
 
 class AgentStarted(EventBase):

@@ -39,6 +39,8 @@ class MessageAdded(EventBase):
     """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
     transient: bool = False
     """Sent once and not kept in the thread."""
+    stored: str | None = None
+    """In place of a result that is too long: the key under which the agent may `recall` all of it."""
 
 
 class ToolsDefined(EventBase):

@@ -60,9 +60,9 @@ class ToolCallHealed(EventBase):
     call_id: str
     """The call."""
     stage: str
-    """What was put right: `name`, `parameters`, `path`, `types`."""
+    """What was put right: `name`, `shape`, `parameters`, `types`, `path`."""
     before: JsonValue = None
-    """What the model wrote."""
+    """What stood there: what the model wrote, or what the stage before left."""
     after: JsonValue = None
     """What it was read as."""
 
@@ -93,6 +93,8 @@ class ToolCallCompleted(EventBase):
     """How the kernel ended the call; absent when its body returned or raised (an exception may have any name)."""
     rung: Rung | None = None
     """In a replay, how the result came about."""
+    understood: str | None = None
+    """What a malformed call was read as, for the model to learn from; absent when the call ran as it was written."""
 
     def observation(self) -> str:
         """Return what the model is told about this result."""
@@ -106,7 +108,12 @@ class ToolCallCompleted(EventBase):
         A call that was asked for in text has no id that a provider would know, so its result is a user message, which
         has to say what it is.
         """
-        return self.observation() if role == "tool" else f"Result of {self.tool}:\n{self.observation()}"
+        text = (
+            self.observation()
+            if self.understood is None
+            else f"(understood as {self.understood})\n{self.observation()}"
+        )
+        return text if role == "tool" else f"Result of {self.tool}:\n{text}"
 
 
 class ToolCallLate(EventBase):

@@ -1,0 +1,205 @@
+"""What healing recovers of broken calls, what it does with traps, and what it costs: `python -m benchmarks.healing`.
+
+The corpus (tests/kernel/healing/corpus) was made before the healer. `--split held-out` runs the half that it was not tuned
+on, and prints numbers only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from posixpath import normpath
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from playhead.kernel.calls_in_text.reading import read_calls
+from playhead.kernel.healing.paths import Tree, meant_path, paths_in, with_paths
+from playhead.kernel.healing.pipeline import heal, is_healthy
+from playhead.trace.types import ToolSpec
+from tests.kernel.healing.corpus.schemas import CORPUS, is_valid, read_lines, tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILES: Final = {
+    "tuning": ("tuning.jsonl", "traps_tuning.jsonl"),
+    "held-out": ("held_out.jsonl", "traps_held_out.jsonl"),
+}
+REPEATS: Final = 5
+Verdict = Literal["recovered", "refused", "wrong"]
+Call = tuple[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Counted:
+    """What became of the cases of one half."""
+
+    kinds: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By kind of broken call."""
+    traps: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """By kind of trap; `recovered` says that it was right: refused, or left as it was."""
+
+    def total(self, of: dict[str, Counter[str]]) -> Counter[str]:
+        """Return the sum over the kinds."""
+        return sum(of.values(), Counter())
+
+
+def specs_of(case: dict[str, Any]) -> dict[str, ToolSpec]:
+    """Return the tools that the model was offered."""
+    return {name: SPECS[name] for name in case["offered"]}
+
+
+def written_of(call: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments as an adapter hands them on: an object, or text that is none."""
+    if "arguments" in call:
+        return call["arguments"]
+    try:
+        value = json.loads(call["raw_arguments"])
+    except ValueError:
+        return call["raw_arguments"]
+    return value if isinstance(value, dict) else call["raw_arguments"]
+
+
+def calls_that_run(case: dict[str, Any]) -> list[Call]:
+    """Return the calls that would run, with healing on."""
+    specs = specs_of(case)
+    if case["how"] == "text":
+        written = [(call.name or "", call.arguments) for call in read_calls(case["text"], specs)[0]]
+    else:
+        written = [(case["call"]["name"], written_of(case["call"]))]
+    healed = [heal(name, arguments, specs) for name, arguments in written]
+    ran = [(each.name, each.arguments) for each in healed if each.arguments is not None]
+    ran = [(name, _with_paths(name, arguments, case.get("files"))) for name, arguments in ran]
+    return [(name, arguments) for name, arguments in ran if is_valid(name, arguments, case["offered"])]
+
+
+def _with_paths(name: str, arguments: dict[str, Any], files: list[str] | None) -> dict[str, Any]:
+    if files is None:
+        return arguments
+    schema = SPECS[name].parameters
+    folders = {str(parent) for file in files for parent in PurePosixPath(file).parents} - {"."}
+    tree = Tree([normpath(file) for file in files], folders)
+    known = {*tree.files, *folders, "."}
+    asked = {path: kind for path, kind in paths_in(schema, arguments, schema) if normpath(path) not in known}
+    meant = {path: meant_path(path, kind, tree) for path, kind in asked.items()}
+    return dict(with_paths(schema, arguments, {path: to for path, to in meant.items() if to is not None}, schema))
+
+
+def compared(call: Call) -> str:
+    """Return a call as it is compared: defaults filled in, paths normalised, numbers by value."""
+    name, arguments = call
+    schema = SPECS[name].parameters
+    return f"{name} {json.dumps(_plain(schema, arguments), sort_keys=True)}"
+
+
+def _plain(schema: dict[str, Any], value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if branches:
+        return None if value is None else _plain(branches[0], value)
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        filled = {**{key: own["default"] for key, own in known.items() if "default" in own}, **value}
+        return {key: _plain(known.get(key, {}), item) for key, item in filled.items()}
+    if isinstance(value, list):
+        return [_plain(schema.get("items", {}), item) for item in value]
+    if isinstance(value, str):
+        return normpath(value) if schema.get("format") in ("path", "file-path", "directory-path") else value
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def verdict(case: dict[str, Any]) -> Verdict:
+    """Return what became of a case."""
+    ran, expected = calls_that_run(case), case["expected"]
+    if expected is None:
+        return "wrong" if ran else "recovered"
+    if not ran:
+        return "refused"
+    right = [compared((expected["name"], expected["arguments"]))]
+    return "recovered" if [compared(call) for call in ran] == right else "wrong"
+
+
+def measure(split: str) -> Counted:
+    """Return what becomes of the cases of one half."""
+    counted = Counted()
+    for file, into in zip(FILES[split], (counted.kinds, counted.traps), strict=True):
+        for case in read_lines(CORPUS / file):
+            into[case["kind"]][verdict(case)] += 1
+    return counted
+
+
+def microseconds(function: Callable[[], object], count: int) -> float:
+    """Return the best time of one of `count` calls that a function makes, in microseconds."""
+    best = float("inf")
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        function()
+        best = min(best, time.perf_counter() - started)
+    return best / count * 1e6
+
+
+def costs() -> tuple[float, float, float]:
+    """Return microseconds per call: an empty function, a healthy call, a broken native one."""
+    cases = [case for case in read_lines(CORPUS / FILES["tuning"][0]) if case["how"] == "native"]
+    healthy = [(SPECS[each["expected"]["name"]], each["expected"]["arguments"]) for each in cases]
+    broken = [(each["call"]["name"], written_of(each["call"]), specs_of(each)) for each in cases if "files" not in each]
+
+    def check_all() -> None:
+        for spec, arguments in healthy:
+            is_healthy(spec, arguments)
+
+    def check_nothing() -> None:
+        for spec, arguments in healthy:
+            _nothing(spec, arguments)
+
+    def heal_all() -> None:
+        for name, arguments, specs in broken:
+            heal(name, arguments, specs)
+
+    heal_all()
+    return (
+        microseconds(check_nothing, len(healthy)),
+        microseconds(check_all, len(healthy)),
+        microseconds(heal_all, len(broken)),
+    )
+
+
+def _nothing(spec: ToolSpec, arguments: dict[str, Any]) -> bool:  # noqa: ARG001 - the floor of the same call
+    return True
+
+
+def rows(title: str, of: dict[str, Counter[str]], right: str) -> list[str]:
+    """Return a table in Markdown."""
+    lines = [f"| {title} | {right} | refused | wrong |", "|---|---:|---:|---:|"]
+    for kind, counts in [*of.items(), ("**all**", sum(of.values(), Counter()))]:
+        lines.append(f"| {kind} | {counts['recovered']} | {counts['refused']} | {counts['wrong']} |")
+    return lines
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--split", choices=sorted(FILES), default="tuning")
+    split = parser.parse_known_args()[0].split
+    counted = measure(split)
+    print("\n".join(rows("broken call", counted.kinds, "recovered")))
+    total = counted.total(counted.kinds)
+    # README of the corpus: also wrong is a call that ran as it was written, with a path that is not there.
+    print(f"\n{split}: {total['recovered'] / total.total():.1%} of {total.total()} recovered, {total['wrong']} wrong\n")
+    print("\n".join(rows("trap", counted.traps, "right")))
+    floor, healthy, broken = costs()
+    print(f"\nper call: {healthy:.1f} µs healthy, {broken:.0f} µs broken; an empty function {floor:.2f} µs")
+
+
+SPECS: Final = {
+    name: ToolSpec(
+        name=name, description=tool["description"], parameters=tool["parameters"], read_only=tool["read_only"]
+    )
+    for name, tool in tools().items()
+}
+
+
+if __name__ == "__main__":
+    main()

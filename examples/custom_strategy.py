@@ -1,0 +1,113 @@
+"""A strategy and a kernel of one's own: chain of verification (Dhuliawala et al. 2023, arXiv:2309.11495).
+
+The strategy answers, lists the claims of its answer, checks each in a pass of its own, with tools, and revises. The kernel is
+the ReAct loop with one more step in its thinking. Both are recorded and reproduced like the built-in ones.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from examples.tools import lookup
+from playhead import Agent, load_recording, register_kernel, register_strategy, reproduce_sync
+from playhead.kernel import (
+    Kernel,
+    StrategySettings,
+    act,
+    answer_pass,
+    ask_for,
+    form_prompt,
+    fresh_thread,
+    observe,
+    settings_of,
+    think,
+    transition,
+)
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.events import Critique
+
+if TYPE_CHECKING:
+    from playhead.kernel import KernelState, Session
+
+NAME = "chain-of-verification"
+
+
+class VerificationSettings(StrategySettings):
+    """How much is verified. Settings are checked when the agent is made, and recorded with their defaults."""
+
+    max_claims: int = Field(default=5, ge=1, le=50)
+    """Claims of an answer that are checked."""
+    turns_per_claim: int = Field(default=3, ge=1)
+    """Turns with tools for each of them."""
+
+
+class Claims(BaseModel):
+    """The claims of an answer."""
+
+    claims: list[str] = Field(description="a claim that can be checked by itself")
+
+
+async def chain_of_verification(state: KernelState, session: Session) -> KernelState:
+    """Answer, list the claims, check each, revise."""
+    settings = settings_of(session, VerificationSettings)
+    state, answer = await answer_pass(state, session, state.thread, label=f"{NAME}:answer", max_iterations=5)
+    state = transition(state, output=answer.output)  # what is kept, should a switch end the run from here on
+    asked = await fresh_thread(session, f"List the claims of this answer.\n\n{answer.text}\n\n{form_prompt(Claims)}")
+    state, found = await ask_for(state, session, asked, Claims, purpose=f"{NAME}:claims")
+    checks = []
+    for claim in found.claims[: settings.max_claims] if found else []:
+        thread = await fresh_thread(session, f"Is this true? Check it, and answer in a sentence: {claim}")
+        state, check = await answer_pass(
+            state, session, thread, label=f"{NAME}:check", max_iterations=settings.turns_per_claim
+        )
+        checks.append(f"{claim}: {check.text}")
+        session.emit(Critique(text=checks[-1]))
+    told = "\n".join([f"Task: {session.task}", f"Draft: {answer.text}", "Checks:", *checks, "Write the final answer."])
+    thread = await fresh_thread(session, told)
+    state, final = await answer_pass(state, session, thread, label=f"{NAME}:revise", max_iterations=1)
+    session.conclude(final.reason, final.output)
+    return state
+
+
+async def think_twice(state: KernelState, session: Session) -> KernelState:
+    """Think as ReAct does, and write into the state's log what that led to."""
+    reached = await think(state, session)
+    return transition(reached, decision_log=(*reached.decision_log, f"turn {state.iteration}: {reached.status}"))
+
+
+def main() -> None:
+    """Register both, run them, and reproduce the recording: that needs the code of the strategy, and nothing else."""
+    register_strategy(NAME, chain_of_verification, settings=VerificationSettings, max_iterations=30)
+    register_kernel(
+        "react-with-log", Kernel("react-with-log", {"thinking": think_twice, "acting": act, "observing": observe})
+    )
+    model = ScriptedModel(
+        [
+            text("Mount Zed is 4,810 feet high."),
+            text('{"claims": ["Mount Zed is 4,810 feet high"]}'),
+            call("lookup", key="Mount Zed"),
+            text("No: the table says 4,180 feet."),
+            text("Mount Zed is 4,180 feet high."),
+        ]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        agent = Agent(model, tools=[lookup], strategy=NAME, kernel="react-with-log", trace=folder)
+        result = agent.run_sync("How high is Mount Zed?")
+        assert result.trace_path is not None
+        recording = load_recording(result.trace_path)
+        print(f"{result.terminated_by}: {result.output}")
+        print(
+            [
+                getattr(each.event, "purpose", "").partition(":")[2]
+                for each in recording.records
+                if each.kind == "llm-requested"
+            ]
+        )
+        print("identical:", reproduce_sync(recording).identical)
+
+
+if __name__ == "__main__":
+    main()

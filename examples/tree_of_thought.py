@@ -1,0 +1,44 @@
+"""Tree of thought: two approaches, each scored; the better one is followed with the tools."""
+
+from __future__ import annotations
+
+import tempfile
+
+from examples.tools import calculator, lookup
+from playhead import Agent, load_recording, reproduce_sync
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.events import Critique, Thought
+
+
+def main() -> None:
+    """Print what was thought, how it scored, and what came of the best path."""
+    model = ScriptedModel(
+        [
+            text("1. Look the height up and convert it.\n2. Guess it from the name."),
+            text("9"),
+            text("2"),
+            call("lookup", key="Mount Zed"),
+            call("calculator", expression="4180 * 0.3048"),
+            text("Mount Zed is 1,274 metres high."),
+        ]
+    )
+    settings = {"breadth": 2, "depth": 2}
+    with tempfile.TemporaryDirectory() as folder:
+        agent = Agent(
+            model, tools=[lookup, calculator], strategy="tree-of-thought", strategy_settings=settings, trace=folder
+        )
+        result = agent.run_sync("How high is Mount Zed in metres?")
+        assert result.trace_path is not None
+        recording = load_recording(result.trace_path)
+        for record in recording.records:
+            event = record.event
+            if isinstance(event, Thought):
+                print(event.text)
+            elif isinstance(event, Critique):
+                print(f"  {event.score}: {'follow' if event.satisfied else 'prune'}")
+        print(result.output)
+        print("identical:", reproduce_sync(recording).identical)
+
+
+if __name__ == "__main__":
+    main()

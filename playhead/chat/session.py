@@ -1,0 +1,254 @@
+"""A chat: every message is a run of its own, which is told what was said before."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.chat.log import ChatLog, ChatMessage
+from playhead.chat.routing import wants_tools
+from playhead.errors import ChatError, UsageError
+from playhead.kernel import checks
+from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
+from playhead.running import Variant
+from playhead.trace.store import new_run_id
+from playhead.trace.types import ChatTurn, Message, text_of
+from playhead.trace.values import as_text, scrub, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Self
+
+    from playhead.handle import RunHandle
+    from playhead.kernel.tools import Tool
+    from playhead.result import RunResult
+    from playhead.streaming import Density
+    from playhead.trace.types import AgentHeader, Content
+
+Run = Callable[["Content", Variant], Awaitable["RunResult"]]
+Start = Callable[["Content", Variant, "Density | None"], "RunHandle"]
+WITHOUT_TOOLS: Final[dict[str, Any]] = {
+    "strategy": "reactive",
+    "strategy_settings": {},
+    "kernel": "react",
+    "meta_tools": (),
+    "required_tools": (),
+    "required_calls": {},
+    "infer_required": False,
+    "tool_budgets": {},
+    "reviews": (),
+}
+"""What of an agent's header is otherwise where a message is just answered."""
+CALLS: Final = 20
+"""Calls that an account tells of, the last ones."""
+LONGEST: Final = 300
+"""Characters of what each brought."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatReply:
+    """An answer in a chat."""
+
+    message: str
+    """What the agent says; empty when it has nothing to say: see `terminated_by`."""
+    tools_used: tuple[str, ...] = ()
+    """The tools that were called for it, each once."""
+    from_memory: bool = True
+    """Whether no tool was called: it is from what the model knows, and from the chat."""
+    tokens: int = 0
+    """Tokens that it took."""
+    steps: int = 0
+    """Turns of the loop that it took."""
+    cost_usd: float | None = None
+    """US dollars; None when a price is not known."""
+    run_id: str = ""
+    """The run that gave it; its trace is the account of it."""
+    terminated_by: str = "end_turn"
+    """How that run ended."""
+
+
+class ChatSession:
+    """A chat with an agent; `Agent.session` begins one. One message is answered at a time."""
+
+    def __init__(  # noqa: PLR0913 - what an agent gives, and what the caller says
+        self,
+        header: AgentHeader,
+        tools: Mapping[str, Tool],
+        run: Run,
+        start: Start,
+        *,
+        persist: str | Path | None,
+        chat_id: str | None,
+        context: str | None,
+    ) -> None:
+        """Begin a chat, or go on with one.
+
+        Raises:
+            UsageError: an argument is not valid.
+            ChatError: the chat's file is in use, or holds no chat.
+        """
+        self.id = new_run_id() if chat_id is None else checks.checked_id(chat_id)
+        """The chat's id; the header of each of its runs names it."""
+        self._header, self._tools, self._run, self._start = header, dict(tools), run, start
+        folder = None if persist is None else checks.checked_folder(persist)
+        if context is not None and not isinstance(context, str):
+            raise UsageError(f"context is text that the model is told at the start; it is {type(context).__name__}")
+        self._log = ChatLog(self.id, None if context is None else scrub(context), folder)
+        self._busy = threading.Lock()
+        self._ended = False
+
+    async def chat(self, message: Content, *, use_tools: bool | None = None, max_iterations: int = 5) -> ChatReply:
+        """Answer a message, which stays in the chat whatever becomes of its run.
+
+        Args:
+            message: text, or parts of text and images.
+            use_tools: whether the agent may call its tools; by default when the words of the message ask for action.
+            max_iterations: turns of the loop at most.
+
+        Raises:
+            ChatError: the chat has ended, or another message is being answered.
+            UsageError, RunError: as `Agent.run`.
+        """
+        message, variant = self._begin(message, use_tools, max_iterations)
+        try:
+            result = await self._run(message, variant)
+            return self._answered(result, variant)
+        finally:
+            self._busy.release()
+
+    def stream(
+        self,
+        message: Content,
+        *,
+        use_tools: bool | None = None,
+        max_iterations: int = 5,
+        density: Density | None = None,
+    ) -> RunHandle:
+        """Begin to answer a message as `chat` does, and return the handle of its run, as `Agent.start` does.
+
+        The answer joins the chat when the run is over, and the next message may come then. Raises as both.
+        """
+        message, variant = self._begin(message, use_tools, max_iterations)
+        try:
+            handle = self._start(message, variant, density)
+        except BaseException:
+            self._busy.release()
+            raise
+
+        def over(result: RunResult | None) -> None:
+            try:
+                if result is not None:
+                    self._answered(result, variant)
+            finally:
+                self._busy.release()
+
+        handle.when_over(over)
+        return handle
+
+    def history(self) -> list[ChatMessage]:
+        """Return the messages so far; the list is the caller's own."""
+        return list(self._log.messages)
+
+    def end(self) -> None:
+        """End the chat; what was said is kept, synced to its file. Ending it twice does nothing."""
+        self._ended = True
+        self._log.close()
+
+    def delete(self) -> None:
+        """End the chat and forget it, with its file. The traces of its runs stay."""
+        self.end()
+        self._log.delete()
+        self._log.messages.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def _begin(self, message: Content, use_tools: bool | None, max_iterations: int) -> tuple[Content, Variant]:  # noqa: FBT001
+        message = checks.checked_task(message)
+        checks.at_least("max_iterations", max_iterations, 1)
+        if self._ended:
+            raise ChatError(f"the chat {self.id} has ended; go on with it in session(id={self.id!r}, persist=…)")
+        if not self._busy.acquire(blocking=False):
+            raise ChatError(f"the chat {self.id} is answering another message; await that one first")
+        try:
+            variant = self._variant(message, use_tools, max_iterations)
+            self._add("user", message)
+        except BaseException:
+            self._busy.release()
+            raise
+        return message, variant
+
+    def _answered(self, result: RunResult, variant: Variant) -> ChatReply:
+        reply = _reply(result, variant)
+        self._add("assistant", reply.message, run_id=reply.run_id, account=_account(result))
+        return reply
+
+    def _add(self, role: Any, content: Content, **fields: str | None) -> None:  # noqa: ANN401 - a role
+        if not self._ended:  # it may have been ended while the run went on
+            self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
+
+    def _variant(self, message: Content, use_tools: bool | None, max_iterations: int) -> Variant:  # noqa: FBT001
+        own = [name for name, tool in self._tools.items() if tool.spec.kind != "meta"]
+        if use_tools is None:
+            use_tools = wants_tools(text_of(message), own)
+        said = self._log.messages
+        history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(said))
+        header: dict[str, Any] = {
+            "examples": (*self._header.examples, *history),
+            "max_iterations": max_iterations,
+            "system_prompt": self._prompt(use_tools=use_tools and bool(own)),
+        }
+        turn = ChatTurn(session=self.id, turn=sum(each.role == "user" for each in said))
+        if use_tools:
+            return Variant(header, self._tools, turn)
+        return Variant({**header, **WITHOUT_TOOLS}, {}, turn)
+
+    def _prompt(self, *, use_tools: bool) -> str | None:
+        """Return the prompt with the chat's context, and where no tool can be asked with what tools brought last."""
+        accounts = [each.account for each in self._log.messages if each.role == "assistant"]
+        more = [] if self._log.context is None else [self._log.context]
+        if not use_tools and accounts and accounts[-1]:
+            more.append(f"For your last answer this was done:\n{accounts[-1]}")
+        if not more:
+            return self._header.system_prompt
+        prompt = self._header.system_prompt
+        if prompt is None:
+            prompt = DEFAULT if use_tools else DEFAULT_WITHOUT_TOOLS
+        return "\n\n".join([prompt, *more])
+
+
+def _reply(result: RunResult, variant: Variant) -> ChatReply:
+    called = [each.tool for each in result.steps if each.type == "action" and each.tool is not None]
+    used = tuple(dict.fromkeys(name for name in called if not _is_meta(variant.tools.get(name))))
+    output = to_json(result.output)
+    return ChatReply(
+        message="" if output is None else as_text(output),
+        tools_used=used,
+        from_memory=not used,
+        tokens=result.usage.total_tokens,
+        steps=result.iterations,
+        cost_usd=result.cost_usd,
+        run_id=result.run_id,
+        terminated_by=result.terminated_by,
+    )
+
+
+def _is_meta(tool: Tool | None) -> bool:
+    return tool is not None and tool.spec.kind == "meta"
+
+
+def _account(result: RunResult) -> str | None:
+    """Return what was called, and what that brought."""
+    asked = {each.call_id: each for each in result.steps if each.type == "action"}
+    lines = []
+    for each in [step for step in result.steps if step.type == "observation"][-CALLS:]:
+        arguments = asked[each.call_id].content if each.call_id in asked else ""
+        lines.append(f"- {each.tool}({arguments[:LONGEST]}): {each.content[:LONGEST]}")
+    return "\n".join(lines) or None

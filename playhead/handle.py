@@ -1,0 +1,298 @@
+"""A run that goes on: wait for it, read what it tells, pause it, stop it, end it."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+
+from playhead.errors import UsageError
+from playhead.kernel.checks import checked_density
+from playhead.kernel.steering import STOPPED
+from playhead.result import RunResult
+from playhead.run_control import RunControl
+from playhead.streaming.events import StreamEnd
+from playhead.streaming.projection import CANCELLED, Stream
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+    from types import TracebackType
+    from typing import Self
+
+    from playhead.run_control import Stage
+    from playhead.streaming import Density, StreamEvent
+
+Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
+LONGEST: Final = 1000
+"""Characters of a reason."""
+
+
+_going_on: Final[set[asyncio.Task[RunResult]]] = set()
+"""A loop holds its tasks weakly."""
+
+
+class RunHandle:
+    """A run that has been started.
+
+    `await handle` gives its result and raises like `Agent.run`; cancelling that cancels the run. `async for` over it gives
+    its events. At the end of an `async with` block it is over: left early, the run is terminated. All else may be called
+    from any thread.
+    """
+
+    def __init__(self, run_id: str, control: RunControl, main: Callable[[], Awaitable[RunResult]]) -> None:
+        """Start the run in the running event loop; `Agent.start` does this."""
+        self.run_id = run_id
+        """The run's id."""
+        self._control = control
+        self._stream = control.stream
+        self._outcome: concurrent.futures.Future[RunResult] = concurrent.futures.Future()
+        self._error: BaseException | None = None
+        self._finished = False
+        self._told = False
+        """Whether somebody knows how it ended."""
+        self._lock = threading.Lock()
+        control.waiting.outcome = _Outcome(self._finish)
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(main), name=f"playhead-{run_id}")
+        _going_on.add(self._task)
+        self._task.add_done_callback(self._ended)
+
+    # --- how it goes -----------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """Return `running`, or `paused` while an agent waits; when it is over how it ended.
+
+        `stopped` and `terminated` are endings that the caller asked for, `failed` is a run whose result says so or that
+        raised, and `completed` any other one, also at a limit.
+        """
+        if not self._outcome.done():
+            return "paused" if self._control.is_paused else "running"
+        result = self.result
+        if result is None:
+            return "failed" if isinstance(self._error, Exception) else "terminated"
+        if result.terminated_by == STOPPED:
+            return "stopped"
+        if result.terminated_by in CANCELLED:
+            return "terminated"
+        return "completed" if result.status == "done" and self._error is None else "failed"
+
+    @property
+    def stage(self) -> Stage:
+        """Return what the root agent is doing.
+
+        `idle` before it begins, `bootstrapping`, `running`, `paused`, `verifying`, `flushing` when its answer is there, and
+        at its end `completed` or `failed`. Phases outside of the loop are passed through only where hooks are asked at them.
+        """
+        if not self._outcome.done():
+            return self._control.stage
+        return "completed" if self.result is not None and self.result.status == "done" and not self._error else "failed"
+
+    @property
+    def result(self) -> RunResult | None:
+        """Return what the run reached; None while it goes on, or when it raised before it had begun."""
+        if not self._outcome.done():
+            return None
+        if self._error is None:
+            return self._outcome.result()
+        partial = getattr(self._error, "result", None)
+        return partial if isinstance(partial, RunResult) else None
+
+    def pause(self, reason: str = "paused by the caller") -> bool:
+        """Let the run wait before the next phase of its loop; what is in flight goes on until then.
+
+        Clocks go on: `timeout_after` counts the time, and for a `watchdog` nothing happens meanwhile.
+
+        Returns:
+            Whether that is new: False when it is paused, stopping or over already.
+        """
+        return self._control.pause(_plain(reason))
+
+    def resume(self, reason: str = "resumed by the caller") -> bool:
+        """Let a paused run go on; False when it is not paused."""
+        return self._control.resume(_plain(reason))
+
+    def stop(self, reason: str = "stopped by the caller") -> bool:
+        """Let the turn that has begun end, calls included, and then ask the model once for the best answer.
+
+        An answer that the model gives in that turn stands. Agents below stop in the same way. A paused run goes on for it.
+
+        Returns:
+            Whether that is new: False when the run is stopping, or over.
+        """
+        return self._control.stop(_plain(reason))
+
+    def terminate(self, reason: str = "terminated by the caller") -> bool:
+        """End the run at once, without an answer; the best there is stays its output. Its status is `failed`.
+
+        Returns:
+            Whether this ended it: False when something else had.
+        """
+        return self._control.end(_plain(reason))
+
+    # --- its end ---------------------------------------------------------------------------------------------------
+
+    def __await__(self) -> Generator[object, None, RunResult]:
+        return self._wait().__await__()
+
+    def wait(self, timeout: float | None = None) -> RunResult:
+        """Wait in another thread than the run's; raises like `await`.
+
+        Raises:
+            TimeoutError: it has not ended in these seconds.
+            UsageError: it would wait for itself.
+        """
+        if _running_loop() is self._loop:
+            raise UsageError("wait() would hold up the loop that the run needs; write `await handle`")
+        try:
+            return self._outcome.result(timeout)
+        finally:
+            if self._outcome.done():
+                self._tell()
+
+    def when_over(self, function: Callable[[RunResult | None], object]) -> None:
+        """Call a function when the run is over, with what it reached, in the thread in which it ends; None: as `result`."""
+        self._outcome.add_done_callback(lambda _: function(self.result))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        left_early = not self._outcome.done()
+        if left_early:
+            why = f" by {kind.__name__}" if kind is not None else ""
+            self._control.end(f"its `async with` block was left{why} before it had ended")
+        await self._over()
+        self._stream.queue.give_up()
+        ours = error is None and not left_early and not self._told
+        self._tell()
+        if ours and isinstance(self._error, Exception):  # else nobody would hear of it
+            raise self._error
+
+    def __aiter__(self) -> _Events:
+        if self._stream.read:
+            raise UsageError("the events of a run can be read once; start another run, or keep what you read")
+        self._stream.read = True
+        return _Events(self)
+
+    async def _wait(self) -> RunResult:
+        self._told = True
+        if _running_loop() is not self._loop:
+            return await asyncio.wrap_future(self._outcome)
+        try:
+            return await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if not self._task.done():
+                self._task.cancel()
+                await self._over()
+            raise
+
+    async def _over(self) -> None:
+        """Wait until the run is over, whoever cancels that: the trace is closed then."""
+        own = _running_loop() is self._loop
+        over: asyncio.Future[RunResult] = self._task if own else asyncio.wrap_future(self._outcome)
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([over])
+
+    async def _run(self, main: Callable[[], Awaitable[RunResult]]) -> RunResult:
+        try:
+            result = await main()
+        except BaseException as error:
+            self._finish(None, error)
+            raise
+        self._finish(result, None)
+        return result
+
+    def _finish(self, result: RunResult | None, error: BaseException | None) -> None:
+        """Know how it ended; the first who says it is right: the loop of a run that was left behind comes late."""
+        with self._lock:
+            if self._finished:
+                return
+            self._finished = True
+        self._control.over()
+        self._error = error
+        if error is None:
+            assert result is not None  # noqa: S101 - one of the two
+            self._outcome.set_result(result)
+        else:
+            self._outcome.set_exception(error)
+        self._stream.finish(error)
+
+    def _ended(self, task: asyncio.Task[RunResult]) -> None:
+        _going_on.discard(task)
+        self._finish(None, asyncio.CancelledError())  # if it was cancelled before it had begun
+        if self._told:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Know that somebody knows how it ended, so that asyncio need not say that nobody looked."""
+        self._told = True
+        if self._task.done() and not self._task.cancelled():
+            self._task.exception()
+
+
+class _Events:
+    """Reads the events of a run, once."""
+
+    def __init__(self, handle: RunHandle) -> None:
+        self._handle = handle
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        handle = self._handle
+        event = await handle._stream.queue.get()  # noqa: SLF001 - its own
+        if event is None:
+            raise StopAsyncIteration
+        if isinstance(event, StreamEnd):
+            handle._tell()  # noqa: SLF001
+        return event
+
+    def __del__(self) -> None:
+        self._handle._stream.queue.give_up()  # noqa: SLF001 - nobody reads any more
+
+
+class _Outcome(queue.SimpleQueue[Any]):
+    """Hands on what is put into it."""
+
+    def __init__(self, finish: Callable[[RunResult | None, BaseException | None], object]) -> None:
+        super().__init__()
+        self._finish = finish
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ANN401, ARG002, FBT001, FBT002 - its form
+        """Hand on what the run reached, or raised."""
+        self._finish(*item)
+
+
+def start(run_id: str, density: Density, main: Callable[[RunControl], Awaitable[RunResult]]) -> RunHandle:
+    """Start a run, and return its handle; `main` runs it under the control that it is given.
+
+    Raises:
+        UsageError: the density is none, or no asyncio loop runs here.
+    """
+    control = RunControl(Stream(run_id, checked_density(density)))
+    if _running_loop() is None:
+        raise UsageError("start() needs a running asyncio event loop: call it in async code, or use run_sync()")
+    return RunHandle(run_id, control, lambda: main(control))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _plain(reason: object) -> str:
+    """Return a reason as it can be recorded."""
+    if not isinstance(reason, str):
+        raise UsageError(f"a reason is a text; it is {reason!r}")
+    return scrub(reason[:LONGEST])

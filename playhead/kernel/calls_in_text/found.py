@@ -1,0 +1,37 @@
+"""What the readers of each form find in a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playhead.trace.types import Rationale
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something in the text that has the form of one call, or of several."""
+
+    start: int
+    """Where it begins."""
+    end: int
+    """Where it ends."""
+    calls: tuple[Written, ...]
+    """The calls, in order."""
+    explicit: bool = False
+    """Whether it stands in a form that is used for calls only, such as `<tool_call>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as it was written."""
+
+    name: str | None
+    """The tool's name; None when only arguments were written."""
+    arguments: Any
+    """The arguments: an object, text, or whatever stood there."""
+    rationale: Rationale | None = None
+    """The reason that stands in the call."""
+    sure: bool = True
+    """Whether it names its arguments as such; else every other field was taken for one, and has to fit."""

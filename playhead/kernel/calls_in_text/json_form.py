@@ -1,0 +1,76 @@
+"""Calls as JSON: `{"name": …, "arguments": {…}}` and the other ways in which models write it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from playhead.kernel.calls_in_text.found import Written
+from playhead.kernel.healing.words import folded
+from playhead.kernel.rationale import parse_rationale
+
+_NAME_FIELDS: Final = (
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "function_name",
+    "action",
+    "recipient_name",
+    "tool_call",
+    "call",
+)
+_ARGUMENT_FIELDS: Final = (
+    "arguments", "args", "parameters", "params", "input", "inputs", "action_input", "tool_input", "kwargs", "tool_args",
+    "function_arguments", "tool_arguments", "argument", "parameter",
+)  # fmt: skip
+_LISTS: Final = ("tool_calls", "function_calls", "calls", "tool_uses", "actions")
+_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use")
+_MOST: Final = 100
+"""Calls in one value."""
+_DEEPEST: Final = 4
+
+
+def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401 - any JSON value
+    """Return the calls that a JSON value is."""
+    if depth > _DEEPEST:
+        return ()
+    if isinstance(value, list):
+        calls = [call for item in value[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1)]
+        return tuple(calls) if all(isinstance(item, dict) for item in value) else ()
+    if not isinstance(value, dict):
+        return ()
+    fields = {folded(name): name for name in value}
+    for each in _LISTS:
+        listed = value.get(fields.get(folded(each), ""))
+        if isinstance(listed, list):
+            return calls_of(listed, depth + 1)
+    for each in _WRAPPERS:
+        inner = value.get(fields.get(folded(each), ""))
+        if isinstance(inner, dict):
+            return calls_of({**inner, **_beside(value, each)}, depth + 1)
+    return _one(value, fields)
+
+
+def _beside(value: dict[str, Any], wrapper: str) -> dict[str, Any]:
+    """Return what stands beside the object that a call is wrapped in and belongs to it."""
+    return {name: item for name, item in value.items() if name in ("arguments", "rationale") and name != wrapper}
+
+
+def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
+    rationale = parse_rationale(value.get("rationale"))
+    for each in _NAME_FIELDS:
+        own = fields.get(folded(each))
+        name = value.get(own) if own is not None else None
+        if own is None or not isinstance(name, str):
+            continue
+        for field in _ARGUMENT_FIELDS:
+            place = fields.get(folded(field))
+            if place is not None and place != own:
+                return (Written(name, value[place], rationale),)
+        rest = {key: item for key, item in value.items() if key not in (own, "rationale")}
+        return (Written(name, rest, rationale, sure=False),)
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        if isinstance(inner, dict):
+            return (Written(name, inner),)
+    return (Written(None, value, sure=False),)

@@ -1,0 +1,255 @@
+"""The cascade: XML, else JSON, else call syntax; of what is found, what names a tool and is meant as a call."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.calls_in_text.call_syntax import call_at
+from playhead.kernel.calls_in_text.found import Found, Written
+from playhead.kernel.calls_in_text.json_form import calls_of
+from playhead.kernel.calls_in_text.standing import Segment, echoes, is_announced, is_meant, segments, stands_alone
+from playhead.kernel.calls_in_text.xml_form import xml_calls
+from playhead.kernel.healing.json_reading import value_at
+from playhead.kernel.healing.names import meant_tool
+from playhead.kernel.healing.pipeline import heal, is_healthy
+from playhead.kernel.healing.words import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from playhead.trace.types import ToolSpec
+
+MAX_TEXT: Final = 400_000
+"""Characters; what stands behind them is not looked at."""
+MAX_BROKEN: Final = 50
+"""Beginnings of something that is no call, in one part of the text, and more of them are not tried."""
+MAX_CALLS: Final = 50
+"""Calls in one text."""
+_REST: Final = re.compile(r"[`*\])]*[ \t]*[;.]?[ \t]*(?=\n|\Z)")
+_PLACEHOLDER: Final = re.compile(
+    r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[ _-].{1,60}|path/to/.{0,100}|/path/to/.{0,100}",
+    re.IGNORECASE,
+)
+_OPENING: Final = re.compile(r"[{\[]")
+_LINE: Final = re.compile(r"^[ \t]*(?=[A-Za-z_])", re.MULTILINE)
+_NAME_BEFORE: Final = re.compile(
+    r"(?<![\w./:-])[`*\"']{0,3}(?P<name>[A-Za-z_][\w.:-]{0,80}?)[`*\"']{0,3}"
+    r"(?:[ \t]*(?:tool|function|with|using|the|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
+    r"[ \t]*[:=(>-]{0,2}[ \t]*"
+    r"(?:\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
+    r"\n?(?:```\w{0,10}\s)?[ \t]*\Z",
+    re.IGNORECASE,
+)
+_STARTS_LINE: Final = re.compile(
+    r"(?:\A|\n)[ \t]*(?:(?:>>>|[-=]>|[→@$])[ \t]?)*(?:[^\n.!?`\"'>]{0,60}(?:[:\])]|<[^<>\n]{1,30}>)[ \t*]*)?[`*]*\[?\Z"
+)
+_PROGRAM: Final = re.compile(
+    r"^[ \t]*(?:def |class |import |from \w+ import |(?:for|if|while|with|try|else|elif|except)\b[^\n]{0,200}:[ \t]*$)",
+    re.MULTILINE,
+)
+"""Lines of a program: the calls in it are not made."""
+_LAST: Final = re.compile(r"[.:/]|__")
+_CALL_NAME: Final = re.compile(r"(?<![\w.:-])(?:print\()?([A-Za-z_][\w.:-]{0,100})\(")
+_ACTION: Final = re.compile(
+    r"^[ \t*#]{0,6}action[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t*`\"()]{0,6}\n+"
+    r"[ \t*#]{0,6}action[ _]?input[ \t*]{0,4}:[ \t*]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
+    re.IGNORECASE | re.MULTILINE,
+)
+_EMPTY_WRAP: Final = re.compile(
+    r"```[a-z_]*\s*```|<(\w{1,30})>\s*</\1>|\[/?TOOL_CALLS\]|</?tool_call>|<\|[\w-]{1,30}\|>", re.IGNORECASE
+)
+
+
+def read_calls(
+    text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool = False, nameless: bool = True
+) -> tuple[list[Written], str]:
+    """Return the calls that stand in a text as calls, in order, and the text without them; never raises.
+
+    Args:
+        text: the model's reply.
+        specs: the tools that it may call.
+        cut_off: whether the reply reached its longest length: then nothing is completed.
+        nameless: whether arguments alone may be a call: of the one tool without side effects that they fit.
+    """
+    if len(text) > MAX_TEXT or not any(mark in text for mark in "{[(<"):
+        return [], text
+    same = {folded(name) for name in specs}
+
+    def is_tool(name: str) -> bool:
+        return folded(name) in same or folded(_LAST.split(name)[-1]) in same
+
+    zones = echoes(text)
+    tiers: tuple[Callable[[], Iterator[Found]], ...] = (
+        lambda: xml_calls(text, is_tool),
+        lambda: _actions(text, cut_off=cut_off),
+        lambda: _json_calls(text, is_tool, cut_off=cut_off),
+        lambda: _syntax_calls(text, is_tool),
+    )
+    for tier in tiers:
+        found = [each for each in _known(tier(), specs, nameless=nameless, whole=text) if _is_call(text, each, zones)]
+        if found:
+            return [call for each in found for call in each.calls][:MAX_CALLS], _without(text, found)
+    return [], text
+
+
+def _is_call(text: str, found: Found, zones: list[tuple[int, int]]) -> bool:
+    if any(start <= found.start < end for start, end in zones):
+        return False
+    if found.explicit and not stands_alone(text, found.start, found.end):
+        return False
+    return is_meant(text, found.start, found.end) and not any(_has_gap(call.arguments) for call in found.calls)
+
+
+def _has_gap(arguments: object) -> bool:
+    """Return whether some argument is only the place for one, as in `<path>` or `...`."""
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    return any(isinstance(value, str) and _PLACEHOLDER.fullmatch(value) is not None for value in values)
+
+
+def _known(
+    each_found: Iterator[Found], specs: Mapping[str, ToolSpec], *, nameless: bool, whole: str
+) -> Iterator[Found]:
+    """Yield what holds calls of known tools only, with the names that arguments alone stand for."""
+    for found in each_found:
+        calls = [_known_call(call, specs, nameless=nameless and _is_all(whole, found)) for call in found.calls]
+        if calls and all(calls):
+            yield Found(found.start, found.end, tuple(call for call in calls if call is not None), found.explicit)
+
+
+def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool) -> Written | None:
+    if call.name is None:
+        return _nameless(call, specs) if nameless else None
+    healed = heal(call.name, call.arguments, specs)
+    if healed.arguments is not None:
+        return call
+    if not call.sure:
+        return None
+    meant = meant_tool(call.name, specs, lambda _: False)
+    return None if meant.name is None else call  # the model is told why it does not run
+
+
+def _nameless(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
+    """Return the call of the one tool that these arguments fit, if it changes nothing."""
+    if not isinstance(call.arguments, dict) or len(call.arguments) < 2:  # noqa: PLR2004 - one value says too little
+        return None
+    fitting = [
+        name for name, spec in specs.items() if is_healthy(spec, call.arguments) and _all_known(spec, call.arguments)
+    ]
+    if len(fitting) != 1 or not specs[fitting[0]].read_only:
+        return None
+    return Written(fitting[0], call.arguments)
+
+
+def _all_known(spec: ToolSpec, arguments: dict[str, Any]) -> bool:
+    return all(name in spec.parameters.get("properties", {}) for name in arguments)
+
+
+def _is_all(text: str, found: Found) -> bool:
+    """Return whether nothing else stands in the text."""
+    return not _EMPTY_WRAP.sub("", text[: found.start] + text[found.end :]).strip()
+
+
+def _actions(text: str, *, cut_off: bool) -> Iterator[Found]:
+    """Yield calls in the form of ReAct: a line with the tool, and one with its arguments."""
+    for action in _ACTION.finditer(text):
+        found = value_at(text, action.end(), may_end=not cut_off)
+        if found is not None:
+            yield Found(action.start(), found[1], (Written(action["name"], found[0]),), explicit=True)
+
+
+def _json_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool) -> Iterator[Found]:
+    for part in segments(text):
+        piece, place, broken = text[: part.end], part.start, 0
+        while broken < MAX_BROKEN and (opening := _OPENING.search(piece, place)):
+            start = opening.start()
+            found = value_at(piece, start, may_end=part.closed or not cut_off)
+            if found is None:
+                place, broken = start + 1, broken + 1
+                continue
+            place = found[1]
+            read = _json_call(piece, part.start, start, found, is_tool)
+            if read is not None:
+                yield _outer(part, text, read.start, place, read.calls)
+
+
+def _json_call(
+    piece: str, begin: int, start: int, found: tuple[Any, int], is_tool: Callable[[str], bool]
+) -> Found | None:
+    """Return the calls that a JSON value is, or the call whose arguments it is: the tool's name stands before it."""
+    value, end = found
+    calls = calls_of(value)
+    is_whole = bool(calls) and all(call.sure and call.name for call in calls)
+    alone = stands_alone(piece, start, end)
+    if is_whole and (alone or is_announced(piece, start, end)):
+        return Found(start, end, calls)
+    named = _NAME_BEFORE.search(piece, max(begin, start - 160), start) if isinstance(value, dict) else None
+    if named is not None and is_tool(named["name"]):
+        opens = _STARTS_LINE.search(piece, begin, named.start()) is not None
+        if alone or opens or is_announced(piece, named.start(), end):
+            return Found(named.start(), end, (Written(named["name"], value),))
+    return Found(start, end, calls) if alone and calls else None
+
+
+def _syntax_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
+    for part in segments(text):
+        found = list(_lines_with_calls(text, part))
+        if _PROGRAM.search(text, part.start, part.end) or (part.fenced and not _only_calls(text, part, found)):
+            continue
+        yield from found or _announced_calls(text, part, is_tool)
+
+
+def _announced_calls(text: str, part: Segment, is_tool: Callable[[str], bool]) -> Iterator[Found]:
+    """Yield calls inside a line: behind a colon or a mark of calls, in a list, or where the sentence says that it calls."""
+    piece, place, broken = text[: part.end], part.start, 0
+    while broken < MAX_BROKEN and (named := _CALL_NAME.search(piece, place)):
+        place = named.end()
+        if not is_tool(named[1]):
+            continue
+        call = call_at(piece, named.start(), ends_line=False)
+        if call is None:
+            broken += 1
+            continue
+        start, place = named.start(), call[1]
+        listed = piece[start - 1 : start] in ("[", ",", " ") and piece[place : place + 1] in ("]", ",")
+        if (
+            (listed and _STARTS_LINE.search(piece, part.start, start))
+            or is_announced(piece, start, place)
+            or (_STARTS_LINE.search(piece, part.start, start) and _REST.match(piece, place))
+        ):
+            yield _outer(part, text, start, place, (call[0],))
+
+
+def _lines_with_calls(text: str, part: Segment) -> Iterator[Found]:
+    piece, place, broken = text[: part.end], part.start, 0
+    while broken < MAX_BROKEN and (line := _LINE.search(piece, place)):
+        call = call_at(piece, line.end())
+        if call is None:
+            place, broken = line.end() + 1, broken + (piece.find("(", line.end(), line.end() + 200) >= 0)
+        else:
+            place = call[1]
+            yield _outer(part, text, line.end(), place, (call[0],))
+
+
+def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:
+    rest, place = [], part.start
+    for each in found:
+        if each.start >= part.start:
+            rest.append(text[place : each.start])
+            place = each.end
+    rest.append(text[place : part.end])
+    return not re.sub(r"#[^\n]*|[;)\s]", "", "".join(rest)) or (len(found) == 1 and found[0].start == part.outer_start)
+
+
+def _outer(part: Segment, text: str, start: int, end: int, calls: tuple[Written, ...]) -> Found:
+    """Return what was found with its fence, where nothing else is fenced."""
+    alone = part.fenced and not text[part.start : start].strip() and not text[end : part.end].strip(" \n\t;")
+    return Found(part.outer_start, part.outer_end, calls) if alone else Found(start, end, calls)
+
+
+def _without(text: str, found: list[Found]) -> str:
+    rest, place = [], 0
+    for each in found:
+        rest.append(text[place : each.start])
+        place = each.end
+    return _EMPTY_WRAP.sub("", "".join([*rest, text[place:]])).strip()

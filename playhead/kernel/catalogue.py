@@ -1,0 +1,55 @@
+"""Which of the tools that are at hand an agent gets: by keywords, or by what a function says of each."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.tools import Tool
+    from playhead.trace.types import ToolSpec
+
+ToolFilter: TypeAlias = "str | Callable[[ToolSpec], bool]"
+"""Words, one of which has to stand in a tool's name or description in any case; or a function that says whether it stays."""
+MANY_TOOLS: Final = 30
+"""Tools that an agent may have before it is told that they are many: each of them is sent with every request."""
+
+
+def filtered(tools: dict[str, Tool], keep: ToolFilter | None) -> dict[str, Tool]:
+    """Return the tools that stay; without a filter all, with a warning when they are many.
+
+    Raises:
+        UsageError: the filter is neither text nor a function, or raises.
+    """
+    if keep is None:
+        if len(tools) > MANY_TOOLS:
+            warnings.warn(
+                f"the agent has {len(tools)} tools, and each is sent with every request; over {MANY_TOOLS} cost much and "
+                "make the choice hard: name fewer, or say which with tool_filter",
+                UserWarning,
+                stacklevel=3,
+            )
+        return tools
+    if isinstance(keep, str):
+        words = keep.casefold().split()
+        return {
+            name: each for name, each in tools.items() if not words or any(_holds(each.spec, word) for word in words)
+        }
+    if not callable(keep):
+        raise UsageError(f"tool_filter is text with keywords, or a function of a ToolSpec; it is {keep!r}")
+    return {name: each for name, each in tools.items() if _keeps(keep, each.spec)}
+
+
+def _holds(spec: ToolSpec, word: str) -> bool:
+    return word in spec.name.casefold() or word in spec.description.casefold()
+
+
+def _keeps(keep: Callable[[ToolSpec], bool], spec: ToolSpec) -> bool:
+    try:
+        return bool(keep(spec))
+    except Exception as error:
+        raise UsageError(f"tool_filter raised {type(error).__name__} for the tool {spec.name}: {error}") from error

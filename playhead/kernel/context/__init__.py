@@ -1,0 +1,38 @@
+"""What a model is sent of its past: long results shortened and kept at hand, old turns put together, repetition noticed.
+
+Off unless an agent asks for it. All of it is a function of answers, results and recorded settings, so that a replay comes
+to the same, and costs the same for each step, however many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from playhead.kernel.context.curator import Curator
+    from playhead.kernel.session import Session
+    from playhead.trace.types import AgentHeader
+
+
+SHELF_TOOLS: Final = frozenset({"recall", "find"})
+"""Tools of the kernel that look at what is kept beside the thread."""
+
+
+def asks_for_curator(header: AgentHeader) -> bool:
+    """Return whether anything in an agent's settings needs one."""
+    settings = (header.compression, header.profile, header.novelty)
+    return (
+        any(each is not None for each in settings)
+        or bool(header.tool_budgets)
+        or header.infer_required
+        or not SHELF_TOOLS.isdisjoint(header.meta_tools)
+    )
+
+
+def curator_for(session: Session) -> Curator | None:
+    """Return who looks after the thread of an agent; None when that is nobody."""
+    if session.agent is not session or not asks_for_curator(session.header):
+        return None
+    from playhead.kernel.context.curator import Curator  # noqa: PLC0415 - only for agents that ask for it
+
+    return Curator(session)

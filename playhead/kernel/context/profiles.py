@@ -1,0 +1,107 @@
+"""Profiles by tier, and which tier a model is of: tables, for anybody to read and to disagree with."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from pydantic import ValidationError
+
+from playhead.errors import UsageError, nearest
+from playhead.trace.types import ContextProfile, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "local": {
+        "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
+        "prior_work_chars": 1500, "soft_ratio": 0.75, "hard_ratio": 0.80, "rules": "simplified",
+    },
+    "mid": {
+        "compact_after_steps": 6, "full_detail_steps": 5, "tool_result_max_chars": 800, "argument_chars": 200,
+        "prior_work_chars": 3000, "soft_ratio": 0.75, "hard_ratio": 0.80, "rules": "standard",
+    },
+    "large": {
+        "compact_after_steps": 8, "full_detail_steps": 7, "tool_result_max_chars": 1200, "argument_chars": 400,
+        "prior_work_chars": 5000, "soft_ratio": 0.80, "hard_ratio": 0.85, "rules": "standard",
+    },
+    "frontier": {
+        "compact_after_steps": 12, "full_detail_steps": 10, "tool_result_max_chars": 2000, "argument_chars": 600,
+        "prior_work_chars": 8000, "soft_ratio": 0.80, "hard_ratio": 0.85, "rules": "detailed",
+    },
+}  # fmt: skip
+"""What each tier is given; see `ContextProfile` for what it means."""
+TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
+_SIZE: Final = re.compile(r"(?<![\w.])(\d{1,4})(?:\.\d+)?b(?![a-z])")
+"""Billions of parameters, as in `qwen3:8b`."""
+SIZES: Final[tuple[tuple[int, Tier], ...]] = ((9, "local"), (39, "mid"), (10_000, "large"))
+"""The most billions of parameters that a model of a tier has."""
+NAMES: Final[tuple[tuple[str, Tier], ...]] = (
+    ("nano", "mid"), ("haiku", "large"), ("flash", "large"), ("mini", "large"), ("small", "mid"), ("tiny", "local"),
+    ("gpt-5", "frontier"), ("gpt-4", "frontier"), ("claude", "frontier"), ("gemini", "frontier"), ("grok", "frontier"),
+    ("deepseek", "large"), ("mistral-large", "large"), ("kimi", "large"), ("glm", "large"), ("phi", "local"),
+    ("coder", "mid"),
+)  # fmt: skip
+"""What stands in the names of models, the first that does counts."""
+PROVIDERS: Final[Mapping[str, Tier]] = {
+    "anthropic": "frontier", "openai": "large", "gemini": "large", "vertex_ai": "large", "xai": "large",
+    "azure": "large", "bedrock": "large", "mistral": "large", "deepseek": "large", "groq": "mid", "ollama": "local",
+    "ollama_chat": "local", "llamafile": "local", "lm_studio": "local", "hosted_vllm": "mid",
+}  # fmt: skip
+"""What a provider's models mostly are."""
+
+
+def tier_of(model: str) -> Tier:
+    """Return the tier of a model: by its size, by its name, by its provider, else `mid`.
+
+    Args:
+        model: `provider/model`.
+    """
+    provider, _, name = model.lower().partition("/")
+    size = _SIZE.search(name[:200])
+    if size is not None:
+        return next(tier for most, tier in SIZES if int(size[1]) <= most)
+    return next((tier for part, tier in NAMES if part in name), PROVIDERS.get(provider, "mid"))
+
+
+def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN401 - the fields of a profile
+    """Return the profile of a tier, with these fields changed.
+
+    Raises:
+        UsageError: there is no such tier or field, or a value does not fit.
+    """
+    if tier not in NUMBERS:
+        raise UsageError(f"there is no tier {tier!r}.{nearest(str(tier), TIERS)}")
+    unknown = [name for name in changes if name not in ContextProfile.model_fields]
+    if unknown:
+        raise UsageError(f"a profile has no {unknown[0]!r}.{nearest(unknown[0], ContextProfile.model_fields)}")
+    try:
+        return ContextProfile.model_validate({"tier": tier, **NUMBERS[tier], **changes})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def profile_for(
+    given: ContextProfile | str | None, model: str, max_context_tokens: int | None = None
+) -> ContextProfile | None:
+    """Return the profile that an agent was given, by name or as it is; `auto` goes by the model.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if given is None and max_context_tokens is None:
+        return None
+    changes = {} if max_context_tokens is None else {"max_context_tokens": max_context_tokens}
+    if isinstance(given, ContextProfile):
+        return context_profile(given.tier, **{**given.model_dump(exclude={"tier"}), **changes})
+    if given is None or given == "auto":
+        return context_profile(tier_of(model), **changes)
+    if not isinstance(given, str) or given not in NUMBERS:
+        known = ("auto", *TIERS)
+        raise UsageError(
+            f"profile must be one of {', '.join(known)}, or a ContextProfile; it is {given!r}."
+            f"{nearest(given, known) if isinstance(given, str) else ''}"
+        )
+    return context_profile(given, **changes)

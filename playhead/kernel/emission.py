@@ -1,0 +1,149 @@
+"""How an agent ends, and how its events are recorded: what starts ends once, whatever ends the agent meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playhead.errors import RunEndedError, TraceWriteError
+from playhead.kernel.termination import Termination
+from playhead.trace.values import repair_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.kernel.in_flight import Kind
+    from playhead.kernel.run_context import RunContext
+    from playhead.kernel.session import Session
+    from playhead.kernel.termination import Ending
+    from playhead.trace.events import EventBase
+    from playhead.trace.types import Rationale
+    from playhead.trace.values import JsonValue
+
+
+class Emission:
+    """The part of a session that ends it, and that records."""
+
+    run: RunContext
+    owner: str
+    iteration: int | None
+    parent: Session | None
+    ending: Ending
+    """How it ended, once it has."""
+    abandoned_itself: bool
+    """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
+
+    @property
+    def termination(self) -> Termination | None:
+        """How this agent ended, or None while it runs."""
+        return self.ending.termination
+
+    @property
+    def ended(self) -> bool:
+        """Whether this agent, or one that it works for, has ended."""
+        return self.ending.termination is not None or (self.parent is not None and self.parent.ended)
+
+    def require_running(self) -> None:
+        """Raise `RunEndedError` when nothing may start any more."""
+        if self.ended:
+            raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
+
+    def terminate(  # noqa: PLR0913 - one call says all of how it ended
+        self,
+        reason: str,
+        output: JsonValue = None,
+        *,
+        rationale: Rationale | None = None,
+        source: str = "kernel",
+        failed: bool = False,
+        error: str | None = None,
+        answer: dict[str, Any] | None = None,
+        because: str | None = None,
+        overrule: bool = False,
+    ) -> bool:
+        """End this agent: the one and only way. The first caller wins, from whatever thread; the others get False.
+
+        From here on no call starts; the loop notices at its next step. With `overrule` it wins over an answer of the
+        model, too.
+        """
+        ending = Termination(reason, repair_json(output), rationale, source, failed, error, answer or {}, because)
+        return self.ending.end(ending) or (overrule and self.ending.overrule(ending))
+
+    def emit(self, event: EventBase) -> None:
+        """Record an event of this agent.
+
+        Raises:
+            TraceWriteError: it could not be written, and the run was told to stop then.
+        """
+        if self.left_behind:
+            return
+        recorder = self.run.recorder
+        if not recorder.emit(event, self.owner, self.iteration) and not recorder.sealed:
+            self._on_lost(event)
+
+    @property
+    def left_behind(self) -> bool:
+        """Whether its code, or that of an agent above it, was left behind."""
+        return self.abandoned_itself or (self.parent is not None and self.parent.left_behind)
+
+    def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
+        """Record that something starts: nothing ends this agent, or one above it, between the look and the record.
+
+        `leave` records the end of it when nobody else can.
+
+        Raises:
+            RunEndedError: this agent, or one above it, has ended.
+        """
+        recorder, in_flight = self.run.recorder, self.run.in_flight
+        prepared = recorder.prepare(event, self.owner)
+        with in_flight.lock:
+            self.require_running()
+            in_flight.begin(self.owner, kind, name, leave)
+            written = recorder.write(prepared, self.iteration)
+        recorder.tell(prepared)
+        if not written and not recorder.sealed:
+            self._on_lost(event)
+
+    def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
+        """Record how something ended; False when it was left behind before."""
+        return self.emit_ends([(event, self.iteration)], kind, name)
+
+    def emit_ends(self, events: list[tuple[EventBase, int | None]], kind: Kind, name: str) -> bool:
+        """Record how something ended, in several events; as `emit_end`."""
+        recorder, in_flight = self.run.recorder, self.run.in_flight
+        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
+        with in_flight.lock:  # else the trace could be closed before they are written
+            if self.left_behind or not in_flight.end(self.owner, kind, name):
+                return False
+            written = [recorder.write(each, turn) for each, turn in prepared]
+        for each, _ in prepared:
+            recorder.tell(each)
+        if not all(written) and not recorder.sealed and kind != "agent":
+            self._on_lost(events[0][0])
+        return True
+
+    def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
+        """Record what ends an agent, if it does: `end` tries to, and calls what it is given when it has."""
+        recorder = self.run.recorder
+        prepared = recorder.prepare(event, self.owner)
+        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.iteration))
+        recorder.tell(prepared)
+        return ended
+
+    def emit_left(self, event: EventBase) -> None:
+        """Record an event of an agent whose code is left behind."""
+        self.run.recorder.emit(event, self.owner, self.iteration)
+
+    def emit_last(self, event: EventBase) -> None:
+        """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
+        if not self.left_behind:
+            self.run.recorder.emit(event, self.owner, self.iteration)
+
+    def _on_lost(self, event: EventBase) -> None:
+        if self.run.on_trace_error != "stop" or self.ended:
+            return
+        why = f"{event.kind} could not be written to the trace: {self.run.recorder.error}"
+        ended: Emission | None = self
+        while ended is not None:  # what lies above ends too: a tool's body may catch what is raised here
+            ended.terminate("trace_error", failed=True, error=why)
+            ended = ended.parent
+        raise TraceWriteError(why)

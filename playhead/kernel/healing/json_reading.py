@@ -1,0 +1,75 @@
+"""JSON that a model wrote where a value belongs: strict, or mended where nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from playhead.kernel.json_text import mend
+
+MAX_TEXT: Final = 200_000
+"""Characters; a longer text is not read."""
+_FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
+_NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
+_AFTER: Final = re.compile(r"\s*(?:;|//[^\n]*|/\*[^*]*\*/)?\s*")
+_COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
+
+
+class AmbiguousJsonError(ValueError):
+    """One name stands twice in an object, so it cannot be said which value was meant."""
+
+
+def parsed(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the object or list that a whole text is, fenced or not, or None when it is none or was cut off in a value."""
+    if len(text) > MAX_TEXT:
+        return None
+    fenced = _FENCE.fullmatch(text)
+    text = (fenced[1] if fenced else text).strip()
+    found = value_at(text, 0) if text[:1] in ("{", "[") else None
+    return found[0] if found is not None and _AFTER.fullmatch(text, found[1]) else None
+
+
+def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] | None:
+    """Return the object or list that begins at a bracket, and where it ends; None when it cannot be said what it is.
+
+    Args:
+        text: the text.
+        start: place of the bracket.
+        may_end: whether the text may end before the brackets are closed; then the last value has to be whole.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)
+    except AmbiguousJsonError:
+        return None
+    except (ValueError, RecursionError):
+        pass
+    text = without_comments(text, start)
+    try:
+        mended, end, closed = mend(text, start)
+        if not closed and (not may_end or _NUMBER_AT_END.search(text)):
+            return None
+        return _DECODER.decode(mended), end
+    except (ValueError, RecursionError):
+        return None
+
+
+def without_comments(text: str, start: int) -> str:
+    """Return the text with blanks in place of each `/* … */` behind a place, outside of strings; in one pass."""
+    if text.find("/*", start) < 0:
+        return text
+    return text[:start] + _COMMENT.sub(lambda found: " " * len(found[1]) if found[1] else found[0], text[start:])
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise AmbiguousJsonError("a name stands twice")
+    return found
+
+
+def _no_number(name: str) -> Any:  # noqa: ANN401 - never returns
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unambiguous, parse_constant=_no_number)

@@ -1,0 +1,220 @@
+"""First stage: the tool's name. Case, separators, namespaces, word order, plural and one wrong letter; never another action."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.healing.words import ACTIONS, DIRECTIONS, folded, singular, words
+
+if TYPE_CHECKING:
+    from playhead.trace.types import ToolSpec
+
+MAX_LENGTH: Final = 120
+"""Characters of a name that may be a misspelt one."""
+MAX_TOOLS: Final = 500
+"""More tools than these, and only names that are the same but for case and separators are found."""
+_AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$", re.DOTALL)
+_SPACE: Final = re.compile(r"::|[.:/]|__+")
+_NEUTRAL: Final = frozenset(
+    [
+        "function",
+        "functions",
+        "func",
+        "tool",
+        "tools",
+        "toolbox",
+        "default",
+        "api",
+        "mcp",
+        "server",
+        "local",
+        "namespace",
+        "ns",
+        "multi",
+        "plugin",
+        "plugins",
+        "action",
+        "actions",
+        "agent",
+        "assistant",
+        "system",
+        "builtin",
+        "core",
+        "client",
+        "main",
+        "app",
+        "skill",
+        "skills",
+        "service",
+        "sdk",
+        "method",
+        "call",
+        "fs",
+        "filesystem",
+        "os",
+        "shell",
+        "terminal",
+        "python",
+        "workspace",
+        "repo",
+        "project",
+        "env",
+        "runtime",
+        "sandbox",
+        "computer",
+        "use",
+        "the",
+        "a",
+        "an",
+        "my",
+        "please",
+        "do",
+    ]
+)
+"""Words that say nothing about which tool is meant."""
+_VAGUE: Final = frozenset(
+    ["current", "info", "information", "details", "all", "for", "of", "in", "on", "from", "new", "now"]
+)
+"""Words that say nothing either, where nothing is changed."""
+
+Takes = Callable[[str], bool]
+"""Whether a tool takes the arguments of the call, mended or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The tool that a name stands for."""
+
+    name: str | None
+    """The tool; None when that cannot be said."""
+    why: str = ""
+    """Why not, for the model."""
+
+
+def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
+    """Return the one tool that this name can stand for."""
+    if written in known:
+        return Meant(written)
+    if len(written) > MAX_LENGTH:
+        return Meant(None, "its name is no name of a tool")
+    bare = _AFTER.sub("", written.strip().strip("`'\"<>"))
+    if bare in known:
+        return Meant(bare)
+    for found in (_same(bare, known), _in_namespace(bare, known), _same_words(bare, known)):
+        if len(found) == 1:
+            return Meant(found[0])
+        if found:
+            return _between(found)
+    return _misspelt(bare, known, takes) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
+
+
+def _between(found: list[str]) -> Meant:
+    return Meant(None, f"it could be {' or '.join(sorted(found)[:3])}")
+
+
+def _unlike() -> str:
+    return "no tool has this name but for its spelling"
+
+
+def _same(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
+    """Return the tools of this name but for case and separators."""
+    name = folded(written)
+    return [each for each in known if folded(each) == name] if name else []
+
+
+def _in_namespace(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
+    """Return the tool whose name stands behind a namespace; a strange namespace may have a tool of its own of that name."""
+    parts = _SPACE.split(written)
+    if len(parts) == 1 or not parts[-1]:
+        return []
+    space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
+    return [each for each in _same(parts[-1], known) if known[each].read_only or space <= _said_of(known[each])]
+
+
+def _said_of(spec: ToolSpec) -> set[str]:
+    """Return the words of a tool's name and description."""
+    said = {*words(spec.name), *(word for word in words(spec.description[:200]))}
+    return {*said, *map(singular, said)}
+
+
+def _same_words(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
+    """Return the tools with the same words in another order, or in the plural; words that say nothing left out."""
+    own = words(written)
+    for plural_counts in (True, False):
+        found = [each for each in known if _are_same(own, known[each], plural_counts=plural_counts)]
+        if found:
+            return found
+    return []
+
+
+def _are_same(written: tuple[str, ...], spec: ToolSpec, *, plural_counts: bool) -> bool:
+    name = words(spec.name)
+    idle = _NEUTRAL if not spec.read_only else _NEUTRAL | _VAGUE | (_said_of(spec) - ACTIONS)
+    kept = [word for word in written if word not in idle or word in name or singular(word) in map(singular, name)]
+    one, other = (kept, list(name)) if plural_counts else ([*map(singular, kept)], [*map(singular, name)])
+    return one == other or (sorted(one) == sorted(other) and not DIRECTIONS.intersection(one))
+
+
+def _misspelt(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
+    """Return the tool whose name has one letter less, more, other or swapped, in one word or two.
+
+    Any tool whose name is nearly as near must not take the arguments.
+    """
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
+
+    def distance(one: str, other: str) -> int:
+        return int(OSA.distance(one, other, score_cutoff=3))
+
+    name, own = folded(written), words(written)
+    distances = {each: distance(name, folded(each)) for each in known}
+    near = [each for each in known if _is_misspelt(own, known[each], distances[each], distance)]
+    if not near:
+        return Meant(None, _unlike())
+    best = min(near, key=lambda each: distances[each])
+    rivals = [each for each in known if each != best and distances[each] <= distances[best] + 1 and takes(each)]
+    if rivals:
+        return _between([best, *rivals])
+    if not takes(best):
+        return Meant(None, f"{best} has a name like it, but its arguments would not fit")
+    return Meant(best)
+
+
+def _is_misspelt(written: tuple[str, ...], spec: ToolSpec, whole: int, distance: Callable[[str, str], int]) -> bool:
+    """Return whether words are those of the name but for a letter; a word that says what is done is no misspelling.
+
+    Where something is changed a letter may be missing, doubled or swapped, but not another one: `sent_email` is no `send_email`.
+    """
+    name = words(spec.name)
+    if any(word in ACTIONS and word not in name for word in written):
+        return False
+
+    def is_near(one: str, other: str) -> bool:
+        return distance(one, other) <= 1 and (spec.read_only or other not in ACTIONS or is_slip(one, other))
+
+    whole_name = "".join(name)
+    if whole <= 1 and len(whole_name) >= 5 and (spec.read_only or is_slip("".join(written), whole_name)):  # noqa: PLR2004 - of short names everything is near
+        return True
+    return any(
+        all(one == other or (len(other) > 2 and is_near(one, other)) for one, other in zip(order, name, strict=True))  # noqa: PLR2004
+        for order in _orders(written, name)
+    )
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Return whether a letter is missing, doubled or swapped with its neighbour, of words with a distance of one."""
+    if len(written) <= len(meant):
+        return len(written) < len(meant) or sorted(written) == sorted(meant)
+    doubled = [place for place in range(1, len(written)) if written[place] == written[place - 1]]
+    return any(written[:place] + written[place + 1 :] == meant for place in doubled)
+
+
+def _orders(written: tuple[str, ...], name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the words as written, and two words the other way round."""
+    if len(written) != len(name):
+        return
+    yield written
+    if len(written) == 2:  # noqa: PLR2004 - of more, most orders say something else
+        yield written[::-1]

@@ -1,0 +1,114 @@
+"""Tools with which a model finds its bearings: what there is, how far it has come, and where something was said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import Field
+
+from playhead.kernel.context.shelf import search
+from playhead.kernel.context.task_phase import task_phase
+from playhead.kernel.meta_tools import Arguments
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.trace.values import JsonValue
+
+MAX_TASK: Final = 2000
+"""Characters of the task that `brief` repeats."""
+MAX_TOLD: Final = 160
+"""Characters of a tool's description, or of an error."""
+RECENT: Final = 30
+"""Newest steps that `pulse` looks at."""
+SEARCHED: Final = 200
+"""Newest steps that `find` looks at, beside what is stored."""
+MAX_FOUND: Final = 10
+"""Places that `find` returns."""
+
+
+class FindArguments(Arguments):
+    """What `find` takes."""
+
+    query: str = Field(min_length=1, description="Words to look for in results, notes and thoughts so far.")
+
+
+def context_status(session: Session, _: Arguments) -> JsonValue:
+    """Return how much of everything is used."""
+    state = session.state
+    if state is None:
+        return None
+    tally, shelf = session.tools.tally, None if session.curator is None else session.curator.shelf
+    status: dict[str, JsonValue] = {
+        "iteration": state.iteration,
+        "max_iterations": session.header.max_iterations,
+        "tools_used": sorted(state.tools_used),
+        "tools_required": tally.missing(state.tools_used),
+        "messages": len(state.thread.messages),
+        "tokens": state.usage.total_tokens,
+    }
+    if tally.budgets:
+        status["calls_left"] = {name: tally.left(name) for name in tally.budgets}
+    if shelf is not None and (shelf.notes or shelf.stored):
+        status["stored"] = [*shelf.notes, *shelf.stored][-SEARCHED:]
+    return status
+
+
+def brief(session: Session, arguments: Arguments) -> JsonValue:
+    """Return what the task is, and what there is to solve it with."""
+    tools = {
+        name: tool.spec.description.partition("\n")[0][:MAX_TOLD]
+        for name, tool in session.toolset.items()
+        if tool.spec.kind != "meta" and session.offers(name)
+    }
+    return {"task": text_of(session.task)[:MAX_TASK], "tools": tools, "status": context_status(session, arguments)}
+
+
+def pulse(session: Session, _: Arguments) -> JsonValue:
+    """Return how it goes: what failed, what was done twice, what controllers decided, what is missing."""
+    state = session.state
+    if state is None:
+        return None
+    recent = [step for step in state.steps[-RECENT:] if step.tool in session.toolset]
+    failed = [step for step in recent if step.ok is False]
+    repeated = Counter((step.tool, step.content) for step in recent if step.type == "action")
+    return {
+        "iteration": state.iteration,
+        "phase": task_phase(session, state),
+        "tools_required": session.tools.tally.missing(state.tools_used),
+        "recent_calls": sum(step.type == "action" for step in recent),
+        "recent_failures": len(failed),
+        "failures_in_a_row": session.failures,
+        "last_error": failed[-1].content[:MAX_TOLD] if failed else None,
+        "repeated_calls": [
+            f"{tool}({content[:MAX_TOLD]}) {count} times" for (tool, content), count in repeated.items() if count > 1
+        ],
+        "decisions": list(state.decision_log[-RECENT:]),
+    }
+
+
+def find(session: Session, arguments: FindArguments) -> JsonValue:
+    """Return where the words of a query were seen: in notes, in stored results, in the newest steps."""
+    state = session.state
+    shelf = None if session.curator is None else session.curator.shelf
+
+    def texts() -> Iterator[tuple[str, str]]:
+        if shelf is not None:
+            yield from shelf.texts()
+        if state is not None:
+            yield from _of_steps(state)
+
+    found: list[dict[str, Any]] = search(texts(), arguments.query, MAX_FOUND)
+    return found or f"nothing so far holds {arguments.query!r}"
+
+
+def _of_steps(state: KernelState) -> Iterator[tuple[str, str]]:
+    for step in islice(reversed(state.steps), SEARCHED):
+        if step.type != "action":
+            what = step.type if step.tool is None else f"{step.type} of {step.tool}"
+            yield f"turn {step.iteration + 1}, {what}", step.content

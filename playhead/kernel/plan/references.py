@@ -1,0 +1,112 @@
+"""References to results of other steps: `{{from_step:s1}}`, and `{{from_step:s1:summary}}` for its beginning.
+
+They are read in what the plan says, once, and never in what was put in for them: a result that looks like a reference stays
+what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import UsageError
+from playhead.trace.values import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from playhead.trace.values import JsonValue
+
+SUMMARY: Final = 500
+"""Characters of a summary."""
+_REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*(:\s*summary\s*)?\}\}")
+_LOOKS_LIKE_ONE: Final = re.compile(r"\{\{\s*(?:from_step|s\d+\b)")
+
+
+class UnresolvedReferenceError(UsageError):
+    """A reference whose result is not there; what it stands in must not be used."""
+
+
+def references(value: JsonValue) -> list[str]:
+    """Return the ids of the steps that a value refers to, each once, in order."""
+    found: dict[str, None] = {}
+    for text in _texts(value):
+        found |= {match[1]: None for match in _REFERENCE.finditer(text)}
+    return list(found)
+
+
+def misspelled(value: JsonValue) -> str | None:
+    """Return the beginning of what looks like a reference and is none, or None."""
+    for text in _texts(value):
+        proper = {match.start() for match in _REFERENCE.finditer(text)}
+        for match in _LOOKS_LIKE_ONE.finditer(text):
+            if match.start() not in proper:
+                return text[match.start() : match.start() + 40]
+    return None
+
+
+def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    """Return the value with references to other steps; a step that is not in `names` keeps its name."""
+
+    def rename(match: re.Match[str]) -> str:
+        return f"{{{{from_step:{names.get(match[1], match[1])}{':summary' if match[2] else ''}}}}}"
+
+    return _mapped(value, lambda text: _REFERENCE.sub(rename, text))
+
+
+def instruction_with(text: str, results: Mapping[str, JsonValue], longest: int) -> str:
+    """Return an instruction with results as texts in place of references, each at most so long; raises like `resolved`."""
+    used = {name: _shortened(as_text(results[name]), longest) for name in references(text) if name in results}
+    return as_text(resolved(text, used))
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
+
+
+def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the value with results in place of references; a text that is nothing but one becomes the result itself.
+
+    Raises:
+        UnresolvedReferenceError: there is no result for one, or what looks like one is none.
+    """
+    if (wrong := misspelled(value)) is not None:
+        raise UnresolvedReferenceError(f"{wrong!r} is no reference; write {{{{from_step:s1}}}}")
+
+    def result_of(match: re.Match[str]) -> JsonValue:
+        if match[1] not in results:
+            raise UnresolvedReferenceError(f"{match[0]} has no result: {match[1]} is not completed")
+        result = results[match[1]]
+        return as_text(result)[:SUMMARY] if match[2] else result
+
+    def resolve(text: str) -> JsonValue:
+        whole = _REFERENCE.fullmatch(text.strip())
+        return result_of(whole) if whole else _REFERENCE.sub(lambda match: as_text(result_of(match)), text)
+
+    return _mapped(value, resolve)
+
+
+def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
+    """Return the value with its texts changed; it is no deeper than JSON may be, see `json_text`."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(each, change) for each in value]
+    if isinstance(value, dict):
+        return {key: _mapped(each, change) for key, each in value.items()}
+    return value
+
+
+def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON value
+    """Return the texts in a value, its keys too: a reference in a key is none that could be resolved."""
+    found: list[str] = []
+    rest = [value]
+    while rest:
+        each = rest.pop()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, dict):
+            rest += [*reversed(each.values())]
+        elif isinstance(each, list):
+            rest += reversed(each)
+    return found

@@ -1,0 +1,205 @@
+"""Adaptive: look at the task, choose a strategy for it, and let that one run, once per task.
+
+The choice is the model's. Where it makes none, experience with such tasks decides, else a table. With `learning` the
+experience comes from the stored traces; what it was is a recorded fact, so a replay chooses alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from playhead.errors import ModelError
+from playhead.kernel.delegation import full_names, named, put_in_charge, told, tools_of_all, with_defaults
+from playhead.kernel.describe import describe
+from playhead.kernel.passes import ask_once, fresh_thread
+from playhead.kernel.rationale import strip_rationales
+from playhead.kernel.state import KernelState, transition
+from playhead.kernel.strategies import strategy_info
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
+from playhead.kernel.task_types import complexity_of, task_type_of
+from playhead.trace.events import StrategySelected, StructuredOutputFailed
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.tools import Tool
+
+NAME: Final = "adaptive"
+FACT: Final = "strategy-effectiveness"
+BY_TYPE: Final = {
+    "question": "reactive",
+    "research": "reactive",
+    "analysis": "plan-execute-reflect",
+    "multi-step": "plan-execute-reflect",
+    "writing": "reflexion",
+    "creative": "tree-of-thought",
+}
+_COMPLEX: Final = 0.5
+"""A complexity from which on a task is planned, whatever it asks for."""
+_PROMPT: Final = (
+    "Choose the strategy for a task; do not solve it.\n\nStrategies:\n{strategies}\n\n{experience}Type of task: {type}\n"
+    "Complexity: {complexity:.1f} of 1\nUrgency: 0.5 of 1\nTurns at most: {turns}\n{preferred}Task:\n{task}\n\n"
+    "Reply with the name of one strategy, and nothing else."
+)
+
+
+class AdaptiveSettings(StrategySettings):
+    """Between which strategies to choose, and by what."""
+
+    candidates: list[str] = Field(
+        default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], min_length=1, max_length=32
+    )
+    """The strategies to choose from."""
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of candidates, by their names; the others have their defaults."""
+    selector: Literal["model", "table"] = "model"
+    """Who chooses: the model, with one request, or the type of the task alone, without any."""
+    task_type: str | None = Field(default=None, max_length=100)
+    """What kind of task it is; None: the words of the task decide."""
+    preferred: str | None = None
+    """The strategy that is taken when nothing else speaks for one."""
+    learning: bool = False
+    """Whether stored traces say how well which strategy did."""
+    newest: int = Field(default=200, ge=1, le=10_000)
+    """Stored traces that are looked at, newest first."""
+    min_runs: int = Field(default=3, ge=1)
+    """Runs of a strategy on tasks of a type below which they say nothing."""
+
+    @field_validator("candidates")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        if NAME in names:
+            raise ValueError("adaptive cannot choose itself")
+        return full_names(names)
+
+    @model_validator(mode="after")
+    def _complete(self) -> AdaptiveSettings:
+        """Fill in the settings of all candidates, so that the header holds them."""
+        if self.preferred is not None and self.preferred not in self.candidates:
+            raise ValueError(f"{self.preferred!r} is none of the candidates: {', '.join(self.candidates)}")
+        self.settings.update(with_defaults(self.candidates, self.settings))
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is known of the task."""
+
+    text: str
+    type: str
+    complexity: float
+
+
+async def adaptive(state: KernelState, session: Session) -> KernelState:
+    """Choose a strategy and let it run; asked to go on, the same one goes on."""
+    settings: AdaptiveSettings = STRATEGY.parsed(session.header.strategy_settings)
+    chosen = state.meta.get(NAME)
+    if chosen is None:
+        state, chosen = await _choose(state, session, settings)
+        state = transition(state, meta={**state.meta, NAME: chosen})
+        state = await put_in_charge(chosen, settings.settings[chosen], state, session)
+    return await strategy_info(chosen)[1].run(state, session)
+
+
+async def _choose(state: KernelState, session: Session, settings: AdaptiveSettings) -> tuple[KernelState, str]:
+    text = text_of(session.task)
+    kind = settings.task_type or task_type_of(text)
+    task = Task(text, kind, complexity_of(text, kind))
+    experience = await _experience(session, settings, task)
+    answer, why_not = None, ""
+    if settings.selector == "model" and len(settings.candidates) > 1:
+        state, answer, why_not = await _asked(state, session, settings, task, experience)
+    chosen, by = (answer, "the model's choice") if answer else _without_model(settings, task, experience)
+    reason = f"{by}; task type {task.type}, complexity {task.complexity:.1f}{why_not}"
+    session.emit(StrategySelected(strategy=chosen, reason=reason))
+    return state, chosen
+
+
+async def _experience(session: Session, settings: AdaptiveSettings, task: Task) -> list[dict[str, Any]]:
+    """Return how well strategies did on such tasks: those that had enough of them."""
+    if not settings.learning:
+        return []
+
+    def read() -> list[dict[str, Any]]:
+        from playhead.kernel.effectiveness import effectiveness  # noqa: PLC0415 - only where it learns
+
+        writer = session.run.recorder.writer
+        return [] if writer is None else effectiveness(writer.path.parent, session.header, settings.newest)
+
+    known = await session.facts.ask(FACT, partial(_in_thread, read))
+    return [
+        each
+        for each in known
+        if each["task_type"] == task.type
+        and each["strategy"] in settings.candidates
+        and each["runs"] >= settings.min_runs
+    ]
+
+
+async def _in_thread(read: Any) -> Any:  # noqa: ANN401 - a function and what it returns
+    from playhead.kernel.threads import start_in_thread  # noqa: PLC0415 - only where it learns
+
+    call = start_in_thread(read, lambda _: None)
+    await call.wait()
+    if call.error is not None:
+        raise call.error
+    return call.value
+
+
+async def _asked(
+    state: KernelState, session: Session, settings: AdaptiveSettings, task: Task, experience: list[dict[str, Any]]
+) -> tuple[KernelState, str | None, str]:
+    """Return the model's choice, or None and why there is none."""
+    prompt = _PROMPT.format(
+        strategies=told(settings.candidates),
+        experience=_told(experience),
+        type=task.type,
+        complexity=task.complexity,
+        turns=session.header.max_iterations,
+        preferred=f"Preferred: {settings.preferred}\n" if settings.preferred else "",
+        task=task.text,
+    )
+    try:
+        state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose=f"{NAME}:select")
+    except ModelError as error:
+        return state, None, f"; the model did not answer: {describe(error)}"
+    answer = named(strip_rationales(said), settings.candidates)
+    if answer is None:
+        names = ", ".join(settings.candidates)
+        session.emit(StructuredOutputFailed(expected="strategy", error=f"it names not one of {names}", attempt=0))
+        return state, None, "; the model's answer named no single strategy"
+    return state, answer, ""
+
+
+def _without_model(settings: AdaptiveSettings, task: Task, experience: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return a strategy and what speaks for it, without asking anybody."""
+    if experience:
+        best = max(experience, key=lambda each: each["success_rate"])  # of equal ones the first by name
+        return best["strategy"], f"{best['success_rate']:.0%} of {best['runs']} such runs succeeded with it"
+    if settings.preferred is not None:
+        return settings.preferred, "the preferred one"
+    usual = BY_TYPE.get(task.type, "reactive")
+    if usual == "reactive" and task.complexity >= _COMPLEX:
+        usual = "plan-execute-reflect"
+    return next(
+        (name for name in (usual, "reactive") if name in settings.candidates), settings.candidates[0]
+    ), "the table"
+
+
+def _told(experience: list[dict[str, Any]]) -> str:
+    lines = [
+        f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
+    ]
+    return "Experience with tasks of this type:\n" + "\n".join(lines) + "\n\n" if lines else ""
+
+
+def _tools(settings: AdaptiveSettings) -> list[Tool]:
+    """Return the own tools of all candidates; only those of the chosen one are offered."""
+    return list(tools_of_all(settings.settings).values())
+
+
+STRATEGY: Final = StrategyInfo(adaptive, AdaptiveSettings, max_iterations=20, tools=_tools)

@@ -1,0 +1,132 @@
+"""Autonomous: work with the tools until the model itself says that it is done, by calling `finish` with the result.
+
+A reply without a call ends nothing (unless the settings say so): the model is told to go on or to finish. Calls beside
+`finish` in one reply run first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field, field_validator
+
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
+from playhead.kernel.state import KernelState, transition
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, ask_again, observe, take_answer, think_until
+from playhead.trace.values import as_text, to_json
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.trace.values import JsonValue
+
+NAME: Final = "autonomous"
+MAX_ITERATIONS: Final = 50
+PROMPT: Final = "You work on the user's task by yourself, with the tools, one step at a time."
+INSTRUCTION: Final = (
+    "When the whole task is done, and only then, call the tool `{name}` with the result. Nobody reads what you write beside "
+    "your calls."
+)
+GO_ON: Final = "You called no tool. Go on with the task, or call `{name}` with the result if it is done."
+TOO_EARLY: Final = "the calls beside it have run now; look at their results, then finish"
+_NUDGES: Final = "autonomous_nudges"
+
+
+class AutonomousSettings(StrategySettings):
+    """How it ends."""
+
+    finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
+    """What the tool is called with which the model ends."""
+    on_text: Literal["nudge", "answer"] = "nudge"
+    """What a reply without a call is: an occasion to tell the model to go on, or the answer."""
+    max_nudges: int = Field(default=2, ge=0, le=100)
+    """Replies without a call, one after the other, to which the model is told to go on; the next one is the answer."""
+    finish_alone: bool = False
+    """Whether a `finish` beside other calls is refused once they ran: its result was written before theirs were known."""
+
+
+class FinishArguments(Arguments):
+    """What the finish tool takes."""
+
+    result: Any = Field(description="The result of the task, in full.", json_schema_extra={"type": "string"})
+
+    @field_validator("result")
+    @classmethod
+    def _text(cls, value: Any) -> str:  # noqa: ANN401 - models give anything
+        if value is None or value == "":
+            raise ValueError("the result is missing")
+        return as_text(to_json(value))
+
+
+class FinishTool(MetaTool):
+    """Ends the run. It is offered from the first turn on: nothing else ends it."""
+
+    def unmet(self, session: Session, state: KernelState) -> list[str]:
+        """Return which tools have to be called first."""
+        missing = missing_required_tools(session, state)
+        return [f"call {', '.join(missing)} first"] if missing else []
+
+
+def finish_tool(name: str) -> FinishTool:
+    """Return the tool with which the model ends the run."""
+    return FinishTool(
+        name, "Say that the whole task is done, and give its result.", FinishArguments, _finish, ends_run=True
+    )
+
+
+async def autonomous(state: KernelState, session: Session) -> KernelState:
+    """Run until the model finishes."""
+    return await run_kernel(_KERNEL, state, session)
+
+
+def _finish(session: Session, arguments: FinishArguments) -> JsonValue:
+    session.conclude("final_answer_tool", arguments.result)
+    return "accepted"
+
+
+async def _think(state: KernelState, session: Session) -> KernelState:
+    reached = await think_until(state, session, _on_text)
+    if reached.status == "acting" and _NUDGES in reached.meta:
+        reached = transition(reached, meta={**reached.meta, _NUDGES: 0})
+    return reached
+
+
+async def _act(state: KernelState, session: Session) -> KernelState:
+    """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
+    finishing = [planned for planned in state.pending if ends_run(session, planned.call.name)]
+    others = tuple(planned for planned in state.pending if planned not in finishing)
+    if not finishing or not others or not settings_of(session, AutonomousSettings).finish_alone:
+        return await act(state, session)
+    reached = await act(transition(state, pending=others), session)
+    if session.concluded:
+        return reached
+    refused = [await session.tools.refuse(planned, TOO_EARLY) for planned in finishing]
+    return transition(reached, pending=(*reached.pending, *finishing), completed=(*reached.completed, *refused))
+
+
+async def _on_text(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
+    """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
+    settings = settings_of(session, AutonomousSettings)
+    nudges: Any = state.meta.get(_NUDGES, 0)
+    is_whole = (finish_reason or "").lower() not in INCOMPLETE
+    can_finish = settings.finish_tool_name in session.toolset and session.offers(settings.finish_tool_name)
+    if settings.on_text == "nudge" and is_whole and can_finish and nudges < settings.max_nudges:
+        counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
+        again = await ask_again(counted, "unfinished", GO_ON.format(name=settings.finish_tool_name), session)
+        if again is not None:
+            return again
+    return await take_answer(state, text, finish_reason, session)
+
+
+_KERNEL: Final = Kernel(NAME, {"thinking": _think, "acting": _act, "observing": observe})
+STRATEGY: Final = StrategyInfo(
+    autonomous,
+    AutonomousSettings,
+    MAX_ITERATIONS,
+    meta_tools=(),
+    own_kernel=True,
+    prompt=PROMPT,
+    instruction=lambda settings: INSTRUCTION.format(name=settings.finish_tool_name),
+    tools=lambda settings: [finish_tool(settings.finish_tool_name)],
+)

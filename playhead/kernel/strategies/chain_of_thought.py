@@ -1,0 +1,146 @@
+"""Chain of thought: the model thinks aloud before it answers, and only the answer leaves (Wei et al. 2022, arXiv:2201.11903).
+
+The thinking stands between `<thinking>` and `</thinking>` and becomes a thought of its own. A block that is not closed goes
+to the end of the text: of such a reply nothing is an answer, and the model is asked for one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.meta_tools import visible_tools
+from playhead.kernel.passes import ANSWER_NOW
+from playhead.kernel.reply import read_reply, record_reply
+from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, ask_again, observe, take_answer
+from playhead.trace.events import Thought
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+
+NAME: Final = "chain-of-thought"
+WITH_TAGS: Final = (
+    "Before you answer or call a tool, think step by step between <thinking> and </thinking>. Then write the answer, and "
+    "nothing but the answer, after </thinking>."
+)
+WITHOUT_TAGS: Final = "Think step by step. Then write the answer in a last line that begins with `Final answer:`."
+ONLY_THOUGHT: Final = "You thought, and gave no answer. Write the answer now, without any tags."
+_TOOL_TURNS: Final = "thought_tool_turns"
+_TAG: Final = re.compile(r"<(?P<closing>/?)think(?:ing)?>", re.IGNORECASE)
+
+
+class ChainOfThoughtSettings(StrategySettings):
+    """How it thinks."""
+
+    use_thinking_tags: bool = True
+    """Whether the thinking is to stand between tags, from where it is split off; else it stands before `Final answer:`."""
+    max_tool_steps: int = Field(default=5, ge=0, le=10_000)
+    """Turns with calls at most; after them the model is offered no tools and has to answer."""
+    instruction: str | None = None
+    """How to think, in place of the usual instruction."""
+
+
+async def chain_of_thought(state: KernelState, session: Session) -> KernelState:
+    """Think, call tools, and answer."""
+    return await run_kernel(_KERNEL, state, session)
+
+
+def instruction(settings: ChainOfThoughtSettings) -> str:
+    """Return what the model is told of thinking."""
+    if settings.instruction is not None:
+        return settings.instruction
+    return WITH_TAGS if settings.use_thinking_tags else WITHOUT_TAGS
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return what stands in thinking blocks and what stands outside of them; blocks may stand in each other.
+
+    A block that is not closed goes to the end. What stands before a closing tag that nothing opened is thinking, too: some
+    servers put the opening one into the prompt.
+    """
+    inside: list[str] = []
+    outside: list[str] = []
+    depth = position = 0
+    for tag in _TAG.finditer(text):
+        (inside if depth else outside).append(text[position : tag.start()])
+        position = tag.end()
+        if not tag["closing"]:
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            inside, outside = [*inside, *outside], []
+    (inside if depth else outside).append(text[position:])
+    return _joined(inside), _joined(outside)
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n".join(part.strip() for part in parts if part.strip())
+
+
+async def _think(state: KernelState, session: Session) -> KernelState:
+    """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
+    settings = settings_of(session, ChainOfThoughtSettings)
+    state, has_tools = await _with_limit(state, session, settings.max_tool_steps)
+    offered = session.specs(visible_tools(session, state)) if has_tools else ()
+    purpose = "think" if session.inner is None else session.inner.label
+    response = await session.model.complete(state.thread, offered, purpose=purpose)
+    state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
+    thought, text = split_thinking(response.text) if settings.use_thinking_tags else ("", response.text)
+    if thought:
+        session.emit(Thought(request=response.request, text=thought))
+    reply = read_reply(response.model_copy(update={"text": text}), session)
+    thinking = "\n".join(part for part in (response.thinking, thought) if part)
+    reply = await record_reply(reply, response.model_copy(update={"thinking": thinking or None}), session)
+    state = _with_thoughts(state, thinking, reply.thought if reply.calls else "")
+    if not reply.calls:
+        return await _answer(state, reply.thought, thought, response.finish_reason, session)
+    turns = _tool_turns(state) + 1
+    state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
+    return transition(state, status="acting") if has_tools else await _refused(state, session)
+
+
+async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple[KernelState, bool]:
+    """Return whether tools are still offered; when they are no more, the model is told so, once."""
+    turns = _tool_turns(state)
+    if turns == limit and turns:
+        thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
+        state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns + 1})
+    return state, turns < limit
+
+
+async def _refused(state: KernelState, session: Session) -> KernelState:
+    """Answer calls that the model may not make any more."""
+    why = "no more tools are offered; answer the task"
+    completed = [await session.tools.refuse(planned, why) for planned in state.pending]
+    return transition(state, status="observing", completed=tuple(completed))
+
+
+async def _answer(
+    state: KernelState, text: str, thought: str, finish_reason: str | None, session: Session
+) -> KernelState:
+    """End with what stands outside of the thinking; of a reply that only thought, ask for the answer."""
+    if thought and not text and (finish_reason or "").lower() not in INCOMPLETE:
+        again = await ask_again(state, "empty-reply", ONLY_THOUGHT, session)
+        if again is not None:
+            return again
+    return await take_answer(state, text, finish_reason, session)
+
+
+def _with_thoughts(state: KernelState, *thoughts: str) -> KernelState:
+    made = (Step(type="thought", content=each, iteration=state.iteration) for each in thoughts if each)
+    return transition(state, steps=(*state.steps, *made))
+
+
+def _tool_turns(state: KernelState) -> int:
+    turns = state.meta.get(_TOOL_TURNS, 0)
+    return turns if isinstance(turns, int) else 0
+
+
+_KERNEL: Final = Kernel(NAME, {"thinking": _think, "acting": act, "observing": observe})
+STRATEGY: Final = StrategyInfo(chain_of_thought, ChainOfThoughtSettings, own_kernel=True, instruction=instruction)

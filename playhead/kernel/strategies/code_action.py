@@ -1,0 +1,206 @@
+"""Code as action: the model writes one program that calls the tools (Wang et al. 2024, arXiv:2402.01030). Experimental.
+
+It runs in a process of its own with the tools as its only door; what it prints and returns is what the model sees. When it
+fails, the model writes it anew, and calls that had succeeded are not made twice. docs/guides/code-action.md says what the
+process does not keep a program from doing: it is no sandbox against an attacker.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import Field
+
+from playhead.errors import UsageError
+from playhead.kernel.delegation import start_with
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.meta_tools import is_meta
+from playhead.kernel.model_port import TEXT_CALL
+from playhead.kernel.program_tool import NAME as RUN_PROGRAM
+from playhead.kernel.program_tool import ProgramTool, signatures
+from playhead.kernel.rationale import read_rationales, strip_rationales
+from playhead.kernel.reply import Reply, read_reply, record_reply
+from playhead.kernel.state import KernelState, PlannedCall, Step, transition
+from playhead.kernel.strategies import reactive
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.trace.types import ToolCall, text_of
+from playhead.trace.values import as_text, scrub
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.tools import Tool
+    from playhead.trace.events import LlmResponded
+
+NAME: Final = "code-action"
+FENCE: Final = "```"
+SHOWN: Final = 500
+"""Characters of one call's result that the model is shown; the program had all of it."""
+_PROMPT: Final = (
+    "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
+    "the outside world; call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
+    "Print what you need to know, or end with `return`. The standard library's modules for calculating and for text can be "
+    "imported; files and the network cannot be reached. You are told what the program printed and returned. When you know the "
+    "answer, reply with it in plain text, without a ```python block."
+)
+_ANEW: Final = (
+    "The program failed. Write it anew, whole, in one ```python block. Calls that succeeded are not made again: with the same "
+    "arguments they return at once what they returned."
+)
+
+
+class CodeActionSettings(StrategySettings):
+    """What programs may use."""
+
+    max_programs: int = Field(default=3, ge=1, le=50)
+    """Programs that are run at most, those that fail among them."""
+    max_calls: int = Field(default=50, ge=1, le=10_000)
+    """Calls of tools that one program may make."""
+    time_s: float = Field(default=30.0, gt=0, le=3_600)
+    """Seconds that one program may take; those in which a tool runs do not count."""
+    cpu_s: int = Field(default=10, ge=1, le=3_600)
+    """Seconds of the processor that one program may use."""
+    memory_mb: int = Field(default=512, ge=64, le=65_536)
+    """Megabytes of memory that one program may have; macOS does not hold a process to it."""
+    output_chars: int = Field(default=10_000, ge=100, le=1_000_000)
+    """Characters of a program's output that are kept; what is left out is counted."""
+
+
+async def code_action(state: KernelState, session: Session) -> KernelState:
+    """Run the loop in which the model writes programs."""
+    if NAME not in state.meta:
+        own = (RUN_PROGRAM, *(name for name in session.toolset if is_meta(session, name)))
+        specs = [tool.spec for name, tool in session.toolset.items() if name not in own and session.offers(name)]
+        text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
+        notes: dict[str, Any] = {"programs": 0, "done": []}
+        state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
+    return await run_kernel(CODE, state, session)
+
+
+async def write(state: KernelState, session: Session) -> KernelState:
+    """Ask the model for a program, or for the answer."""
+    response = await session.model.complete(state.thread, purpose=f"{NAME}:plan")
+    thread = state.thread.add(await session.messages.add_reply(response))
+    reply = await record_reply(_read(response, state, session), response, session)
+    if not reply.calls:
+        return await reactive.take_answer(
+            transition(state, thread=thread), reply.thought, response.finish_reason, session
+        )
+    steps = state.steps
+    if reply.thought:
+        steps = (*steps, Step(type="thought", content=reply.thought, iteration=state.iteration))
+    return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
+
+
+def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply:
+    """Read a reply: a program is a call of the tool that runs it; one that the provider cut off is none."""
+    if response.tool_calls:
+        return read_reply(response, session)
+    text = strip_rationales(response.text)
+    thought, program = split_program(text)
+    if program is None or (response.finish_reason or "").lower() in reactive.INCOMPLETE:
+        return Reply(text, ())
+    done = state.meta[NAME]["done"]
+    arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}
+    planned = PlannedCall(
+        call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments=arguments),
+        position=session.take_position(),
+        source="text",
+        request=response.request,
+        rationale=read_rationales(response.text, response.thinking).get(1),
+    )
+    return Reply(thought, (planned,))
+
+
+async def act(state: KernelState, session: Session) -> KernelState:
+    """Run the program, unless as many have run as may."""
+    most, ran = settings_of(session, CodeActionSettings).max_programs, state.meta[NAME]["programs"]
+    if ran < most or state.pending[0].call.name != RUN_PROGRAM:
+        return await reactive.act(state, session)
+    why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
+    refused = [await session.tools.refuse(planned, why) for planned in state.pending]
+    return transition(state, status="observing", completed=tuple(refused))
+
+
+async def observe(state: KernelState, session: Session) -> KernelState:
+    """Tell the model what came of its program, and remember the calls that it made."""
+    notes, steps, used = dict(state.meta[NAME]), list(state.steps), set(state.tools_used)
+    thread = state.thread
+    turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
+    for planned, completed in turn:
+        result = completed.result
+        if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
+            message, said, ok = (
+                await session.messages.add_result(planned, completed),
+                completed.observation(),
+                completed.ok,
+            )
+        else:
+            said, ok = told(result), "error" not in result
+            calls = result.get("calls", [])
+            notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
+            used |= {call["tool"] for call in calls if call["ok"]}
+            session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
+            message = await session.messages.add_user(said)
+        asked = as_text(planned.call.arguments)
+        common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
+        steps += [Step(type="action", content=asked, **common), Step(type="observation", content=said, ok=ok, **common)]
+        used |= {completed.tool} if ok else set()
+        thread = thread.add(message)
+    return transition(
+        state,
+        status="thinking",
+        iteration=state.iteration + 1,
+        thread=thread,
+        steps=tuple(steps),
+        tools_used=frozenset(used),
+        pending=(),
+        completed=(),
+        meta={**state.meta, NAME: notes},
+    )
+
+
+def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the calls that took effect now, for the next attempt."""
+    names = ("tool", "arguments", "result")
+    return [{name: call[name] for name in names} for call in calls if call["ok"] and "repeated" not in call]
+
+
+def told(result: dict[str, Any]) -> str:
+    """Return what a model is told of its program."""
+    dropped = result.get("dropped_chars")
+    cut = f"\n[… {dropped} characters more]" if dropped else ""
+    parts = [
+        f"It failed: {result['error']}" if "error" in result else "",
+        f"It printed:\n{result['output']}{cut}" if "output" in result else "",
+        f"It returned: {as_text(result['value'])}" if "value" in result else "",
+        "Its calls:\n" + "\n".join(map(_call_told, result["calls"])) if result.get("calls") else "It called no tool.",
+        _ANEW if "error" in result else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _call_told(call: dict[str, Any]) -> str:
+    text = as_text(call["result"]) if call["ok"] else f"error: {call['error']}"
+    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} [… {len(text) - SHOWN} characters more]"
+    return f"- {call['tool']} {as_text(call['arguments'])} → {shown}"
+
+
+def split_program(text: str) -> tuple[str, str | None]:
+    """Return what stands around the first block of Python, and the block; None when there is no block."""
+    before, fence, rest = text.partition(f"{FENCE}py")
+    if not fence:
+        return text, None
+    program, _, after = rest.partition(f"\n{FENCE}")
+    program = program.partition("\n")[2]  # what follows `py` in its line is the rest of the language's name
+    return f"{before.strip()}\n{after.strip()}".strip(), program
+
+
+def _tools(settings: CodeActionSettings) -> list[Tool]:
+    if os.name != "posix":
+        raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
+    return [ProgramTool(settings)]
+
+
+CODE: Final = Kernel(NAME, {"thinking": write, "acting": act, "observing": observe})
+STRATEGY: Final = StrategyInfo(code_action, CodeActionSettings, meta_tools=(), own_kernel=True, tools=_tools)

@@ -1,0 +1,42 @@
+"""Direct: send, run the calls that the model asks for, send again, until it asks for none. Nothing is added to that.
+
+No reasons are asked for, nothing is said to the model but the task and the results, and what it says last is the answer,
+whatever it is. Without tools that is one request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.meta_tools import missing_required_tools
+from playhead.kernel.state import KernelState, transition
+from playhead.kernel.strategies.info import StrategyInfo
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, observe, think_until
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+
+
+async def direct(state: KernelState, session: Session) -> KernelState:
+    """Send, run calls, and repeat."""
+    return await run_kernel(_KERNEL, state, session)
+
+
+async def _think(state: KernelState, session: Session) -> KernelState:
+    return await think_until(state, session, _answer)
+
+
+async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
+    """End with the text as it is; that it is not whole, or came too early, is said by the reason code."""
+    reason = INCOMPLETE.get((finish_reason or "").lower(), "end_turn")
+    if reason == "end_turn" and session.inner is None and missing_required_tools(session, state):
+        reason = "required_tools_missing"
+    session.conclude(reason, text or None if reason in INCOMPLETE.values() else text)
+    return transition(state, iteration=state.iteration + 1)
+
+
+_KERNEL: Final = Kernel("direct", {"thinking": _think, "acting": act, "observing": observe})
+STRATEGY: Final = StrategyInfo(
+    direct, rationale=False, meta_tools=(), own_kernel=True, prompt="You solve the user's task."
+)

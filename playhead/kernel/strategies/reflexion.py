@@ -1,0 +1,200 @@
+"""Reflexion: answer, let a critic judge the answer, improve it, until the critic is satisfied (Shinn et al. 2023, arXiv:2303.11366).
+
+The critic has a thread of its own, with the task and the answer and nothing of how it came about. The best answer so far is
+kept, whatever ends the run. A run whose critic was never satisfied ends as `unsatisfied`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import Field
+
+from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
+from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.loop import collect_spending
+from playhead.kernel.meta_tools import missing_required_tools
+from playhead.kernel.passes import Conclusion, answer_pass, closed_thread, fresh_thread
+from playhead.kernel.prior_critiques import earlier_note, prior_critiques
+from playhead.kernel.prompts import missing_tools
+from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.reactive import INCOMPLETE
+from playhead.kernel.structured import ask_for, form_prompt
+from playhead.trace.events import Critique, StructuredOutputFailed
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import Thread
+    from playhead.trace.values import JsonValue
+
+NAME: Final = "reflexion"
+IMPROVE: Final = "A critic judged your answer:\n{}\n\nAnswer the task again, in full, with these faults mended. Do not speak of the critic."
+
+JSON_ONLY: Final = f"Your judgement says neither yes nor no. {form_prompt(Judgement)}"
+
+
+class ReflexionSettings(StrategySettings):
+    """How often, and how strictly."""
+
+    max_retries: int = Field(default=3, ge=0, le=100)
+    """Rounds of a critique and an improved answer at most, after the first answer."""
+    self_critique_depth: Literal["deep", "shallow"] = "deep"
+    """Whether the critic goes through five questions, or judges briefly."""
+    kernel_max_iterations: int = Field(default=3, ge=1, le=1000)
+    """Turns with tools for one answer; if there is none then, one more turn without tools has to give it."""
+    acceptance_threshold: float | None = Field(default=None, ge=0, le=10)
+    """A score, 0 to 10, that is good enough even when the critic still wants more."""
+    critique_last: bool = True
+    """Whether the last improved answer is judged, too: else nobody knows whether it is better than those before."""
+    use_prior_critiques: bool = False
+    """Whether to look for critiques of earlier runs with a similar task, in the trace folder."""
+    prior_similarity: float = Field(default=0.5, gt=0, le=1)
+    """How many of the words of both tasks have to be the same."""
+    max_prior_critiques: int = Field(default=5, ge=1, le=50)
+    """Critiques of earlier runs at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An answer, and what became of it."""
+
+    conclusion: Conclusion
+    number: int
+    """0 for the first answer."""
+    score: float | None = None
+    """The critic's, as a share."""
+    satisfied: bool | None = None
+    """What the critic said; None when nobody did."""
+
+    @property
+    def output(self) -> JsonValue:
+        """The answer itself; None when there is none."""
+        return self.conclusion.output
+
+    def or_newer(self, newer: Attempt) -> Attempt:
+        """Return the better one; where one has no score they cannot be compared, and the newer one mends the older."""
+        if newer.number == self.number or self.output is None:
+            return newer
+        is_better = newer.score is None or self.score is None or newer.score > self.score
+        return newer if newer.output is not None and (newer.satisfied or is_better) else self
+
+
+async def reflexion(state: KernelState, session: Session) -> KernelState:
+    """Answer, and improve the answer until the critic is satisfied, or the rounds are used up."""
+    settings = settings_of(session, ReflexionSettings)
+    thread = await _first_thread(state, session, settings)
+    state, first = await _answer(state, session, thread, "generate", settings)
+    newest = best = Attempt(first, 0)
+    why = ""
+    for number in range(settings.max_retries + settings.critique_last):
+        state = transition(state, output=best.output)  # what is kept, should something end the run
+        state, said = await _judged(state, session, newest, settings)
+        if isinstance(said, str):
+            why = said
+            break
+        newest = replace(newest, score=said.share, satisfied=said.satisfied)
+        best = best.or_newer(newest)
+        if said.satisfied or number == settings.max_retries:
+            break
+        state = transition(state, output=best.output)
+        state, improved = await _improved(state, session, said, settings)
+        newest = Attempt(improved, number + 1)
+    best = best.or_newer(newest)
+    _end(session, best, why or _not_satisfied(best, newest), missing_required_tools(session, state))
+    return transition(state, output=best.output)
+
+
+async def _first_thread(state: KernelState, session: Session, settings: ReflexionSettings) -> Thread:
+    """Return the thread as it is, with critiques of earlier runs where there are any."""
+    if not settings.use_prior_critiques:
+        return state.thread
+    found = await prior_critiques(session, similarity=settings.prior_similarity, most=settings.max_prior_critiques)
+    return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
+
+
+async def _answer(
+    state: KernelState, session: Session, thread: Thread, what: str, settings: ReflexionSettings
+) -> tuple[KernelState, Conclusion]:
+    label, turns = f"{NAME}:{what}", settings.kernel_max_iterations
+    return await answer_pass(state, session, thread, label=label, max_iterations=turns)
+
+
+async def _judged(
+    state: KernelState, session: Session, attempt: Attempt, settings: ReflexionSettings
+) -> tuple[KernelState, Judgement | str]:
+    """Return what the critic says of an answer, or why nobody knows; empty when a hook does not want it judged."""
+    said: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
+    if attempt.output is not None:
+        prompt = critique_prompt(text_of(session.task), attempt.conclusion.text, settings.self_critique_depth)
+        offered = await session.offer("prompt.critique", prompt)
+        if offered is SUPPRESS:
+            return state, ""
+        state, said = await _asked(state, session, await fresh_thread(session, offered))
+    if said is None:
+        return state, f"what the critic said of answer {attempt.number + 1} could not be read"
+    said = _as_settled(said, missing_required_tools(session, state), settings)
+    session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
+    step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)
+    return transition(state, steps=(*state.steps, step)), said
+
+
+async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[KernelState, Judgement | None]:
+    """Ask the critic; an answer that says neither yes nor no is asked for again, in a stricter way."""
+    session.state = state
+    response = await session.model.complete(thread, purpose=f"{NAME}:critique")
+    state = collect_spending(state, session)
+    said = read_judgement(response.text)
+    if said is not None:
+        return state, said
+    session.emit(StructuredOutputFailed(expected=Judgement.__name__, error="it says neither yes nor no", attempt=0))
+    again = thread.add(await session.messages.add_user(JSON_ONLY))
+    return await ask_for(state, session, again, Judgement, purpose=f"{NAME}:critique", retries=1)
+
+
+def _as_settled(said: Judgement, missing: list[str], settings: ReflexionSettings) -> Judgement:
+    """Return the judgement as the settings read it: a score may be enough, and a required tool may be missing."""
+    if missing:
+        return said.model_copy(update={"satisfied": False, "issues": (*said.issues, missing_tools(missing))})
+    enough = settings.acceptance_threshold
+    if enough is not None and said.score is not None and said.score >= enough:
+        return said.model_copy(update={"satisfied": True})
+    return said
+
+
+async def _improved(
+    state: KernelState, session: Session, said: Judgement, settings: ReflexionSettings
+) -> tuple[KernelState, Conclusion]:
+    """Go on in the thread of the newest answer, with what the critic said of it."""
+    told = IMPROVE.format(said.text)
+    thread = await closed_thread(state, session)
+    thread = thread.add(await session.messages.add_user(told))
+    return await _answer(state, session, thread, "improve", settings)
+
+
+def _not_satisfied(best: Attempt, newest: Attempt) -> str:
+    """Return why the run has no answer that the critic lets stand; empty when it has one, or there was no critic."""
+    if best.satisfied or (newest.number == 0 and newest.satisfied is None):
+        return ""
+    if newest.satisfied is None:
+        return f"answer {newest.number + 1}, the last one, was not judged"
+    score = "" if best.score is None else f"; the best of them, number {best.number + 1}, scored {best.score:.2f}"
+    return f"the critic was satisfied with none of {newest.number + 1} answers{score}"
+
+
+def _end(session: Session, best: Attempt, why: str, missing: list[str]) -> None:
+    if missing:
+        session.terminate(
+            "required_tools_missing", best.output, because=f"{', '.join(missing)} never returned a result"
+        )
+    elif why:
+        session.terminate("unsatisfied", best.output, because=why)
+    elif best.conclusion.answered or best.conclusion.reason in INCOMPLETE.values():
+        session.conclude(best.conclusion.reason, best.output, answer=best.conclusion.answer)
+    else:  # the turns of its pass were used up, and the critic is satisfied with what there was
+        session.terminate("end_turn", best.output, source=f"strategy:{NAME}")
+
+
+STRATEGY: Final = StrategyInfo(reflexion, ReflexionSettings, max_iterations=20)

@@ -1,0 +1,239 @@
+"""Tree of thought: think in several directions, score each, follow the best with the tools (Yao et al. 2023, arXiv:2305.10601).
+
+First a breadth-first search in which no tool runs: every thought that is kept is expanded, every child gets a score of its
+own, and what scores too low is pruned, at every depth. Then the agent's loop, guided by the best path.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from playhead.kernel.loop import collect_spending, run_kernel
+from playhead.kernel.meta_tools import is_meta
+from playhead.kernel.passes import fresh_thread
+from playhead.kernel.rationale import strip_rationales
+from playhead.kernel.scores import read_score
+from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.trace.events import (
+    AlternativesConsidered,
+    Critique,
+    DecisionEvaluated,
+    StructuredOutputFailed,
+    Thought,
+)
+from playhead.trace.types import Alternative, text_of
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.trace.events import LlmResponded
+
+NAME: Final = "tree-of-thought"
+ASKED_TWICE: Final = 2
+"""Times that a score is asked for."""
+UNKNOWN: Final = 0.5
+"""The score of a thought that the model gave none."""
+_LONGEST: Final = 20_000
+"""Characters that are read of a list of thoughts."""
+_ITEM: Final = re.compile(r"[ \t]{0,20}(?:[-*•]|\(?\d{1,3}[.):])[ \t]{1,20}(\S.*)")
+_EXPAND: Final = (
+    "{task}\n\n{tools}{path}Do not solve it yet. Propose {breadth} different {what}, as a numbered list, one or two "
+    "sentences each, and nothing else."
+)
+_SCORE: Final = (
+    "{task}\n\n{tools}{path}How likely does this line of thought, and above all its last step, lead to a correct solution? "
+    "Reply with one whole number from 0 (not at all) to 10 (certainly), and nothing else."
+)
+_FOLLOW: Final = (
+    "{task}\n\n{path}This line of thought was found the best of several. Follow it, leave it where results speak against it, "
+    "and answer the task."
+)
+
+
+class TreeOfThoughtSettings(StrategySettings):
+    """How far to search."""
+
+    breadth: int = Field(default=3, ge=1, le=8)
+    """Thoughts that are proposed at once, and thoughts that are kept of a depth at most."""
+    depth: int = Field(default=3, ge=1, le=8)
+    """Thoughts after one another at most."""
+    pruning_threshold: float = Field(default=0.5, ge=0, le=1)
+    """A thought with a lower score is not followed."""
+    good_enough: float | None = Field(default=0.9, ge=0, le=1)
+    """A score from which on the search is over; None: it always goes to its depth."""
+
+    @property
+    def most_calls(self) -> int:
+        """Requests of the search at most, when no score has to be asked for twice."""
+        per_thought = 1 + self.breadth  # one that proposes, and one for each score
+        return per_thought * (1 + (self.depth - 1) * self.breadth)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A thought, and what it follows from."""
+
+    name: str
+    """Its place in the tree: `2.1` is the first child of the second thought."""
+    text: str
+    score: float = UNKNOWN
+    parent: Node | None = None
+
+    @property
+    def path(self) -> list[Node]:
+        """The thoughts from the first to this one."""
+        return [*(self.parent.path if self.parent else []), self]
+
+
+async def tree_of_thought(state: KernelState, session: Session) -> KernelState:
+    """Search, then act on the best path. Asked to go on, it does not search again."""
+    if NAME in state.meta:
+        return await run_kernel(session.kernel, state, session)
+    state, best = await _search(state, session)
+    state = transition(state, meta={**state.meta, NAME: best.name if best else None})
+    if best is not None:
+        text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
+        state = transition(state, thread=await fresh_thread(session, text))
+    else:
+        why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
+        session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
+        session.strategy_used = "reactive"
+    return await run_kernel(session.kernel, state, session)
+
+
+async def _search(state: KernelState, session: Session) -> tuple[KernelState, Node | None]:
+    """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
+    settings = settings_of(session, TreeOfThoughtSettings)
+    bound = (
+        f"at most {settings.most_calls} requests before the first action; a score that is no number is asked for again"
+    )
+    session.emit(DecisionEvaluated(decision=f"{NAME}: search", rationale=bound))
+    kept: list[Node] = []
+    for depth in range(1, settings.depth + 1):
+        children: list[Node] = []
+        parents: list[Node | None] = [*kept] or [None]
+        for parent in parents:
+            state, found = await _children(state, session, parent, settings.breadth)
+            children += found
+        survivors = _prune(children, depth, settings, session)
+        if not survivors:
+            break
+        kept = survivors
+        if settings.good_enough is not None and kept[0].score >= settings.good_enough and depth < settings.depth:
+            why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {settings.good_enough:.2f} is good enough"
+            session.emit(DecisionEvaluated(decision=f"{NAME}: stop at depth {depth}", rationale=why))
+            break
+    return state, kept[0] if kept else None
+
+
+async def _children(
+    state: KernelState, session: Session, parent: Node | None, breadth: int
+) -> tuple[KernelState, list[Node]]:
+    """Return the thoughts that may follow one, each with its own score."""
+    what = "next steps" if parent else "approaches"
+    state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=breadth, what=what)
+    thoughts = read_thoughts(strip_rationales(response.text))[:breadth]
+    if not thoughts:
+        session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
+    prefix = f"{parent.name}." if parent else ""
+    nodes = [Node(f"{prefix}{number}", text, parent=parent) for number, text in enumerate(thoughts, 1)]
+    for node in nodes:
+        said = f"[depth={len(node.path)}] {node.name}: {node.text}"
+        session.emit(Thought(request=response.request, text=said))
+        step = Step(type="thought", content=said, iteration=state.iteration)
+        state = transition(state, steps=(*state.steps, step))
+    scored = []
+    for node in nodes:
+        state, score = await _score(state, session, node)
+        scored.append(Node(node.name, node.text, score, parent))
+    return state, scored
+
+
+async def _score(state: KernelState, session: Session, node: Node) -> tuple[KernelState, float]:
+    """Return what the model thinks of a thought; where it does not say, that is said."""
+    for attempt in range(ASKED_TWICE):
+        state, response = await _ask(state, session, _SCORE, node, "score")
+        said = strip_rationales(response.text)
+        score = read_score(said)
+        if score is not None:
+            enough = score >= settings_of(session, TreeOfThoughtSettings).pruning_threshold
+            session.emit(Critique(text=f"thought {node.name}: {said}", score=score, satisfied=enough))
+            return state, score
+        error = "the answer is not one number from 0 to 10"
+        session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
+    why = f"the model gave no score in {ASKED_TWICE} answers"
+    session.emit(DecisionEvaluated(decision=f"{NAME}: thought {node.name} is given the score {UNKNOWN}", rationale=why))
+    return state, UNKNOWN
+
+
+def _prune(children: list[Node], depth: int, settings: TreeOfThoughtSettings, session: Session) -> list[Node]:
+    """Return the thoughts that are followed, best first; the others are recorded with the reason."""
+    good = [node for node in children if node.score >= settings.pruning_threshold]
+    good.sort(key=lambda node: -node.score)  # stable: of equal ones the first comes first
+    kept = good[: settings.breadth]
+    decision = f"{NAME}: depth {depth}: keep {', '.join(f'{node.name} ({node.score:.2f})' for node in kept) or 'none'}"
+    pruned = [
+        Alternative(option=f"{node.name}: {node.text}", rejected_because=_why_not(node, settings))
+        for node in children
+        if node not in kept
+    ]
+    if pruned:
+        session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned)))
+    else:
+        session.emit(DecisionEvaluated(decision=decision, rationale=None if children else "nothing was proposed"))
+    return kept
+
+
+def _why_not(node: Node, settings: TreeOfThoughtSettings) -> str:
+    if node.score < settings.pruning_threshold:
+        return f"score {node.score:.2f} is below {settings.pruning_threshold:.2f}"
+    return f"score {node.score:.2f}: {settings.breadth} others score at least as high"
+
+
+async def _ask(
+    state: KernelState, session: Session, prompt: str, node: Node | None, purpose: str, **more: object
+) -> tuple[KernelState, LlmResponded]:
+    """Ask the model about a thought, without tools and outside the turns."""
+    text = prompt.format(task=text_of(session.task), tools=_tools_told(session), path=_told(node), **more)
+    thread = await fresh_thread(session, text)
+    session.state = state
+    response = await session.model.complete(thread, purpose=f"{NAME}:{purpose}")
+    return collect_spending(state, session), response
+
+
+def _told(node: Node | None) -> str:
+    """Return a line of thought as a model reads it; nothing for none."""
+    if node is None:
+        return ""
+    steps = "\n".join(f"{number}. {each.text}" for number, each in enumerate(node.path, 1))
+    return f"The line of thought:\n{steps}\n\n"
+
+
+def _tools_told(session: Session) -> str:
+    """Return what can be done later: thoughts about tools that are not there lead nowhere."""
+    tools = [tool.spec for name, tool in session.toolset.items() if session.offers(name) and not is_meta(session, name)]
+    told = "\n".join(f"- {spec.name}: {spec.description}" for spec in tools)
+    return f"Tools that can be used afterwards, not now:\n{told}\n\n" if told else ""
+
+
+def read_thoughts(text: str) -> list[str]:
+    """Return the items of a list, with the lines that belong to them; a text without a list is one thought."""
+    items: list[list[str]] = []
+    open_item = False
+    for line in text[:_LONGEST].splitlines():
+        if item := _ITEM.fullmatch(line):
+            items.append([item[1]])
+            open_item = True
+        elif not line.strip():
+            open_item = False
+        elif open_item:
+            items[-1].append(line)
+    found = [" ".join(" ".join(lines).split()) for lines in items] or [" ".join(text[:_LONGEST].split())]
+    return [thought for thought in found if thought]
+
+
+STRATEGY: Final = StrategyInfo(tree_of_thought, TreeOfThoughtSettings)

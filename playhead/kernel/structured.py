@@ -1,0 +1,184 @@
+"""Answers of a given form: ask, find the JSON, mend it, check it, and ask again with what is wrong.
+
+A form is a pydantic model; its docstring and the descriptions of its fields are what the model is told. What does not come
+is None: nobody makes up a default.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from playhead.kernel.json_text import json_blocks
+from playhead.kernel.loop import collect_spending
+from playhead.kernel.strategies.reactive import INCOMPLETE
+from playhead.trace.events import StructuredOutputFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState, Thread
+    from playhead.trace.events import LlmResponded
+    from playhead.trace.values import JsonValue
+
+Tier = Literal["local", "mid", "large", "frontier"]
+"""How able a model is."""
+MAX_PROBLEMS: Final = 5
+"""Mistakes of one answer that the model is told at once."""
+MAX_TOLD: Final = 200
+"""Characters of one of them: a mistake may quote the answer."""
+_EXAMPLE_DEPTH: Final = 6
+_SCALARS: Final[dict[str, JsonValue]] = {"boolean": True, "integer": 1, "number": 0.5, "null": None}
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class FormError:
+    """Why a text does not have the form that was asked for."""
+
+    message: str
+    """What is wrong, as the model is told; short, one mistake a line."""
+
+
+async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
+    state: KernelState,
+    session: Session,
+    thread: Thread,
+    form: type[Form],
+    *,
+    purpose: str,
+    retries: int = 2,
+    parameters: dict[str, JsonValue] | None = None,
+    check: Callable[[Form], str | None] | None = None,
+) -> tuple[KernelState, Form | None]:
+    """Ask the model for an answer of this form, outside the turns; returns the state with what that cost, and the answer.
+
+    Args:
+        state: where the agent stands.
+        session: the agent's session.
+        thread: what is sent; the form has to be described in it, see `form_prompt`.
+        form: what the answer has to be.
+        purpose: what the request is for, such as `plan`.
+        retries: how often the model is asked again, each time told what was wrong.
+        parameters: of the requests.
+        check: looks at an answer that has the form, and returns what is wrong with it, as the model is told, or None.
+
+    Returns:
+        The answer, or None when none of them had the form; each failure is an event.
+
+    Raises:
+        ModelError: the model did not answer.
+        RunEndedError: the run has ended.
+    """
+    for attempt in range(retries + 1):
+        session.state = state
+        response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
+        state = collect_spending(state, session)
+        answer = _checked(_read_response(response, form), check)
+        if not isinstance(answer, FormError):
+            return state, answer
+        session.emit(StructuredOutputFailed(expected=form.__name__, error=answer.message, attempt=attempt))
+        if attempt < retries:
+            thread = await _told(thread, response, answer, session)
+    return state, None
+
+
+def read_form(text: str, form: type[Form]) -> Form | FormError:
+    """Return the first object or list in a text that has the form, or what is wrong with the first one."""
+    first: FormError | None = None
+    for block in json_blocks(text):
+        try:
+            if block.problem is None:
+                return form.model_validate(block.value)
+            error = FormError(block.problem)
+        except ValidationError as invalid:
+            error = FormError(_problems(invalid))
+        first = first or error
+    return first or FormError("it holds no JSON")
+
+
+def form_prompt(form: type[BaseModel], tier: Tier = "local") -> str:
+    """Return what tells a model to answer in this form: an example for small models, the schema too for large ones."""
+    schema = form.model_json_schema()
+    example = json.dumps(_example(schema, schema.get("$defs", {}), _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
+    parts = [f"Reply with one JSON object of this form and nothing else:\n{example}"]
+    rules = "\n".join(_rules(schema))
+    if tier in ("large", "frontier"):
+        parts.append(f"It has to fit this JSON Schema: {json.dumps(schema, ensure_ascii=False)}")
+    elif rules:
+        parts.append(f"Rules:\n{rules}")
+    return "\n\n".join(parts)
+
+
+def _read_response(response: LlmResponded, form: type[Form]) -> Form | FormError:
+    """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
+    answer = read_form(response.text, form)
+    if INCOMPLETE.get((response.finish_reason or "").lower()) != "output_truncated":
+        return answer
+    if isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text)):
+        return FormError("the answer was cut off because it is too long; give a shorter one")
+    return answer
+
+
+def _checked(answer: Form | FormError, check: Callable[[Form], str | None] | None) -> Form | FormError:
+    problem = None if check is None or isinstance(answer, FormError) else check(answer)
+    return answer if problem is None else FormError(problem)
+
+
+async def _told(thread: Thread, response: LlmResponded, error: FormError, session: Session) -> Thread:
+    """Return the thread with the answer and what is wrong with it."""
+    messages = session.messages
+    if response.tool_calls:  # nobody will answer them, and providers want that for each
+        answer = messages.add("assistant", response.text or "(no text)")
+    else:
+        answer = await messages.add_reply(response)  # type: ignore[assignment]  # None where a hook removed it
+    told = f"That is not right:\n{error.message}\nReply again with the whole JSON, corrected, and nothing else."
+    return thread.add(answer, await messages.add_user(told))
+
+
+def _problems(invalid: ValidationError) -> str:
+    errors = invalid.errors(include_url=False, include_context=False, include_input=False)
+    lines = [f"- {'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}"[:MAX_TOLD] for each in errors]
+    more = [f"- and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
+    return "\n".join(lines[:MAX_PROBLEMS] + more)
+
+
+def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> JsonValue:
+    """Return a value of a schema: its example where it gives one, else its description where a text belongs."""
+    if "$ref" in schema:
+        named = definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
+        schema = {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+    options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    if options:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return _example({**options[0], **rest}, definitions, depth)
+    given = schema.get("examples") or schema.get("enum") or ([schema["const"]] if "const" in schema else ())
+    if given:
+        return given[0]
+    match schema.get("type"):
+        case "object":
+            fields = schema.get("properties", {}) if depth else {}
+            return {name: _example(each, definitions, depth - 1) for name, each in fields.items()}
+        case "array":
+            return [_example(schema.get("items", {}), definitions, depth - 1)] if depth else []
+        case kind:
+            text = f"<{schema['description']}>" if "description" in schema else "..."
+            return _SCALARS.get(str(kind), text)
+
+
+def _rules(schema: Mapping[str, Any]) -> list[str]:
+    """Return a line for each field that has a choice or may be left out."""
+    lines = []
+    for model in (schema, *schema.get("$defs", {}).values()):
+        required = model.get("required", ())
+        for name, each in model.get("properties", {}).items():
+            said = [f"one of {', '.join(map(str, each['enum']))}"] if each.get("enum") else []
+            said += [] if name in required else ["may be left out"]
+            if said:
+                lines.append(f"- {name}: {'; '.join(said)}")
+    return lines

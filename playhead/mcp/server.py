@@ -1,0 +1,204 @@
+"""`mcp_tools`: a server that is there as long as a `with` block lasts, and its tools."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shlex
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from playhead.errors import MissingDependencyError, UsageError
+from playhead.kernel import checks
+from playhead.kernel.threads import start_in_thread
+from playhead.kernel.tools import DEFAULT_TIMEOUT_S
+from playhead.mcp.choices import Choices, checked_limit, checked_names, checked_pairs, checked_texts, named_secrets
+from playhead.mcp.plain import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from types import TracebackType
+
+    from playhead.mcp.connection import Connection
+    from playhead.mcp.tool import McpTool
+
+START_TIMEOUT_S: Final = 30.0
+
+
+class McpServer:
+    """A server and its tools, for `with` and `async with`; the value of the block is the list of tools.
+
+    The connection lives in a thread of its own, so agents may use the tools with `run` and `run_sync`, several at once.
+    A server that was started is ended with the block, and with it all that is left of its process group.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], choices: Choices) -> None:
+        """Describe it; nothing is started before the block is entered."""
+        self._connect = connect
+        self._choices = choices
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> list[McpTool]:
+        """Start or reach the server and return its tools.
+
+        Raises:
+            ToolServerError: it cannot be started or reached, or does not answer as an MCP server.
+            ToolDefinitionError: a tool that was named is not there, or one cannot be offered.
+        """
+        return self._open(self._new_connection())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the connection and wait until the server has ended."""
+        self._close()
+
+    async def __aenter__(self) -> list[McpTool]:
+        """Do the same without holding up the loop."""
+        connection = self._new_connection()
+        opening = start_in_thread(lambda: self._open(connection), lambda _: None)
+        try:
+            await opening.wait()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._close_beside()
+            raise
+        if opening.error is not None:
+            raise opening.error
+        return opening.value  # type: ignore[return-value]
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the connection and wait until the server has ended, also when cancelled."""
+        with anyio.CancelScope(shield=True):
+            await self._close_beside()
+
+    def _new_connection(self) -> Connection:
+        if self._connection is not None:
+            raise UsageError("this mcp_tools(…) is open already; call mcp_tools again for another connection")
+        self._connection = self._connect()
+        return self._connection
+
+    def _open(self, connection: Connection) -> list[McpTool]:
+        from playhead.mcp.definition import define_all  # noqa: PLC0415 - with the server
+        from playhead.mcp.tool import McpTool  # noqa: PLC0415 - with the server
+
+        atexit.register(self._close)
+        try:
+            defined = define_all(connection.name, connection.open(), self._choices)
+        except BaseException:
+            self._close()
+            raise
+        return [McpTool(connection, each) for each in defined]
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        atexit.unregister(self._close)
+        if connection is not None:
+            connection.close()
+
+    async def _close_beside(self) -> None:
+        closing = start_in_thread(self._close, lambda _: None)
+        await closing.wait()
+        if closing.error is not None:
+            raise closing.error
+
+
+def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
+    *,
+    command: Sequence[str] | str | None = None,
+    url: str | None = None,
+    names: Sequence[str] | None = None,
+    prefix: str = "",
+    read_only: Collection[str] | bool = (),
+    trust_annotations: bool = False,
+    requires_approval: Collection[str] | bool = (),
+    timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    start_timeout_s: float = START_TIMEOUT_S,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> McpServer:
+    """Return an MCP server whose tools an agent can use inside `with` or `async with`.
+
+    Names in `names`, `read_only` and `requires_approval` are the server's own, without the prefix.
+
+    Args:
+        command: the program to start and its arguments, spoken to over stdio; POSIX only. A text is split as a shell would.
+        url: the address of a server that runs already, spoken to by streamable HTTP.
+        names: the tools to offer; all by default.
+        prefix: put before every tool's name, so that tools of several servers differ.
+        read_only: tools that you know to have no side effects; True for all. Only such run beside others, and only such
+            may run live in a replay. Everything else counts as side-effecting, whatever the server says.
+        trust_annotations: believe the server's `readOnlyHint`, too.
+        requires_approval: tools that run only after the agent's approver said yes to exactly these arguments; True for all.
+        timeout_s: seconds one call may take, None for no limit. Then the server is told to stop.
+        start_timeout_s: seconds the server may take to start and list its tools.
+        env: variables for the program, beside PATH, HOME and the few others that it always gets. Values of those whose
+            name says so (`…_API_KEY`, `…_TOKEN`, `…SECRET…`) are redacted wherever they turn up in a trace.
+        cwd: the program's working directory.
+        headers: headers of every HTTP request, such as `Authorization`; redacted in the same way.
+
+    Raises:
+        MissingDependencyError: the `mcp` package is not installed.
+        UsageError: an argument is not valid.
+    """
+    choices = Choices(
+        names=None if names is None else checked_texts("names", checks.listed("names", names)),
+        prefix=checked_texts("prefix", [prefix])[0],
+        read_only=checked_names("read_only", read_only),
+        trust_annotations=trust_annotations,
+        requires_approval=checked_names("requires_approval", requires_approval),
+        timeout_s=checked_limit("timeout_s", timeout_s),
+    )
+    start_s = checked_limit("start_timeout_s", start_timeout_s) or START_TIMEOUT_S
+    if (command is None) == (url is None):
+        raise UsageError("mcp_tools needs a command= to start a server, or the url= of one: give one of the two")
+    if command is not None:
+        if headers is not None:
+            raise UsageError("headers= are for a server at a url=; give a program variables with env=")
+        made = _program(command, checked_pairs("env", env), cwd)
+    else:
+        if env is not None or cwd is not None:
+            raise UsageError("env= and cwd= are for a command=; a server at a url= runs already")
+        made = _address(str(url), checked_pairs("headers", headers))
+    return McpServer(lambda: made(start_s), choices)
+
+
+def _program(
+    command: Sequence[str] | str, env: dict[str, str], cwd: str | Path | None
+) -> Callable[[float], Connection]:
+    if os.name != "posix":
+        raise UsageError(
+            "a command= needs POSIX: process groups; on Windows start the server yourself and give its url="
+        )
+    try:
+        parts = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as error:
+        raise UsageError(f"command {command!r} is no command line: {error}") from None
+    parts = checked_texts("command", checks.listed("command", parts))
+    if not parts:
+        raise UsageError("command is empty; give the program and its arguments")
+    connection, stdio = _load("connection"), _load("stdio")
+    name = one_line(Path(parts[0]).name, 60)
+    return lambda seconds: connection.Connection(name, stdio.StdioServer(parts, env, cwd), seconds, named_secrets(env))
+
+
+def _address(url: str, headers: dict[str, str]) -> Callable[[float], Connection]:
+    connection, http = _load("connection"), _load("http")
+    name = http.checked_url(url)
+    return lambda seconds: connection.Connection(name, http.HttpServer(url, headers), seconds, named_secrets(headers))
+
+
+def _load(module: str) -> Any:  # noqa: ANN401 - a module
+    """Import one of the modules that need the protocol's package."""
+    try:
+        return import_module(f"playhead.mcp.{module}")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"MCP servers need the package mcp 2.3 or newer ({error}); the fix: pip install 'playhead[mcp]'"
+        ) from error

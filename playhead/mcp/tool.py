@@ -1,0 +1,86 @@
+"""A tool whose body is a server's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from playhead.errors import ToolServerError
+from playhead.kernel.describe import describe
+from playhead.kernel.tools import Outcome
+from playhead.mcp.results import outcome_of
+from playhead.mcp.schema import UnusableSchemaError
+from playhead.trace.events import ErrorInfo
+from playhead.trace.values import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.kernel.tool_context import ToolContext
+    from playhead.mcp.connection import Connection
+    from playhead.mcp.definition import Definition
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+class McpTool:
+    """A server's tool as a tool of an agent: recorded, limited and approved like any other."""
+
+    def __init__(self, connection: Connection, definition: Definition) -> None:
+        self._connection = connection
+        self._definition = definition
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Return everything about the tool that is data."""
+        return self._definition.spec
+
+    @property
+    def server(self) -> str:
+        """Return what the server is called in messages."""
+        return self._connection.name
+
+    @property
+    def listed_name(self) -> str:
+        """Return the server's own name for the tool."""
+        return self._definition.listed
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Return what the server was given and nobody may record, by name."""
+        return self._connection.secrets
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
+        """Return what does not fit the server's schema."""
+        problem = self._problem(from_json(arguments))
+        if problem is None:
+            return None
+        known = ", ".join(self.spec.parameters["properties"]) or "none"
+        message = f"the arguments do not fit {self.spec.name}: {problem}. Parameters: {known}"
+        return ErrorInfo(type="InvalidArguments", message=message)
+
+    def _problem(self, arguments: Any) -> str | None:  # noqa: ANN401 - JSON
+        try:
+            json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
+        except (ValueError, TypeError):
+            return "they hold a number or a text that JSON has no form for"
+        try:
+            return self._definition.arguments.problem(arguments)
+        except UnusableSchemaError as error:
+            return f"the schema cannot be applied: {error}"
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
+        """Ask the server, within the time limit; whatever goes wrong is a failed call."""
+        try:
+            with anyio.move_on_after(self.spec.timeout_s):
+                return outcome_of(await self._connection.call(self.listed_name, from_json(arguments)), self._definition)
+        except ToolServerError as error:
+            return Outcome.failure("ToolServerError", describe(error))
+        message = (
+            f"{self.spec.name} did not finish within {self.spec.timeout_s:g} s; the MCP server {self.server} was told to stop, "
+            "and whether it did is not known"
+        )
+        return replace(Outcome.failure("Timeout", message), ended="timeout")

@@ -1,0 +1,166 @@
+"""Calls that a dead run had started and that were never answered: which may run again, and what the caller says of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.diagnose.divergence import call_of
+from playhead.errors import UnresolvedCallError, UsageError, nearest
+from playhead.kernel.tools import Outcome
+from playhead.replay.overrides import ToolResult
+from playhead.trace.events import ApprovalDecided, ApprovalRequested, FactRecorded, ToolCallStarted
+from playhead.trace.values import canonical_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.replay.resume_part import Settled
+    from playhead.trace.recording import OwnerRecording, RecordedCall
+    from playhead.trace.values import JsonValue
+
+
+class NotHappened(Enum):
+    """The type of `DID_NOT_HAPPEN`."""
+
+    DID_NOT_HAPPEN = "did not happen"
+
+
+DID_NOT_HAPPEN: Final = NotHappened.DID_NOT_HAPPEN
+"""What the caller says of a call that did nothing: it runs now."""
+SHOWN: Final = 300
+"""Characters of the arguments in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedCall:
+    """A call that may or may not have done what it does."""
+
+    owner: str
+    """Who called."""
+    call_id: str
+    """Its id; unique within its owner."""
+    tool: str
+    """The tool."""
+    arguments: JsonValue
+    """What it was called with."""
+    line: int
+    """Line of the trace on which it starts, from 1."""
+    key: str
+    """How to name it in `unresolved=`: the id, or owner and id where two have the same."""
+
+    def __str__(self) -> str:
+        """Return what a person needs to know to find out what happened."""
+        arguments = canonical_json(self.arguments).decode()
+        shown = arguments if len(arguments) <= SHOWN else f"{arguments[:SHOWN]}…"
+        return f"{self.tool}({shown}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
+
+
+class Resolutions:
+    """What the caller says of unresolved calls."""
+
+    def __init__(self, answers: Mapping[tuple[str, str], ToolResult | NotHappened]) -> None:
+        self._answers = answers
+
+    def outcome(self, owner: str, call_id: str) -> Outcome | None:
+        """Return what a call answered; None when it is to run."""
+        answer = self._answers.get((owner, call_id))
+        if not isinstance(answer, ToolResult):
+            return None
+        if answer.error is not None:
+            return Outcome.failure("ToolError", answer.error)
+        return Outcome(ok=True, result=to_json(answer.result))
+
+
+def resolve(settled: Settled, given: Mapping[str, Any] | None) -> Resolutions:
+    """Return what is to become of the calls that may have had a side effect and have no answer.
+
+    Raises:
+        UnresolvedCallError: nothing is said of one of them.
+        UsageError: something is said of a call that is none of them, or it is nothing that can be said.
+    """
+    calls = {call.key: call for call in unresolved_calls(settled)}
+    given = {} if given is None else dict(given)
+    by_any_name = {**calls, **{f"{call.owner} {call.call_id}": call for call in calls.values()}}
+    found: dict[tuple[str, str], ToolResult | NotHappened] = {}
+    for key, answer in given.items():
+        call = by_any_name.get(key)
+        if call is None:
+            raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(str(key), calls)}")
+        found[call.owner, call.call_id] = _checked(call, answer)
+    left = tuple(call for call in calls.values() if (call.owner, call.call_id) not in found)
+    if left:
+        raise UnresolvedCallError(_message(settled, left), left)
+    return Resolutions(found)
+
+
+def unresolved_calls(settled: Settled) -> list[UnresolvedCall]:
+    """Return the calls of which nobody but the caller can know whether they had their effect."""
+    found = [(owner, call) for owner, call in settled.open_calls() if _may_have_acted(settled, owner, call)]
+    ids = [call.started.call_id for _, call in found]
+    return [
+        UnresolvedCall(
+            owner.owner,
+            call.started.call_id,
+            call.started.tool,
+            call.started.args,
+            settled.lines[call.seq],
+            call.started.call_id if ids.count(call.started.call_id) == 1 else f"{owner.owner} {call.started.call_id}",
+        )
+        for owner, call in found
+    ]
+
+
+def _may_have_acted(settled: Settled, owner: OwnerRecording, call: RecordedCall) -> bool:
+    """Return whether a call may have had a side effect. What is not declared read-only may always have had one."""
+    spec = settled.spec(owner.owner, call.started.tool)
+    if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
+        return False
+    if spec.read_only:
+        return any(_is_side_effect(settled, each.owner, each.event) for each in settled.body_of(owner.owner, call))
+    return _had_begun(owner, call.started.call_id)
+
+
+def _is_side_effect(settled: Settled, owner: str, event: object) -> bool:
+    """Return whether the body of a read-only call has called a tool that is not."""
+    if not isinstance(event, ToolCallStarted):
+        return False
+    spec = settled.spec(owner, event.tool)
+    return spec is not None and spec.kind == "function" and not spec.read_only
+
+
+def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
+    """Return whether the body may have begun: not while somebody was asked about it, and not after a no."""
+    last = [each.event for each in owner.records if call_of(each.event) == call_id][-1]
+    if isinstance(last, ApprovalDecided):
+        return last.approved
+    return not isinstance(last, (ApprovalRequested, FactRecorded))
+
+
+def _checked(call: UnresolvedCall, answer: object) -> ToolResult | NotHappened:
+    if isinstance(answer, NotHappened):
+        return answer
+    if not isinstance(answer, ToolResult):
+        raise UsageError(
+            f"unresolved: {call.key!r} takes ToolResult({call.tool!r}, result=…), ToolResult({call.tool!r}, error=…) or "
+            f"DID_NOT_HAPPEN; it is {answer!r}"
+        )
+    if answer.tool != call.tool:
+        raise UsageError(f"unresolved: {call.key!r} is a call of {call.tool}, and the answer is one of {answer.tool}")
+    if answer.arguments is not None or answer.nth is not None:
+        raise UsageError(f"unresolved: {call.key!r} is one call; its answer takes result= or error=, and nothing else")
+    return answer
+
+
+def _message(settled: Settled, left: tuple[UnresolvedCall, ...]) -> str:
+    one = len(left) == 1
+    first = left[0]
+    listed = "".join(f"\n  {call}" for call in left)
+    return (
+        f"unresolved-call: when {settled.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
+        f"and not answered, and may have had {'its' if one else 'their'} effect:{listed}\n"
+        f"Find out, and say so: unresolved={{{first.key!r}: ToolResult({first.tool!r}, result=…)}} for what it returned, "
+        f"ToolResult({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs. "
+        f"(On the command line: --answer {first.key!r}=JSON, --failed, --did-not-happen)"
+    )

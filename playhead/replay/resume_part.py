@@ -1,0 +1,259 @@
+"""What of a recording a resumption takes as given: everything that has an answer; what was open is asked again.
+
+A run that died leaves questions without answers, and one that was ended from outside leaves answers that are none
+("cancelled"). Both are taken out here, and what is left is the prefix of a run that could go on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.divergence import is_ending
+from playhead.errors import NotReplayableError
+from playhead.replay.recorded import outermost_scope, scope_of
+from playhead.trace.events import (
+    AgentCompleted,
+    BudgetReserved,
+    HookFired,
+    KernelStateSnapshot,
+    KillswitchFired,
+    LlmFailed,
+    LlmRequested,
+    MessageAdded,
+    NudgeIssued,
+    RunResumed,
+    ToolCallCompleted,
+    ToolsDefined,
+)
+from playhead.trace.events.run import ANSWERED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.trace.line import Record
+    from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
+    from playhead.trace.types import ToolSpec
+
+FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_after", "watchdog"})
+"""Endings that came at a moment: the run could go on from there."""
+AT_A_LIMIT: Final = frozenset({"budget_limit", "llm_error", "max_iterations"})
+"""Endings at the model's door, where nothing but the next request was to come: it can be asked again."""
+Attempt = tuple[str, int, int]
+"""An agent, its request and the attempt."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The part of a recording that is given."""
+
+    recording: Recording
+    """The recording without what was open, and without the end of the run."""
+    inside: frozenset[str]
+    """Owners inside the bodies of tools, which do not run again."""
+    in_flight: dict[Attempt, LlmRequested]
+    """Requests that were sent and not answered."""
+    set_aside: dict[Attempt, BudgetReserved]
+    """What a budget had set aside for them."""
+    lines: dict[int, int]
+    """Line in the file by `seq`."""
+
+    def frozen(self, owner: str) -> OwnerRecording | None:
+        """Return what is given of an agent; None for one that is new, or that is inside a tool's body."""
+        if owner in self.inside or outermost_scope(owner, self.recording.owners) is not None:
+            return None
+        return self.recording.owners.get(owner)
+
+    def open_calls(self) -> Iterator[tuple[OwnerRecording, RecordedCall]]:
+        """Yield the calls of agents that were started and never answered, in the order of the file."""
+        found = [
+            (owner, call)
+            for name, owner in self.recording.owners.items()
+            if name not in self.inside
+            for call in owner.calls.values()
+            if call.completed is None
+        ]
+        yield from sorted(found, key=lambda pair: pair[1].seq)
+
+    def body_of(self, owner: str, call: RecordedCall) -> list[Record]:
+        """Return what the body of a call did through the ports."""
+        scope = f"{scope_of(owner, call)}/"
+        return [each for each in self.recording.records if f"{each.owner}/".startswith(scope)]
+
+    def spec(self, owner: str, tool: str) -> ToolSpec | None:
+        """Return a tool as an agent had it or, of a body, as the agent had it that the body works for."""
+        while owner:
+            known = self.recording.owners.get(owner)
+            if known is not None and known.started is not None:
+                return next((each for each in known.own_tools.values() if each.name == tool), None)
+            owner = owner.rpartition("/")[0]
+        return None
+
+
+def settle(recording: Recording) -> Settled:
+    """Return what of a recording a resumption takes as given.
+
+    Raises:
+        NotReplayableError: the run has come to an end that nothing comes after, or is no run to go on with.
+    """
+    _require_resumable(recording)
+    lines = {record.seq: number for number, record in enumerate(recording.records, 1)}
+    going = replace(recording, records=tuple(_without_end(recording)))
+    in_flight, set_aside = _unanswered(going)
+    left = tuple(record for record in going.records if _attempt(record) not in in_flight.keys() | set_aside.keys())
+    settled = replace(going, records=left)
+    inside = frozenset(name for name in settled.owners if outermost_scope(name, settled.owners) is not None)
+    return Settled(settled, inside, in_flight, set_aside, lines)
+
+
+def caught_up(recording: Recording) -> bool:
+    """Return whether a resumed run had come as far as the run that it continues: from there on it was live."""
+    return any(
+        isinstance(record.event, RunResumed) and record.event.caught_up_with == recording.header.resumed_from
+        for record in recording.records
+    )
+
+
+def _require_resumable(recording: Recording) -> None:
+    header, ending = recording.header, recording.ending
+    if header.replay_of is not None:
+        raise NotReplayableError(
+            f"{recording.run_id} is a replay of {header.replay_of}: its tools never ran, so there is nothing to go on with"
+        )
+    if header.chat is not None:
+        raise NotReplayableError(f"{recording.run_id} is a turn of a chat: resume the chat, and send the message again")
+    if header.resumed_from is not None and not caught_up(recording):
+        raise NotReplayableError(
+            f"{recording.run_id} continues {header.resumed_from} and had not caught up with it: nothing of it was live, and "
+            f"it does not hold all that was done. Resume {header.resumed_from}"
+        )
+    if ending is None or ending.terminated_by in FROM_OUTSIDE | AT_A_LIMIT:
+        return
+    if ending.terminated_by in ANSWERED:
+        why = "it has its answer"
+    else:
+        why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of " + ", ".join(
+            sorted(FROM_OUTSIDE | AT_A_LIMIT)
+        )
+    raise NotReplayableError(f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew")
+
+
+def _without_end(recording: Recording) -> Iterator[Record]:
+    """Yield the records without what agents wrote because the run ended."""
+    inside = {name for name in recording.owners if outermost_scope(name, recording.owners) is not None}
+    unfinished = _unfinished(recording) - inside
+    dropped = _tail(recording)
+    kept = [
+        record
+        for record in recording.records
+        if record.seq not in dropped
+        and not (record.owner in unfinished and is_ending(record))
+        and not (record.owner in unfinished and _answers_unfinished(record, recording, unfinished))
+    ]
+    # The last emission may have died between two transforms; hooks are asked about it again.
+    passed = {record.owner: record.seq for record in kept if record.kind not in EMISSIONS}
+    for record in kept:
+        if record.owner not in unfinished or record.seq <= passed.get(record.owner, -1):
+            yield record
+
+
+def _unfinished(recording: Recording) -> set[str]:
+    """Return the agents that had more to do: the root, and those below that have no end of their own."""
+    found: set[str] = set()
+    stops = {"cancelled", "parent_ended"} if _ended_from_outside(recording) else {"cancelled"}
+    for name, owner in recording.owners.items():  # those above come first
+        completed, above = owner.completed, name.rpartition("/")[0]
+        if not isinstance(completed, AgentCompleted) or (above in found and completed.terminated_by in stops):
+            found.add(name)
+    return found
+
+
+def _ended_from_outside(recording: Recording) -> bool:
+    """Return whether something ended the root at a moment; what it ended at a port ends there again."""
+    ending = recording.ending
+    if ending is not None:
+        return ending.terminated_by in FROM_OUTSIDE
+    fired = (record for record in recording.records if isinstance(record.event, KillswitchFired))
+    return any(each.event.at == "outside" and (each.event.ends or each.owner) == "root" for each in fired)  # type: ignore[attr-defined]
+
+
+def _answers_unfinished(record: Record, recording: Recording, unfinished: set[str]) -> bool:
+    """Return whether this is the end of a call of an agent that had more to do."""
+    event = record.event
+    if not isinstance(event, ToolCallCompleted):
+        return False
+    call = recording.owners[record.owner].calls.get(event.call_id)
+    child = None if call is None else recording.owners.get(scope_of(record.owner, call))
+    return child is not None and child.started is not None and child.owner in unfinished
+
+
+EMISSIONS: Final = frozenset({"emission-changed", "emission-suppressed"})
+HARMLESS: Final = (HookFired, KernelStateSnapshot, KillswitchFired, LlmFailed, MessageAdded, NudgeIssued, ToolsDefined)
+"""Events that answer nothing: without them nothing is forgotten."""
+
+
+def _tail(recording: Recording) -> set[int]:
+    """Return what the root wrote from the moment on at which it ended by itself, at a limit.
+
+    Raises:
+        NotReplayableError: something was answered after it.
+    """
+    ending = recording.ending
+    if ending is None or ending.terminated_by not in AT_A_LIMIT:
+        return set()
+    own = recording.root.records
+    found = [place for place, record in enumerate(own) if _ends_root(record, ending.terminated_by)]
+    if not found and ending.terminated_by != "max_iterations":
+        raise NotReplayableError(
+            f"{recording.run_id} ended by {ending.terminated_by} in an agent below the root, in the middle of a call, so there "
+            "is no one point to go on from"
+        )
+    if not found:
+        return set()
+    at = own[found[-1] - (found[-1] - 1 in found)].seq  # a switch at a phase is two events
+    tail = [record for record in own if record.seq >= at and not is_ending(record)]
+    lost = next((record for record in tail if not isinstance(record.event, HARMLESS)), None)
+    if lost is not None:
+        raise NotReplayableError(
+            f"{recording.run_id} ended by {ending.terminated_by} while something else of it went on (event {lost.seq}, "
+            f"{lost.kind}), so there is no one point to go on from"
+        )
+    return {record.seq for record in tail}
+
+
+def _ends_root(record: Record, reason: str) -> bool:
+    event = record.event
+    if reason == "llm_error":
+        return isinstance(event, LlmFailed) and not event.cancelled
+    if isinstance(event, HookFired):
+        return event.terminated_by == reason
+    return (
+        isinstance(event, KillswitchFired)
+        and event.ends in (None, "root")
+        and reason == (event.terminated_by or event.switch)
+    )
+
+
+def _unanswered(recording: Recording) -> tuple[dict[Attempt, LlmRequested], dict[Attempt, BudgetReserved]]:
+    sent: dict[Attempt, LlmRequested] = {}
+    answered: set[Attempt] = set()
+    for name, owner in recording.owners.items():
+        for exchange in owner.exchanges:
+            asked = exchange.requested
+            if exchange.outcome is None:
+                sent[name, asked.request, asked.attempt] = asked
+            else:
+                answered.add((name, asked.request, asked.attempt))
+    set_aside: dict[Attempt, BudgetReserved] = {}
+    for record in recording.records:
+        at = _attempt(record)
+        if isinstance(record.event, BudgetReserved) and at is not None and at not in answered:
+            set_aside.setdefault(at, record.event)
+    return sent, set_aside
+
+
+def _attempt(record: Record) -> Attempt | None:
+    event = record.event
+    if isinstance(event, (LlmRequested, BudgetReserved)):
+        return record.owner, event.request, event.attempt
+    return None

@@ -1,0 +1,230 @@
+"""Mode `resume`: go on with a run that died, from its trace.
+
+Everything that was recorded is served: answers of models, results of tools, facts, approvals, what hooks did. Where the
+recording ends the run goes on with the real model and the real tools. It is a run of its own, which names the one that it
+continues, and holds all that happened in both.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from playhead.errors import PlayheadError
+from playhead.kernel import checks
+from playhead.kernel.run_context import RunContext
+from playhead.kernel.signals import listening
+from playhead.kernel.threads import Waiting, run_blocking
+from playhead.replay.frozen import FrozenWorld
+from playhead.replay.loading import load_recording
+from playhead.replay.redacted import Rebinding, markers_in, require_whole
+from playhead.replay.refusals import require_sound, require_strategy
+from playhead.replay.resume_calls import resolve
+from playhead.replay.resume_claim import claimed
+from playhead.replay.resume_follow import Follower, diverged
+from playhead.replay.resume_part import Settled, settle
+from playhead.replay.resume_world import ResumeWorld
+from playhead.replay.stops import recorded_stops
+from playhead.running import DEFAULT, Beginning, Default, record_run
+from playhead.trace.clock import SystemClock
+from playhead.trace.events import (
+    EmissionChanged,
+    FactRecorded,
+    LlmResponded,
+    ToolCallCompleted,
+)
+from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.recording import Recording, read_recording
+from playhead.trace.store import new_run_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from playhead.agent import Agent
+    from playhead.replay.overrides import ToolResult
+    from playhead.replay.resume_calls import NotHappened
+    from playhead.result import RunResult
+    from playhead.running import TraceTo
+    from playhead.trace.line import Record
+    from playhead.trace.recorder import OnRecord
+    from playhead.trace.types import Content
+
+
+async def resume(  # noqa: PLR0913 - one door, all keywords
+    agent: Agent,
+    ref: Recording | str | Path,
+    *,
+    unresolved: Mapping[str, ToolResult | NotHappened] | None = None,
+    rebind: Mapping[str, str] | None = None,
+    again: bool = False,
+    trace: TraceTo = DEFAULT,
+    trace_dir: str | Path | None = None,
+    run_id: str | None = None,
+    on_record: OnRecord | None = None,
+) -> RunResult:
+    """Go on with a run that died, or was ended from outside, with the real model and the real tools.
+
+    Nothing that was answered is asked again, and no call that has a result runs a second time. Before anything is live the
+    code has to do again, event by event, what was recorded; if it does something else nothing happens at all. Requests and
+    read-only calls that were under way are made again. A call that may have a side effect and was under way is never
+    repeated by itself: the caller has to say what became of it.
+
+    What the dead run spent, called and failed counts for killswitches; their times begin anew. Hooks are asked from the
+    point of death on, what they did before that is done again without them.
+
+    Args:
+        agent: the agent from code, with its model and tools: the same as then. Only limits may be others.
+        ref: the recording of the dead run, or a reference to it.
+        unresolved: what became of calls with side effects that were under way, by the id of the call:
+            `ToolResult(tool, result=…)`, `ToolResult(tool, error="…")`, or `DID_NOT_HAPPEN`, and it runs.
+        rebind: values for redacted places, by the name that stands there (`[redacted:NAME]`): a live model must not be
+            sent a text with holes in it.
+        again: resume a run that has been resumed already.
+        trace: folder of the new run's trace; None for none; by default the folder of the recording.
+        trace_dir: folder in which `ref` is looked for; by default the settings' folder.
+        run_id: the new run's id, a new ULID by default.
+        on_record: called with every record of the new run, the served ones too.
+
+    Returns:
+        What the whole run reached; its tokens and turns are those of both parts.
+
+    Raises:
+        UnresolvedCallError: a call with a side effect was under way and `unresolved` says nothing of it. Nothing was run.
+        DivergedError: the code does something else than was recorded. Nothing was run.
+        NotReplayableError: the recording is damaged, over, of a replay, or redacted where a live model has to read it.
+        UsageError: the run still goes on or has been resumed already; or an argument is not valid.
+        TraceError: the reference names no readable trace.
+        RunError: the run failed, as `Agent.run` says.
+    """
+    order = _Order(agent, ref, unresolved, rebind, again, trace, trace_dir, run_id, on_record)
+    return await order.run(None)
+
+
+class ResumeOptions(TypedDict, total=False):
+    """The options of `resume`, which says what each means."""
+
+    unresolved: Mapping[str, ToolResult | NotHappened] | None
+    rebind: Mapping[str, str] | None
+    again: bool
+    trace: TraceTo
+    trace_dir: str | Path | None
+    run_id: str | None
+    on_record: OnRecord | None
+
+
+def resume_sync(agent: Agent, ref: Recording | str | Path, **options: Unpack[ResumeOptions]) -> RunResult:
+    """Go on with a run that died and wait for the result; see `resume`."""
+    order = _Order(agent, ref, **options)
+    waiting = Waiting()
+    with listening():
+        return run_blocking(lambda: order.run(waiting), waiting)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What `resume` was given."""
+
+    agent: Agent
+    ref: Recording | str | Path
+    unresolved: Mapping[str, ToolResult | NotHappened] | None = None
+    rebind: Mapping[str, str] | None = None
+    again: bool = False
+    trace: TraceTo = DEFAULT
+    trace_dir: str | Path | None = None
+    run_id: str | None = None
+    on_record: OnRecord | None = None
+
+    async def run(self, waiting: Waiting | None) -> RunResult:
+        """Look at everything that can be known before, and go on."""
+        recording = self.ref if isinstance(self.ref, Recording) else load_recording(self.ref, self.trace_dir)
+        run_id = new_run_id() if self.run_id is None else checks.checked_id(self.run_id)
+        folder = recording.path.parent if isinstance(self.trace, Default) else self.trace
+        folder = None if folder is None else checks.checked_folder(folder)
+        require_sound(recording)
+        require_strategy(recording.header.agent.strategy)
+        with claimed(recording, again=self.again) as release:
+            recording = read_recording(recording.path)  # it may have gone on until it was held
+            require_sound(recording)
+            settled = settle(recording)
+            rebinding = Rebinding.of(self.rebind)
+            task = _whole_task(settled, rebinding)
+            resolutions = resolve(settled, self.unresolved)
+            secrets = tuple((name, value) for name, value in rebinding.values.items())
+            await _rehearse(self.agent, settled, task, secrets)
+            world = ResumeWorld(settled, resolutions, rebinding)
+            heard: list[OnRecord] = [world.follower, world.follow_switches, _Released(release)]
+            if self.on_record is not None:
+                heard.append(self.on_record)
+            stops = recorded_stops(settled.recording)
+            beginning = Beginning(world, recording.run_id, folder, secrets, tuple(heard), stops)
+            return await self.agent.carry_on(task, beginning, run_id, waiting)
+
+
+class _Released:
+    """Lets go of the dead run when the new one has written that it continues it."""
+
+    def __init__(self, release: Callable[[], None]) -> None:
+        self._release = release
+
+    def __call__(self, record: Record) -> None:
+        if record.kind == "run-started":
+            self._release()
+
+
+async def _rehearse(agent: Agent, settled: Settled, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
+    """Do all that was recorded once with nothing live at all, and see that it comes out the same.
+
+    Raises:
+        DivergedError: it does not.
+    """
+    follower, subscriptions, redactor = Follower(settled), Subscriptions(), agent.redactor()
+    subscriptions.add(None, follower)
+    for name, value in secrets:
+        redactor.add_secret(value, name)
+    world = FrozenWorld(settled.recording, lambda _: None, tools_from_code=True)
+    subscriptions.add("killswitch-fired", world.interrupts.follow)
+    recorder = Recorder(SystemClock(), redactor=redactor, subscriptions=(subscriptions,))
+    run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(settled.recording))
+    header = agent.header.model_copy(update={"prices": settled.recording.header.agent.prices})
+    with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
+        await record_run(run, header, world.root_model(), agent.tools, task, replay_mode="reproduce")
+    if follower.error is not None:
+        raise follower.error
+    found = follower.divergence(complete=True)
+    if found is not None:
+        raise diverged(settled, found)
+
+
+def _whole_task(settled: Settled, rebinding: Rebinding) -> Content:
+    """Return the task; refuse a recording that would have a live model read redacted places.
+
+    Raises:
+        NotReplayableError: there are some that `rebind` gives no value for.
+        UsageError: `rebind` names what stands nowhere.
+    """
+    task = settled.recording.header.task
+    given: Any = task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
+    texts = dict(_served_texts(settled))
+    rebinding.require_known({marker for value in (given, *texts.values()) for marker in markers_in(value)})
+    require_whole(
+        {"task": rebinding.restored(given), **{name: rebinding.restored(text) for name, text in texts.items()}}
+    )
+    return checks.checked_task(rebinding.restored(given))
+
+
+def _served_texts(settled: Settled) -> Iterator[tuple[str, Any]]:
+    """Yield what a live model will read of the recording."""
+    for record in settled.recording.records:
+        name = f"line {settled.lines[record.seq]}"
+        match record.event:
+            case LlmResponded() as event:
+                calls = [call.model_dump(mode="json") for call in event.tool_calls]
+                yield name, [event.text, event.thinking, calls]
+            case ToolCallCompleted() as event:
+                yield name, [event.result, event.error and event.error.message]
+            case FactRecorded() as event:
+                yield name, event.value
+            case EmissionChanged() as event:
+                yield name, event.after

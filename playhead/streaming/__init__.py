@@ -1,0 +1,46 @@
+"""Streaming: what a run tells while it goes on. See `Agent.start`."""
+
+from playhead.streaming.adapters import as_json, collect, text_of, to_sse
+from playhead.streaming.events import (
+    Density,
+    IterationProgress,
+    PhaseCompleted,
+    PhaseStarted,
+    RunPaused,
+    RunResumed,
+    StreamCancelled,
+    StreamCompleted,
+    StreamEnd,
+    StreamError,
+    StreamEvent,
+    TextDelta,
+    TextDiscarded,
+    ThoughtEmitted,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolSummary,
+)
+
+__all__ = [
+    "Density",
+    "IterationProgress",
+    "PhaseCompleted",
+    "PhaseStarted",
+    "RunPaused",
+    "RunResumed",
+    "StreamCancelled",
+    "StreamCompleted",
+    "StreamEnd",
+    "StreamError",
+    "StreamEvent",
+    "TextDelta",
+    "TextDiscarded",
+    "ThoughtEmitted",
+    "ToolCallCompleted",
+    "ToolCallStarted",
+    "ToolSummary",
+    "as_json",
+    "collect",
+    "text_of",
+    "to_sse",
+]

@@ -1,0 +1,184 @@
+"""What a run tells while it goes on, as typed events.
+
+Two densities: `tokens` has what the root agent says and how far it is, `full` also phases, thoughts and calls, and the
+agents below. The last event of a stream is one of `StreamCompleted`, `StreamError` and `StreamCancelled`, and there is
+exactly one of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from playhead.trace.values import JsonValue
+
+Density = Literal["tokens", "full"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvent:
+    """What all events have."""
+
+    owner: str = "root"
+    """The agent that it is about: `root`, or the call that started an agent below, such as `root/researcher@3.0`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(StreamEvent):
+    """The next piece of what the model says; the whole of it where the model does not stream, or hooks come first."""
+
+    text: str
+    """The piece."""
+    request: int = 0
+    """The request that it answers; pieces of requests that run beside each other may come in turns."""
+    attempt: int = 0
+    """Which attempt at that request."""
+    purpose: str = "think"
+    """What the request was for: `think`, `synthesis`, `critique`, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDiscarded(StreamEvent):
+    """All pieces of this request and attempt so far are no part of any answer: take them back."""
+
+    request: int
+    """The request."""
+    attempt: int
+    """The attempt."""
+    reason: str
+    """Why: the connection broke, the run ended, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationProgress(StreamEvent):
+    """A turn of the loop begins."""
+
+    iteration: int
+    """The turn, from 0."""
+    max_iterations: int
+    """Turns that there are at most."""
+    tokens_used: int
+    """Tokens up to now, those of agents below included."""
+    tools_called_this_step: tuple[str, ...] = ()
+    """The tools called in the step that has just ended, in the order in which they started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPaused(StreamEvent):
+    """The agent waits, before its next phase."""
+
+    reason: str
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed(StreamEvent):
+    """The agent goes on."""
+
+    reason: str
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseStarted(StreamEvent):
+    """A phase of the loop begins. (density `full`)."""
+
+    phase: str
+    """`think`, `act` or `observe`."""
+    timestamp: int
+    """Microseconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseCompleted(StreamEvent):
+    """A phase of the loop is over. (density `full`)."""
+
+    phase: str
+    """`think`, `act` or `observe`."""
+    duration_ms: float
+    """Milliseconds that it took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtEmitted(StreamEvent):
+    """The model said something beside its calls. (density `full`)."""
+
+    content: str
+    """What it said."""
+    iteration: int | None = None
+    """The turn, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted(StreamEvent):
+    """A call begins. (density `full`)."""
+
+    tool_name: str
+    """The tool."""
+    call_id: str
+    """The call; unique in its agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCompleted(StreamEvent):
+    """A call is over. (density `full`)."""
+
+    tool_name: str
+    """The tool."""
+    call_id: str
+    """The call; unique in its agent."""
+    duration_ms: float
+    """Milliseconds that it took."""
+    success: bool
+    """Whether it returned a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSummary:
+    """How the calls of one tool went, in the whole run."""
+
+    tool_name: str
+    """The tool."""
+    calls: int
+    """Calls that ended."""
+    success_rate: float
+    """Share of them that returned a result, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEnd(StreamEvent):
+    """What the three last events have in common."""
+
+    task_id: str
+    """The run's id."""
+    output: JsonValue = None
+    """The answer, or the best there was; without secrets, as in the trace."""
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`; empty when the run
+    has not begun."""
+    agent_id: str | None = None
+    """The agent's name."""
+    tool_summary: tuple[ToolSummary, ...] = ()
+    """One entry for each tool that was called, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCompleted(StreamEnd):
+    """The run has ended in order: with an answer, or at a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamError(StreamEnd):
+    """The run has failed."""
+
+    cause: str
+    """What broke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCancelled(StreamEnd):
+    """The run was ended by whoever started it."""
+
+    reason: str
+    """Why."""

@@ -1,0 +1,268 @@
+"""The events of one run, made from what is recorded of it.
+
+Two things are in no trace and come straight from the run: the pieces of an answer while it is made, and the phases.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from functools import singledispatchmethod
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead import streaming as out
+from playhead.kernel.phases import PHASE_OF
+from playhead.streaming.queue import EventQueue
+from playhead.streaming.text import Level, LiveText, level_of
+from playhead.trace import events as e
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.trace.line import Record
+    from playhead.trace.recorder import Recorder
+
+ROOT: Final = "root"
+_METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "cost_usd", "duration_ms")
+
+
+class Stream:
+    """Listens to a run, and puts what it hears into a queue; from any thread."""
+
+    def __init__(self, run_id: str, density: out.Density) -> None:
+        self.queue = EventQueue()
+        self.read = False
+        """Whether somebody reads: pieces are asked of models from then on."""
+        self._run_id = run_id
+        self._full = density == "full"
+        self._lock = threading.RLock()
+        self._recorder: Recorder | None = None
+        self._levels: dict[str, Level] = {}
+        """Of each agent."""
+        self._purposes: dict[tuple[str, int], str] = {}
+        self._live: dict[tuple[str, int, int], LiveText] = {}
+        """Answers that are being made."""
+        self._waiting: dict[str, e.LlmResponded] = {}
+        """Answers that hooks look at before they join the thread, by agent."""
+        self._said: dict[str, tuple[int, str]] = {}
+        """What each agent said last, as it may be shown, with the request."""
+        self._phases: dict[str, tuple[str, float]] = {}
+        """The phase that each agent is in, and since when."""
+        self._called: dict[str, list[str]] = defaultdict(list)
+        """Tools called in this step, by agent."""
+        self._calls: dict[str, list[bool]] = defaultdict(list)
+        """How the calls of each tool ended."""
+        self._started: e.RunStarted | None = None
+        self._completed: e.RunCompleted | None = None
+
+    def bind(self, recorder: Recorder) -> None:
+        """Know the run's recorder, with its clock and its rules."""
+        self._recorder = recorder
+
+    # --- what comes straight from the run --------------------------------------------------------------------------
+
+    def hears(self, session: Session) -> bool:
+        """Return whether the pieces of this agent's next answer are wanted, and may be shown."""
+        assert self._recorder is not None  # noqa: S101 - bound before the run begins
+        with self._lock:
+            level = self._levels[session.owner] = level_of(session.hooks, self._recorder.redactor)
+            return level is Level.LIVE and self.read and not self.queue.closed and self._tells(session.owner)
+
+    def piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:
+        """Show a piece of an answer."""
+        if session.ended or self._recorder is None:
+            return
+        key = (session.owner, asked.request, asked.attempt)
+        with self._lock:
+            live = self._live.get(key) or self._live.setdefault(key, LiveText(self._recorder.redactor))
+            self._delta(*key, live.add(text), asked.purpose)
+
+    def leave_phase(self, owner: str) -> None:
+        """Say that the phase of an agent is over, if it is in one."""
+        with self._lock:
+            phase, since = self._phases.pop(owner, ("", 0.0))
+            if phase:
+                took_ms = (perf_counter() - since) * 1000
+                self.queue.put(out.PhaseCompleted(owner=owner, phase=phase, duration_ms=took_ms))
+
+    def enter_phase(self, state: KernelState, session: Session) -> None:
+        """Say that a phase of an agent begins."""
+        owner, phase = session.owner, PHASE_OF[state.status]
+        if not self._tells(owner) or self._recorder is None:
+            return
+        with self._lock:
+            if phase == "think":
+                progress = out.IterationProgress(
+                    owner=owner,
+                    iteration=state.iteration,
+                    max_iterations=session.header.max_iterations,
+                    tokens_used=state.usage.total_tokens,
+                    tools_called_this_step=tuple(self._called.pop(owner, ())),
+                )
+                self.queue.put(progress)
+            if self._full:
+                self._phases[owner] = (phase, perf_counter())
+                self.queue.put(out.PhaseStarted(owner=owner, phase=phase, timestamp=self._recorder.clock.now_us()))
+
+    # --- what is recorded --------------------------------------------------------------------------------------------
+
+    def on_record(self, record: Record) -> None:
+        """Hear of what was recorded."""
+        with self._lock:
+            self._on(record.event, record)
+
+    @singledispatchmethod
+    def _on(self, event: e.EventBase, record: Record) -> None:
+        """Most kinds are told by none of the events."""
+
+    @_on.register(e.RunStarted)
+    def _(self, event: e.RunStarted, record: Record) -> None:  # noqa: ARG002 - the form of all of these
+        self._started = event
+
+    @_on.register(e.LlmRequested)
+    def _(self, event: e.LlmRequested, record: Record) -> None:
+        self._purposes[record.owner, event.request] = event.purpose
+
+    @_on.register(e.LlmResponded)
+    def _(self, event: e.LlmResponded, record: Record) -> None:
+        owner, key = record.owner, (record.owner, event.request, event.attempt)
+        level, live = self._levels.get(owner, Level.ANSWER), self._live.pop(key, None)
+        purpose = self._purposes.pop((owner, event.request), "think")
+        if level <= Level.RESPONSE:
+            self._said[owner] = (event.request, event.text)
+        elif level is Level.MESSAGE:
+            self._waiting[owner] = event
+            self._purposes[owner, event.request] = purpose
+        if live is not None:
+            self._delta(*key, live.rest(), purpose)
+            if live.shown == event.text:
+                return
+            self._discard(*key, "the pieces were not the answer, which follows")
+        if level <= Level.RESPONSE:
+            self._delta(*key, event.text, purpose)
+
+    @_on.register(e.LlmFailed)
+    def _(self, event: e.LlmFailed, record: Record) -> None:
+        key = (record.owner, event.request, event.attempt)
+        live = self._live.pop(key, None)
+        if live is not None and live.shown:
+            self._discard(*key, event.error.message)
+
+    @_on.register(e.MessageAdded)
+    def _(self, event: e.MessageAdded, record: Record) -> None:
+        waiting = self._waiting.pop(record.owner, None) if event.role == "assistant" and not event.transient else None
+        if waiting is None:
+            return
+        text = waiting.text if event.ref is not None else _text(event.content)
+        self._said[record.owner] = (waiting.request, text)
+        purpose = self._purposes.pop((record.owner, waiting.request), "think")
+        self._delta(record.owner, waiting.request, waiting.attempt, text, purpose)
+
+    @_on.register(e.Thought)
+    def _(self, event: e.Thought, record: Record) -> None:
+        level = self._levels.get(record.owner, Level.ANSWER)
+        request, said = self._said.get(record.owner, (None, ""))
+        if event.text is not None and level <= Level.RESPONSE:
+            said, request = event.text, event.request
+        if self._full and level is not Level.ANSWER and request == event.request and said:
+            self.queue.put(out.ThoughtEmitted(owner=record.owner, content=said, iteration=record.iteration))
+
+    @_on.register(e.ToolCallStarted)
+    def _(self, event: e.ToolCallStarted, record: Record) -> None:
+        self._called[record.owner].append(event.tool)
+        if self._full:
+            self.queue.put(out.ToolCallStarted(owner=record.owner, tool_name=event.tool, call_id=event.call_id))
+
+    @_on.register(e.ToolCallCompleted)
+    def _(self, event: e.ToolCallCompleted, record: Record) -> None:
+        self._calls[event.tool].append(event.ok)
+        if self._full:
+            self.queue.put(
+                out.ToolCallCompleted(
+                    owner=record.owner,
+                    tool_name=event.tool,
+                    call_id=event.call_id,
+                    duration_ms=event.duration_ms,
+                    success=event.ok,
+                )
+            )
+
+    @_on.register(e.RunPaused)
+    def _(self, event: e.RunPaused, record: Record) -> None:
+        if self._tells(record.owner):
+            self.queue.put(out.RunPaused(owner=record.owner, reason=event.reason))
+
+    @_on.register(e.RunResumed)
+    def _(self, event: e.RunResumed, record: Record) -> None:
+        if self._tells(record.owner):
+            self.queue.put(out.RunResumed(owner=record.owner, reason=event.reason))
+
+    @_on.register(e.RunCompleted)
+    @_on.register(e.AgentCompleted)
+    def _(self, event: e.RunCompleted | e.AgentCompleted, record: Record) -> None:
+        owner = record.owner
+        self.leave_phase(owner)
+        if self._levels.get(owner) is Level.ANSWER and isinstance(event.output, str):
+            self._delta(owner, 0, 0, event.output, "answer")
+        if isinstance(event, e.RunCompleted):
+            self._completed = event
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def finish(self, error: BaseException | None) -> None:
+        """Put the last event into the queue: the run is over."""
+        with self._lock:
+            self.queue.put(self._last(error), last=True)
+
+    def _last(self, error: BaseException | None) -> out.StreamEnd:
+        ended, fields = self._completed, self._end_fields()
+        if ended is not None and ended.terminated_by in CANCELLED:
+            return out.StreamCancelled(reason=ended.terminated_because or ended.error or ended.terminated_by, **fields)
+        if ended is not None and ended.status == "failed":
+            return out.StreamError(cause=ended.error or ended.terminated_by, **fields)
+        if error is not None:
+            if not isinstance(error, Exception):
+                return out.StreamCancelled(reason="the run was cancelled", **fields)
+            return out.StreamError(cause=f"{type(error).__name__}: {self._redacted(str(error))}", **fields)
+        return out.StreamCompleted(**fields)
+
+    def _end_fields(self) -> dict[str, Any]:
+        ended = self._completed
+        metadata = {} if ended is None else {name: getattr(ended, name) for name in _METADATA}
+        if ended is not None:
+            metadata["tokens"] = ended.usage.total_tokens
+        return {
+            "task_id": self._run_id,
+            "output": None if ended is None else ended.output,
+            "metadata": metadata,
+            "agent_id": None if self._started is None else self._started.agent.name,
+            "tool_summary": tuple(
+                out.ToolSummary(tool_name=name, calls=len(ends), success_rate=sum(ends) / len(ends))
+                for name, ends in sorted(self._calls.items())
+            ),
+        }
+
+    def _redacted(self, text: str) -> str:
+        return text if self._recorder is None else self._recorder.redactor.redact_secrets(text)
+
+    def _tells(self, owner: str) -> bool:
+        return self._full or owner == ROOT
+
+    def _delta(self, owner: str, request: int, attempt: int, text: str, purpose: str) -> None:
+        if text and self._tells(owner):
+            self.queue.put(out.TextDelta(owner=owner, text=text, request=request, attempt=attempt, purpose=purpose))
+
+    def _discard(self, owner: str, request: int, attempt: int, reason: str) -> None:
+        if self._tells(owner):
+            self.queue.put(out.TextDiscarded(owner=owner, request=request, attempt=attempt, reason=reason))
+
+
+CANCELLED: Final = frozenset({"cancelled", "terminated"})
+"""Reason codes of runs that were ended by whoever started them."""
+
+
+def _text(content: Any) -> str:  # noqa: ANN401 - text, parts, or nothing
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content or () if part.type == "text")

@@ -1,0 +1,102 @@
+"""What an agent is made of: its model and its tools, as its caller gave them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from playhead.errors import ToolDefinitionError, UsageError
+from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.catalogue import filtered
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Model
+from playhead.kernel.text_calls import folded
+from playhead.kernel.tools import Tool, tool
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from playhead.kernel.catalogue import ToolFilter
+
+
+@runtime_checkable
+class HasTool(Protocol):
+    """Something that another agent may call: an agent."""
+
+    def as_tool(self) -> AgentTool:
+        """Return it as a tool."""
+        ...
+
+
+def address_of(model: Model) -> str | None:
+    """Return where a model's provider is reached, when its adapter says so."""
+    address = getattr(model, "address", None)
+    return scrub(address) if isinstance(address, str) else None
+
+
+def make_model(model: str | Model, api_base: str | None = None, api_key: str | None = None) -> Model:
+    """Return a model that was given as one, or by its name.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(model, str):
+        return resolve_model(model, api_base=api_base, api_key=api_key)
+    if not isinstance(model, Model):
+        raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
+    return model
+
+
+def make_toolset(
+    tools: Sequence[Any], meta_tools: tuple[str, ...], of_strategy: Mapping[str, Tool], keep: ToolFilter | None
+) -> dict[str, Tool]:
+    """Return an agent's tools by name: its own, then the kernel's.
+
+    Raises:
+        ToolDefinitionError: something is no tool, or two are called the same.
+    """
+    own = make_meta_tools(meta_tools)
+    of_the_kernel = {*map(folded, own), *map(folded, of_strategy)}
+    found: dict[str, Tool] = {}
+    for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
+        if folded(name) in of_the_kernel:
+            raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
+        if folded(name) in found:
+            raise ToolDefinitionError(_same_name(found[folded(name)].spec.name, name))
+        found[folded(name)] = made
+    return {**filtered({each.spec.name: each for each in found.values()}, keep), **own}
+
+
+def _same_name(one: str, other: str) -> str:
+    who = f"two tools are called {one!r}" if one == other else f"the tools {one!r} and {other!r} are called the same"
+    return f"{who}; a model tells them apart by name"
+
+
+def _as_tool(each: Any) -> Tool:  # noqa: ANN401 - checked here
+    if isinstance(each, HasTool):
+        return each.as_tool()
+    if isinstance(each, Tool):
+        return _checked_kind(each)
+    if not callable(each):
+        raise ToolDefinitionError(f"{each!r} is no tool: give a function, an agent, or what @tool returns")
+    return tool(each)
+
+
+def _checked_kind(given: Tool) -> Tool:
+    """Refuse a kind that says what a tool is not: replays enter agents, and run the kernel's own tools for real."""
+    expected = {"agent": AgentTool, "meta": MetaTool}.get(given.spec.kind)
+    if expected is not None and not isinstance(given, expected):
+        name, kind = given.spec.name, given.spec.kind
+        raise ToolDefinitionError(
+            f"{name}: the kind {kind!r} is for Playhead's own tools; yours has the kind 'function'"
+        )
+    return given
+
+
+def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
+    """Yield the agents among the tools, and those below them."""
+    for each in tools.values():
+        if isinstance(each, AgentTool):
+            yield each
+            yield from agents_below(each.tools)

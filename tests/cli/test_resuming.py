@@ -1,0 +1,116 @@
+"""`resume`: a run of the command line that died goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.replay import load_recording
+from tests.cli.command_line import objects, playhead
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import ChatServer
+
+TOOLS = """
+from pathlib import Path
+from playhead import tool
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    "Look up."
+    return f"{key} is 4,180 feet high"
+
+def calculator(expression: str) -> float:
+    "Calculate."
+    with Path("done").open("a") as file:
+        file.write(expression + chr(10))
+    return 1274.0
+"""
+GIVEN = ("--tools", "my_tools:lookup,calculator")
+
+
+@pytest.fixture
+def died(home: Path, chat: ChatServer) -> Any:
+    """A function that leaves of a run what was written after its nth event of a kind, and returns its trace."""
+    (home / "my_tools.py").write_text(TOOLS)
+    answers = list(chat.answers)
+    done = playhead(
+        "run",
+        "How high?",
+        "--model",
+        "ollama/m",
+        "--api-base",
+        chat.address,
+        *GIVEN,
+        "--run-id",
+        "mine",
+        "--no-rationale",
+    )
+    assert done.exit_code == 0, done.stderr
+    path = home / ".playhead/traces/mine.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+
+    def cut(kind: str, nth: int) -> Path:
+        places = [place for place, line in enumerate(lines) if json.loads(line)["kind"] == kind]
+        path.write_bytes(b"".join(lines[: places[nth] + 1]))
+        answered = sum(b'"kind":"llm-responded"' in line for line in lines[: places[nth] + 1])
+        chat.answers[:] = answers[answered:]
+        chat.requests.clear()
+        (home / "done").unlink()
+        return path
+
+    return cut
+
+
+def test_it_goes_on(died: Any, chat: ChatServer, home: Path) -> None:
+    """With what the recording says of the agent, and the tools that are given; the result is that of the whole run."""
+    died("tool-call-completed", 1)
+    done = playhead("resume", "mine", *GIVEN, "--api-base", chat.address, "--run-id", "on", "--json")
+    assert done.exit_code == 0, done.stderr
+    (result,) = objects(done)
+    assert (result["success"], result["run_id"]) == (True, "on")
+    assert load_recording("on").header.resumed_from == "mine"
+    assert (home / "done").read_text().count("\n") == 1
+    assert playhead("reproduce", "on").exit_code == 0
+    again = playhead("resume", "mine", *GIVEN, "--api-base", chat.address)
+    assert (again.exit_code, "has been resumed already" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("said", "ran", "told"),
+    [
+        ("--answer={}=1274.5", 0, "1274.5"),
+        ("--failed={}=no paper", 0, "error: no paper"),
+        ("--did-not-happen={}", 1, "1274.0"),
+    ],
+    ids=["answer", "failed", "did not happen"],
+)
+def test_what_became_of_a_call(died: Any, chat: ChatServer, home: Path, said: str, ran: int, told: str) -> None:
+    """Without a word it stops and names the call; with one it goes on, and the model is told that."""
+    died("tool-call-started", -1)
+    stopped = playhead("resume", "mine", *GIVEN, "--api-base", chat.address)
+    assert (stopped.exit_code, "unresolved-call" in stopped.stderr, chat.requests) == (1, True, [])
+    calls = load_recording("mine").root.calls
+    key = next(name for name, call in calls.items() if call.completed is None)
+    done = playhead("resume", "mine", *GIVEN, "--api-base", chat.address, said.format(key))
+    assert done.exit_code == 0, done.stderr
+    assert (home / "done").exists() is bool(ran)
+    assert chat.requests[0]["messages"][-1]["content"] == told
+
+
+def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
+    """Another server, other tools, an answer that is none: an error that says what to do, before anything happens."""
+    died("tool-call-completed", 0)
+    for arguments, code, message in (
+        ((*GIVEN,), 2, "--api-base"),
+        (("--tools", "my_tools:lookup", "--api-base", chat.address), 1, "tools"),
+        ((*GIVEN, "--api-base", chat.address, "--answer", "call"), 2, "CALL="),
+        ((*GIVEN, "--api-base", chat.address, "--did-not-happen", "call_9"), 2, "no call 'call_9'"),
+    ):
+        done = playhead("resume", "mine", *arguments)
+        assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
+    assert chat.requests == []

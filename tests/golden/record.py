@@ -1,0 +1,300 @@
+"""Records the golden runs of this folder: every strategy on a script, with each branch that is worth keeping.
+
+    python -m tests.golden.record              # those that are not there yet
+    python -m tests.golden.record --again      # all of them, after a change of the format that is meant
+    python -m tests.golden.record direct-tools # this one, again
+
+A golden run is what an earlier version did: `test_golden.py` reproduces each from its file alone. Recording one anew because
+it is not reproduced any more hides what the test is there to find.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playhead import Agent, RunError, tool
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER = Path(__file__).parent
+TASK = "How high is Mount Zed, and how deep is Lake Quill?"
+FACTS = {"Mount Zed": "4,180 feet", "Lake Quill": "61 metres"}
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look a fact up."""
+    if key not in FACTS:
+        raise LookupError(f"nothing is known of {key}")
+    return FACTS[key]
+
+
+@tool
+async def note(line: str) -> str:
+    """Write a line down."""
+    return f"noted: {line}"
+
+
+ZED, QUILL = call("lookup", key="Mount Zed"), call("lookup", key="Lake Quill")
+ANSWER = "4,180 feet, and 61 metres."
+
+
+def verdict(score: int, *issues: str) -> Any:
+    """Return what a critic says."""
+    faults = ", ".join(f'"{issue}"' for issue in issues)
+    return text(f'{{"issues": [{faults}], "suggestion": "", "score": {score}, "satisfied": {str(not issues).lower()}}}')
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A run to record."""
+
+    turns: Any
+    """The script."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the agent."""
+    task: str = TASK
+    before: Callable[[Path], object] | None = None
+    """What has to be in the trace folder before."""
+
+
+def earlier_run(folder: Path) -> None:
+    """Record a run whose critic found a fault."""
+    turns = [text("4,180"), verdict(3, "The units are missing."), text(ANSWER), verdict(9)]
+    Agent(ScriptedModel(turns), strategy="reflexion", trace=folder, clock=TickingClock).run_sync(TASK, run_id="earlier")
+
+
+def below(name: str, turns: Any, **options: Any) -> Agent:
+    """Return an agent for another one to call."""
+    return Agent(ScriptedModel(turns), name=name, tools=[lookup], trace=None, **options)
+
+
+def with_reason(turn: Any) -> Any:
+    """Return a turn whose call has a stated reason."""
+    return calls(
+        turn, text='I need both.\n<rationale call="1">{"why": "it is asked for", "confidence": 0.9}</rationale>'
+    )
+
+
+def plan(*steps: dict[str, Any]) -> Any:
+    """Return a plan as a model writes it."""
+    return text(json.dumps({"steps": steps}))
+
+
+def looking(step: str, key: str, **more: Any) -> dict[str, Any]:
+    """Return the step of a plan that looks something up."""
+    reason = {"why": "it is asked for", "confidence": 0.9}
+    return {
+        "id": step,
+        "type": "tool_call",
+        "tool_name": "lookup",
+        "tool_args": {"key": key},
+        "rationale": reason,
+        **more,
+    }
+
+
+def program(code: str) -> Any:
+    """Return a program as a model writes it."""
+    return text(f"```python\n{code}\n```")
+
+
+ENOUGH = text('{"reason": "both are there", "satisfied": true}')
+LACKING = text('{"reason": "the lake is missing", "satisfied": false}')
+COMPARE = {"id": "s3", "type": "analysis", "instruction": "Compare {{from_step:s1}} with {{from_step:s2:summary}}."}
+TWO_WAYS = text("1. Look it up.\n2. Guess.")
+STUCK = [ZED] * 3
+
+GOLDEN: dict[str, dict[str, Golden]] = {
+    "reactive": {
+        "tools": Golden([with_reason(ZED), call("lookup", key="Lake Quil"), QUILL, text(ANSWER)]),
+        "final-answer": Golden([calls(ZED, QUILL), call("final-answer", output=ANSWER, confidence="high")]),
+        "nudges": Golden(
+            [text(""), text(ANSWER), ZED, text(f"Final answer: {ANSWER}")], {"required_tools": ["lookup"]}
+        ),
+        "model-error": Golden([ZED, error("busy", retryable=True), error("no such model")], {"retry_delay_s": 0}),
+        "switched": Golden(
+            [*STUCK, text("direct\nIt needs no reasoning."), QUILL, text(ANSWER)],
+            {"switching": {"candidates": ["reactive", "direct"]}},
+        ),
+        "kept": Golden(
+            [*STUCK, text("reactive\nIt goes well."), text(ANSWER)],
+            {"switching": {"candidates": ["reactive", "direct"]}},
+        ),
+        "healed": Golden([call("Look_Up", Key="Mount Zed"), QUILL, text(ANSWER)]),
+        "loop-told": Golden([*STUCK, text(ANSWER)], {"loop_detection": True}),
+        "sub-agents": Golden(
+            [calls(call("researcher", task="Mount Zed"), call("researcher", task="Lake Quill")), text(ANSWER)],
+            {"tools": [below("researcher", [call("finish", result="found")] * 2, strategy="autonomous"), note]},
+        ),
+    },
+    "direct": {
+        "no-tools": Golden([text("Red, green, blue.")], {"tools": []}, "Name the primary colours of light."),
+        "tools": Golden([calls(ZED, QUILL), call("note", line="both"), text(ANSWER)]),
+        "required-tool-missing": Golden([text(ANSWER)], {"required_tools": ["lookup"]}),
+        "turns-used-up": Golden([ZED, QUILL, text(ANSWER)], {"max_iterations": 2}),
+    },
+    "chain-of-thought": {
+        "tools": Golden(
+            [
+                calls(ZED, text="<thinking>First the mountain.</thinking>"),
+                calls(QUILL, text="<thinking>Now the lake<thinking>, which is deep</thinking>.</thinking>Looking."),
+                text(f"<thinking>I assume feet because it is a mountain.</thinking>\n{ANSWER}"),
+            ]
+        ),
+        "only-thinking": Golden([text("<thinking>Hm."), text(f"or so</think>{ANSWER}")]),
+        "tool-limit": Golden([ZED, QUILL, text(ANSWER)], {"strategy_settings": {"max_tool_steps": 1}}),
+        "no-tags": Golden(
+            [text(f"Easy.\nFinal answer: {ANSWER}")], {"strategy_settings": {"use_thinking_tags": False}}
+        ),
+    },
+    "autonomous": {
+        "finish": Golden([ZED, calls(QUILL, call("finish", result=ANSWER), call("note", line="done"))]),
+        "nudged": Golden([text("I look."), ZED, text("And?"), call("finish"), QUILL, call("finish", result=ANSWER)]),
+        "finish-alone": Golden(
+            [calls(ZED, call("finish", result="made up"), QUILL), call("finish", result=ANSWER)],
+            {"strategy_settings": {"finish_alone": True}},
+        ),
+        "only-text": Golden([text("I look."), text("I looked."), text(ANSWER)]),
+        "another-name": Golden(
+            [call("submit", result="early"), ZED, call("submit", result=ANSWER)],
+            {"strategy_settings": {"finish_tool_name": "submit"}, "required_tools": ["lookup"]},
+        ),
+    },
+    "reflexion": {
+        "satisfied": Golden([calls(ZED, QUILL), text(ANSWER), text("SATISFIED: both are right.")]),
+        "improved": Golden([ZED, text("4,180"), verdict(3, "The lake is missing."), QUILL, text(ANSWER), verdict(10)]),
+        "unsatisfied": Golden(
+            [each for score in (2, 6, 6, 0) for each in (text(f"answer {score}"), verdict(score, "Wrong."))]
+        ),
+        "critic-not-understood": Golden([text(ANSWER), *[text("Nice.")] * 3]),
+        "prior-critiques": Golden(
+            [*[ZED] * 3, text(ANSWER), verdict(7, "Short."), text(ANSWER), verdict(8, "Short.")],
+            {"strategy_settings": {"use_prior_critiques": True, "acceptance_threshold": 8, "critique_last": True}},
+            before=earlier_run,
+        ),
+        "model-error": Golden([text(ANSWER), error("no such model")]),
+    },
+    "plan-execute-reflect": {
+        "linear": Golden(
+            [
+                plan(looking("s1", "Mount Zed"), looking("s2", "Lake Quill"), COMPARE),
+                text("Both."),
+                ENOUGH,
+                text(ANSWER),
+            ]
+        ),
+        "dag": Golden(
+            [
+                plan(looking("s1", "Mount Zed"), looking("s2", "Lake Quill"), COMPARE),
+                text("Both."),
+                ENOUGH,
+                text(ANSWER),
+            ],
+            {"strategy_settings": {"plan_mode": "dag"}},
+        ),
+        "mended": Golden(
+            [
+                plan(looking("s1", "Mount Zet"), looking("s2", "Lake Quill")),
+                plan(looking("a", "Mount Zed")),
+                ENOUGH,
+                text(ANSWER),
+            ]
+        ),
+        "augmented": Golden(
+            [plan(looking("s1", "Mount Zed")), LACKING, plan(looking("s2", "Lake Quill")), ENOUGH, text(ANSWER)]
+        ),
+        "composite": Golden(
+            [
+                plan({"type": "composite", "instruction": "Find both.", "tool_hints": ["lookup"]}),
+                calls(ZED, QUILL),
+                text("4,180 feet and 61 metres"),
+                ENOUGH,
+                text(ANSWER),
+            ]
+        ),
+        "no-plan": Golden([text("I would look it up."), text("No."), text("No."), ZED, text(ANSWER)]),
+    },
+    "tree-of-thought": {
+        "best-path": Golden(
+            [
+                TWO_WAYS,
+                text("8"),
+                text("3"),
+                text("1. By name.\n2. By place."),
+                text("4"),
+                text("9"),
+                calls(ZED, QUILL),
+                text(ANSWER),
+            ],
+            {"strategy_settings": {"breadth": 2, "depth": 2, "good_enough": None}},
+        ),
+        "good-enough": Golden([TWO_WAYS, text("10"), text("Hm."), text("Hm."), text(ANSWER)]),
+        "no-path": Golden([TWO_WAYS, text("1"), text("2"), calls(ZED, QUILL), text(ANSWER)]),
+    },
+    "adaptive": {
+        "chosen": Golden(
+            [text("reflexion"), text(ANSWER), text("SATISFIED: yes")],
+            {"strategy_settings": {"candidates": ["reactive", "reflexion"]}},
+        ),
+        "by-the-table": Golden([text("I cannot say."), calls(ZED, QUILL), text(ANSWER)]),
+        "autonomous": Golden(
+            [text("autonomous"), ZED, call("finish", result=ANSWER)],
+            {"strategy_settings": {"candidates": ["autonomous", "direct"]}},
+        ),
+    },
+    "code-action": {
+        "program": Golden([program('print(lookup(key="Mount Zed"))\nreturn lookup(key="Lake Quill")'), text(ANSWER)]),
+        "written-anew": Golden(
+            [
+                program('x = lookup(key="Mount Zed")\nreturn x / 0'),
+                program('return [lookup(key="Mount Zed"), lookup(key="Lake Quill")]'),
+                text(ANSWER),
+            ]
+        ),
+        "no-program": Golden([text(ANSWER)]),
+    },
+}
+"""By strategy and case."""
+
+
+def agent_of(strategy: str, golden: Golden, folder: Path) -> Agent:
+    """Return the agent of a golden run."""
+    options = {"tools": [lookup, note], **golden.options}
+    return Agent(ScriptedModel(golden.turns), strategy=strategy, trace=folder, clock=TickingClock, **options)
+
+
+def record(strategy: str, case: str, golden: Golden) -> None:
+    """Record a run, and put it into this folder."""
+    name = f"{strategy}-{case}"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if golden.before is not None:
+            golden.before(folder)
+        with suppress(RunError):
+            agent_of(strategy, golden, folder).run_sync(golden.task, run_id=name)
+        (FOLDER / f"{name}.jsonl").write_bytes((folder / f"{name}.jsonl").read_bytes())
+
+
+def main() -> None:
+    """Record those that are named, or those that are missing."""
+    named = sys.argv[1:]
+    for strategy, cases in GOLDEN.items():
+        for case, golden in cases.items():
+            name = f"{strategy}-{case}"
+            missing = not (FOLDER / f"{name}.jsonl").exists()
+            if name in named or "--again" in named or (missing and not named):
+                record(strategy, case, golden)
+                print(f"recorded {name}")  # noqa: T201 - says what it did
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Golden recordings: what each strategy did when they were made, it still does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playhead import check_trace, load_recording, reproduce
+from playhead.kernel.strategies import list_strategies
+from tests.golden.record import GOLDEN
+
+FOLDER = Path(__file__).parent
+FILES = sorted(FOLDER.glob("*.jsonl"))
+NAMES = {f"{strategy}-{case}": strategy for strategy, cases in GOLDEN.items() for case in cases}
+
+
+def test_every_strategy_has_some() -> None:
+    """A strategy without golden recordings does not pass, and a recording that nobody can make anew neither."""
+    assert {path.stem for path in FILES} == set(NAMES)
+    assert set(NAMES.values()) == set(list_strategies())
+    assert all(len(cases) >= 2 for cases in GOLDEN.values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+async def test_it_is_reproduced(path: Path) -> None:
+    """The file is whole, of the strategy that its name says, and comes out the same from itself alone."""
+    recording = load_recording(path)
+    assert check_trace(path).verdict == "ok"
+    assert (recording.run_id, recording.header.agent.strategy) == (path.stem, NAMES[path.stem])
+    outcome = await reproduce(recording)
+    assert outcome.divergences == ()
+    assert (outcome.identical, outcome.cut_short, outcome.raced) == (True, False, ())
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kinds", "endings"),
+    [
+        (
+            "reactive",
+            {"nudge-issued", "llm-retried", "agent-completed", "strategy-switched", "strategy-switch-evaluated"},
+            {"final_answer", "llm_error"},
+        ),
+        ("direct", {"tool-call-completed"}, {"end_turn", "required_tools_missing", "max_iterations"}),
+        ("chain-of-thought", {"thought", "assumption-recorded", "nudge-issued"}, {"end_turn", "final_answer"}),
+        ("autonomous", {"nudge-issued", "tool-call-completed"}, {"final_answer_tool", "end_turn"}),
+        (
+            "reflexion",
+            {"critique", "fact-recorded", "structured-output-failed", "nudge-issued"},
+            {"end_turn", "unsatisfied", "llm_error"},
+        ),
+        (
+            "plan-execute-reflect",
+            {"plan-created", "plan-step-changed", "reflection", "structured-output-failed", "decision-evaluated"},
+            {"end_turn"},
+        ),
+        ("tree-of-thought", {"critique", "alternatives-considered", "structured-output-failed"}, {"end_turn"}),
+        ("adaptive", {"strategy-selected", "structured-output-failed"}, {"end_turn", "final_answer_tool"}),
+        ("code-action", {"tool-call-completed"}, {"end_turn"}),
+    ],
+)
+def test_they_show_what_they_are_for(strategy: str, kinds: set[str], endings: set[str]) -> None:
+    """The branches of a strategy are among its recordings."""
+    recordings = [load_recording(path) for path in FILES if NAMES[path.stem] == strategy]
+    assert kinds <= {kind for recording in recordings for kind in recording.counts()}
+    assert endings <= {recording.ending.terminated_by for recording in recordings if recording.ending}

@@ -1,0 +1,461 @@
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.compose import SUPPRESS
+from playhead.compose.killswitches import budget_limit
+from playhead.kernel.context.prior_work import MAX_PINNED, Line, PriorWork
+from playhead.kernel.context.profiles import context_profile
+from playhead.kernel.context.scoring import keywords, score
+from playhead.kernel.context.synthesis import PURPOSE
+from playhead.kernel.strategies import list_strategies
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.trace.types import ContextProfile, Usage
+from tests.compose.hooked import open_calls, sent
+from tests.kernel.runs import Ran, make_agent, record, record_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.types import Message
+
+
+@tool(read_only=True)
+async def look(key: str) -> str:
+    """Look."""
+    if key.startswith("bad"):
+        raise ValueError(f"there is no key {key}")
+    return f"found {key}"
+
+
+@tool
+async def save(path: str, content: str = "x") -> str:
+    """Save."""
+    return f"saved {content} in {path}"
+
+
+SMALL = context_profile("mid", compact_after_steps=2, full_detail_steps=2, prior_work_chars=500, argument_chars=60)
+
+
+async def run_with(folder: Path, turns: Any, **options: Any) -> Ran:
+    """Run an agent; whatever is put together, each request is as recorded, its calls have their results, and the file alone gives the run back."""
+    tools = {"profile": SMALL, "compression": False, "max_iterations": 600, "task": "Look at a and b."}
+    run = await record(folder, turns, look, save, **{**tools, **options})
+    assert sent(run) == run.model.requests
+    assert open_calls(run) == []
+    reproduced = await reproduce(run.recording)
+    assert reproduced.identical, reproduced.divergences
+    return run
+
+
+def looks(keys: str) -> list[Any]:
+    """Return a call for each letter."""
+    return [call("look", key=key) for key in keys]
+
+
+def thread(run: Ran, request: int = -1) -> list[tuple[str, str]]:
+    """Return role and text of what a request sent; of an answer the calls that it asks for."""
+
+    def said(message: Message) -> str:
+        return " ".join(
+            f"{each.name}:{'/'.join(map(str, (each.arguments or {}).values()))}" for each in message.tool_calls
+        ) or str(message.content)
+
+    return [(message.role, said(message)) for message in run.model.requests[request].messages[1:]]
+
+
+def decisions(run: Ran) -> list[tuple[str, str]]:
+    """Return what became of which result."""
+    return [(event.action, event.ref) for event in run.events("curator-decision")]
+
+
+class TestWhen:
+    """When old turns are put together."""
+
+    async def test_in_blocks(self, tmp_path: Path):
+        """So many turns older than the newest: one message stands for them, and the newest stay as they are."""
+        run = await run_with(tmp_path, [*looks("abcdef"), text("done")])
+        assert thread(run, 3) == [
+            ("user", "Look at a and b."),
+            ("assistant", "look:a"), ("tool", "found a"),
+            ("assistant", "look:b"), ("tool", "found b"),
+            ("assistant", "look:c"), ("tool", "found c"),
+        ]  # fmt: skip
+        first = '[Prior work: turns 1-2, put together to save room]\nResults:\n- look({"key": "a"}) → found a\n- look({"key": "b"}) → found b'
+        assert thread(run, 4) == [
+            ("user", "Look at a and b."),
+            ("user", first),
+            ("assistant", "look:c"), ("tool", "found c"),
+            ("assistant", "look:d"), ("tool", "found d"),
+        ]  # fmt: skip
+        second = first.replace("1-2", "1-4") + '\n- look({"key": "c"}) → found c\n- look({"key": "d"}) → found d'
+        assert thread(run, 6)[1] == ("user", second)
+        assert decisions(run) == [("compressed", f"call_{number}_0") for number in range(4)]
+        assert [
+            (event.mode, event.kept, event.dropped, event.why, event.tier, event.task_phase, event.last_errors)
+            for event in run.events("context-synthesized")
+        ] == [
+            ("fast", 6, 4, "2 turns are older than the newest 2", "mid", "synthesize", ()),
+            ("fast", 6, 5, "2 turns are older than the newest 2", "mid", "synthesize", ()),
+        ]
+        assert [event.replaces for event in run.events("message-added") if event.replaces] == [
+            (2, 3, 4, 5),
+            (10, 6, 7, 8, 9),
+        ]
+
+    async def test_off_by_default(self, tmp_path: Path):
+        """Without a profile the thread only grows."""
+        run = await run_with(tmp_path, [*looks("abcdef"), text("done")], profile=None)
+        assert len(run.model.requests[-1].messages) == 2 + 12
+        assert run.events("context-synthesized", "curator-decision") == []
+
+    async def test_mode_off(self, tmp_path: Path):
+        """A profile may shorten results and leave the thread alone."""
+        run = await run_with(
+            tmp_path, [*looks("abcdef"), text("done")], profile=context_profile("local", synthesis="off")
+        )
+        assert run.events("context-synthesized") == []
+
+    async def test_the_soft_bound(self, tmp_path: Path):
+        """From a share of the tokens on old turns are put together, however few they are: as the provider counts, if it does."""
+        profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 1000})
+        counted = [
+            Turn(calls=call("look", key=key).calls, usage=Usage(input_tokens=number * 250))
+            for number, key in enumerate("abcd")
+        ]
+        run = await run_with(tmp_path, [*counted, text("done")], profile=profile)
+        (event,) = run.events("context-synthesized")
+        assert (event.mode, event.why) == ("fast", "763 of 1000 tokens, over the soft bound of 0.75")
+        assert (event.tokens_before, event.tokens_after) == (763, 771)  # the results are so short that nothing is won
+
+    async def test_the_hard_bound(self, tmp_path: Path):
+        """From a larger share on only the newest turn stays; when that is too long by itself, it is said once."""
+        profile = SMALL.model_copy(update={"compact_after_steps": 9, "max_context_tokens": 100})
+        turns = [
+            call("look", key="x" * 300),
+            call("look", key="y" * 300),
+            call("look", key="z" * 900),
+            call("look", key="a"),
+            text("done"),
+        ]
+        run = await run_with(tmp_path, turns, profile=profile)
+        assert all("over the hard bound of 0.8" in event.why for event in run.events("context-synthesized"))
+        assert [len(request.messages) for request in run.model.requests] == [2, 4, 5, 5, 5]
+        (said,) = run.events("decision-evaluated")
+        assert said.decision == "the thread stays too long"
+
+    async def test_not_after_the_end(self, tmp_path: Path):
+        """A run that has ended puts nothing together any more."""
+        run = await run_with(tmp_path, [*looks("abc"), call("final-answer", output="42")], meta_tools=("final-answer",))
+        assert run.result.output == "42"
+        assert run.events("context-synthesized") == []
+
+
+class TestWhatIsKept:
+    """Failures, first writes, what the user said."""
+
+    async def test_failures(self, tmp_path: Path):
+        """Each different one stays as a line, however long ago; equal ones are counted."""
+        turns = [*[call("look", key="bad 1")] * 2, call("look", key="bad 2"), *looks("abcdefghijklmnop"), text("done")]
+        run = await run_with(tmp_path, turns, profile=SMALL)
+        assert thread(run)[1][1].split("\n")[:4] == [
+            "[Prior work: turns 1-16, put together to save room]",
+            "Failures:",
+            '- look({"key": "bad 1"}) → error: there is no key bad 1 (2 times)',
+            '- look({"key": "bad 2"}) → error: there is no key bad 2',
+        ]
+        assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
+        assert (
+            run.events("context-synthesized")[-1].last_errors[-1]
+            == 'look({"key": "bad 2"}) → error: there is no key bad 2'
+        )
+
+    async def test_first_writes(self, tmp_path: Path):
+        """The first call with a side effect for each path stays, later ones do not have to."""
+        writes = [call("save", path=path, content=str(number)) for number, path in enumerate("aabab")]
+        run = await run_with(tmp_path, [*writes, *looks("abcdefghijklmnop"), text("done")])
+        assert thread(run)[1][1].split("\n")[1:4] == [
+            "First writes:",
+            '- save({"path": "a", "content": "0"}) → saved 0 in a',
+            '- save({"path": "b", "content": "2"}) → saved 2 in b',
+        ]
+        assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_2_0"]
+
+    async def test_what_has_no_room_is_counted(self, tmp_path: Path):
+        """The least worth goes first, and each line that goes is a decision."""
+        run = await run_with(tmp_path, [*[call("look", key=f"k{number}") for number in range(40)], text("done")])
+        told = thread(run)[1][1]
+        assert len(told) <= SMALL.prior_work_chars + 40
+        kept, dropped = told.count("- look("), len([ref for action, ref in decisions(run) if action == "dropped"])
+        assert f"Other calls: look ({dropped})" in told
+        assert kept + dropped == 38
+        newest = [line for line in told.split("\n") if line.startswith("- ")][-1]
+        assert newest == '- look({"key": "k37"}) → found k37'
+
+    async def test_calls_beside_each_other(self, tmp_path: Path):
+        """A turn stays or goes as a whole, with all its calls and results."""
+        turns = [calls(*looks("abc"), call("look", key="bad")), *looks("defghi"), text("done")]
+        run = await run_with(tmp_path, turns)
+        assert thread(run, 4)[1][1].count("- look(") == 5
+        assert [action for action, _ in decisions(run)][:4] == ["compressed", "compressed", "compressed", "kept"]
+
+    async def test_calls_in_text(self, tmp_path: Path):
+        """Their results are messages of a user's, and go with their turn all the same."""
+        turns = [text(f'{{"name": "look", "arguments": {{"key": "{key}"}}}}') for key in "abcd"]
+        run = await run_with(tmp_path, [*turns, text("done")])
+        assert thread(run)[1][1].endswith('- look({"key": "a"}) → found a\n- look({"key": "b"}) → found b')
+
+    async def test_what_the_user_said(self, tmp_path: Path):
+        """Stays as it was said, between old turns; what the kernel said goes with them."""
+        turns = [text(""), *looks("abcdef"), text("done")]
+        run = await run_with(
+            tmp_path, turns, compose=[lambda harness: harness.emit("message.user", "Mind the gap.")],
+        )  # fmt: skip
+        assert [said for role, said in thread(run) if role == "user"][:2] == ["Look at a and b.", "Mind the gap."]
+        assert "Your last reply was empty" not in str(thread(run))
+
+    def test_failures_beyond_a_bound(self):
+        """The newest stay, the others are counted: a run of thousands of failures is no thread of thousands of lines."""
+        lines = [
+            Line("failure", f"call {number}", "look", number, f"error {number}") for number in range(MAX_PINNED + 20)
+        ]
+        work, dropped = PriorWork().with_lines(lines, 99).fitted(500, 99, frozenset())
+        assert [line.call_id for line in work.pinned] == [f"call {number}" for number in range(20, MAX_PINNED + 20)]
+        assert [line.call_id for line in dropped] == [f"call {number}" for number in range(20)]
+        assert work.counted == (("look", 20),)
+
+
+class TestHooks:
+    """What a hook changed or removed does not come back."""
+
+    async def test_a_result_that_was_changed(self, tmp_path: Path):
+        """The line tells what the model was told."""
+        run = await run_with(
+            tmp_path, [*looks("abcdef"), text("done")],
+            compose=[lambda harness: harness.on("message.tool-result", lambda message, _: message.model_copy(update={"content": "hidden"}))],
+        )  # fmt: skip
+        assert "found" not in str([thread(run, number) for number in range(7)])
+        assert '- look({"key": "a"}) → hidden' in thread(run)[1][1]
+
+    async def test_a_result_that_was_removed(self, tmp_path: Path):
+        """Stays removed."""
+        run = await run_with(
+            tmp_path, [*looks("abcdef"), text("done")],
+            compose=[lambda harness: harness.on("message.tool-result", lambda *_: SUPPRESS)],
+        )  # fmt: skip
+        assert '- look({"key": "a"}) → (removed)' in thread(run)[1][1]
+        assert "found" not in str(thread(run))
+
+    async def test_the_message_itself(self, tmp_path: Path):
+        """Is a message of a user's that hooks may change or remove."""
+
+        def change(message: Any, _: Any) -> Any:
+            return message.model_copy(update={"content": "[Prior work]"}) if "Prior" in message.content else None
+
+        run = await run_with(
+            tmp_path, [*looks("abcdefgh"), text("done")], compose=[lambda harness: harness.on("message.user", change)]
+        )
+        assert thread(run)[1] == ("user", "[Prior work]")
+        remove = [
+            lambda harness: harness.on(
+                "message.user", lambda message, _: SUPPRESS if "Prior" in message.content else None
+            )
+        ]
+        run = await run_with(tmp_path / "other", [*looks("abcdefgh"), text("done")], compose=remove)
+        assert thread(run)[1] == ("assistant", "look:g")
+
+
+class TestDeep:
+    """Old turns in the model's own words."""
+
+    DEEP = SMALL.model_copy(update={"synthesis": "deep"})
+
+    async def test_it_is_asked_once_for_each_block(self, tmp_path: Path):
+        """Outside the turns; failures and first writes stay as lines, whatever it writes."""
+        turns = [
+            call("look", key="bad"),
+            *looks("bcd"),
+            text("I know a and b."),
+            *looks("ef"),
+            text("I know a to d."),
+            text("done"),
+        ]
+        run = await run_with(tmp_path, turns, profile=self.DEEP)
+        assert [event.purpose for event in run.events("llm-requested") if event.purpose != "think"] == [
+            PURPOSE,
+            PURPOSE,
+        ]
+        assert thread(run)[1][1] == (
+            "[Prior work: turns 1-4, put together to save room]\n"
+            'Failures:\n- look({"key": "bad"}) → error: there is no key bad\n'
+            "So far:\nI know a to d.\nOther calls: look (3)"
+        )
+        asked = run.model.requests[7].messages
+        assert len(asked) == 1
+        assert "I know a and b." in asked[0].content
+        assert "found c" in asked[0].content
+        assert [event.mode for event in run.events("context-synthesized")] == ["deep", "deep"]
+
+    @pytest.mark.parametrize("answer", [text(""), error("busy")], ids=["empty", "failed"])
+    async def test_when_nothing_comes(self, tmp_path: Path, answer: Any):
+        """They are put together by rule, and the run goes on."""
+        run = await run_with(tmp_path, [*looks("abcd"), answer, text("done")], profile=self.DEEP, max_retries=0)
+        assert thread(run)[1][1].endswith('- look({"key": "b"}) → found b')
+        assert [event.mode for event in run.events("context-synthesized")] == ["fast"]
+        assert len(run.events("decision-evaluated")) == (1 if run.events("llm-failed") else 0)
+        assert run.result.output == "done"
+
+    async def test_a_switch_that_ends_the_run_there(self, tmp_path: Path):
+        """The results of the turn are not lost."""
+        agent = make_agent(
+            tmp_path, [*looks("abcd"), text("I know.", usage=Usage(output_tokens=9)), text("done")], look,
+            profile=self.DEEP, compression=False, compose=[budget_limit(max_tokens=400, prompt_bound="bytes", min_output_tokens=1)],
+        )  # fmt: skip
+        run = await record_agent(agent, tmp_path)
+        assert (run.result.status, (await reproduce(run.recording)).identical) == ("done", True)
+
+
+class TestCost:
+    """A run of any length."""
+
+    async def test_five_hundred_steps(self, tmp_path: Path):
+        """Work, requests and recording grow with the number of steps, and no faster; counted, not timed."""
+        chance = random.Random(5)
+        names = [chance.choice(["a", "b", "bad", f"bad {number}", f"k{number}"]) for number in range(500)]
+        cost = {}
+        for steps in (125, 250, 500):
+            folder = tmp_path / str(steps)
+            folder.mkdir()
+            agent = make_agent(
+                folder,
+                [*[call("look", key=name) for name in names[:steps]], text("done")],
+                look,
+                profile="local",
+                max_iterations=600,
+            )
+            run = await record_agent(agent, folder)
+            assert run.result.output == "done"
+            assert max(len(request.messages) for request in run.model.requests) <= 3 + 2 * 7
+            cost[steps] = (len(run.recording.records), run.recording.path.stat().st_size)
+            if steps == 500:
+                assert (await reproduce(run.recording)).identical
+        for part in (0, 1):
+            assert cost[500][part] < 4.4 * cost[125][part]
+            assert cost[500][part] < 2.2 * cost[250][part]
+
+    async def test_messages_that_are_looked_at(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """Of each step as many as the short thread has."""
+        from playhead.kernel.context import compaction
+
+        looked_at = []
+        tended = compaction.Compactor.tended
+
+        async def counted(self: Any, state: Any) -> Any:
+            reached = await tended(self, state)
+            looked_at.append(self.looked_at)
+            return reached
+
+        monkeypatch.setattr(compaction.Compactor, "tended", counted)
+        agent = make_agent(tmp_path, [*looks("ab" * 100), text("done")], look, profile="local", max_iterations=600)
+        await record_agent(agent, tmp_path)
+        assert len(looked_at) == 200
+        assert looked_at[-1] <= 200 * (3 + 2 * 7)
+
+
+class TestRandom:
+    """Whatever an agent does."""
+
+    @pytest.mark.parametrize("seed", range(12))
+    async def test_any_run(self, tmp_path: Path, seed: int):
+        """Pairs stay whole, requests are as recorded, no failure and no first write is lost, and the file alone gives the run back."""
+        chance = random.Random(seed)
+
+        def turn() -> Any:
+            asked = [
+                call("save", path=chance.choice("pq"), content=f"version {chance.random()}")
+                if chance.random() < 0.3
+                else call("look", key=chance.choice(["a", "b", "bad", "bad 2"]))
+                for _ in range(chance.randint(1, 3))
+            ]
+            return chance.choice([text(""), text("early"), calls(*asked), asked[0], calls(*asked, text="So.")])
+
+        profile = ContextProfile(
+            compact_after_steps=chance.randint(1, 4), full_detail_steps=chance.randint(1, 4),
+            max_context_tokens=chance.choice([None, 150, 400]), prior_work_chars=chance.choice([500, 2000]),
+        )  # fmt: skip
+        turns = [turn() for _ in range(25)]
+        run = await run_with(
+            tmp_path, [*turns, *[text("done")] * 9], profile=profile, required_tools={"look": 3, "save": 20}, required_retries=9,
+            max_required_failures=None, novelty=0.5, tool_budgets={"look": 15},
+        )  # fmt: skip
+        told = run.model.requests[-1].messages
+        everything = "\n".join(str(message.content) for message in told)
+        first_writes: dict[str, str] = {}
+        for event in run.events("tool-call-completed"):
+            if not event.ok and event.error.type == "ValueError":
+                assert event.error.message in everything
+            if event.ok and event.tool == "save":
+                first_writes.setdefault(event.result[-1], event.result)
+        assert all(result in everything for result in first_writes.values())
+
+
+@pytest.mark.parametrize("strategy", list_strategies())
+async def test_every_strategy(tmp_path: Path, strategy: str):
+    """Whatever loops a strategy runs: calls have their results, requests are as recorded, the file alone gives the run back."""
+    said = '{"score": 0.3, "satisfied": false, "steps": [], "tools": [], "reason": "so", "critique": "more"}'
+    turns = [
+        *looks("abcd"),
+        text(said),
+        *looks("ef"),
+        call("look", key="bad"),
+        text(said),
+        *looks("abcdefgh"),
+        *[text(said)] * 40,
+    ]
+    run = await record(
+        tmp_path,
+        [*turns, text("done")],
+        look,
+        save,
+        profile=SMALL,
+        novelty=0.9,
+        strategy=strategy,
+        max_iterations=15,
+        task="Look at a and b.",
+    )
+    assert sent(run) == run.model.requests
+    assert open_calls(run) == []
+    reproduced = await reproduce(run.recording)
+    assert reproduced.identical, reproduced.divergences
+
+
+@pytest.mark.parametrize(
+    ("text_", "age", "failed", "expected"),
+    [
+        ("found a lake", 0, False, 0.8),
+        ("found a lake", 3, False, 0.4 * (0.4066 + 1)),
+        ("nothing", 0, False, 0.4),
+        ("a lake", 0, True, 1.0),
+    ],
+)
+def test_scores(text_: str, age: int, failed: bool, expected: float):
+    """New and near to the task is worth most; three turns old is worth 0.4 of new, a failure half as much again."""
+    assert score(text_, "result", age, keywords("Where is the lake?"), failed=failed) == pytest.approx(
+        expected, abs=1e-3
+    )
+
+
+def test_keywords():
+    """The words of a task that say something, a hundred at most."""
+    assert keywords("Which of the LAKES is the deepest, and why?") == {"lakes", "deepest"}
+    assert len(keywords(" ".join(f"word{number}" for number in range(500)))) == 100
+
+
+def test_a_model_that_is_scripted_needs_no_profile():
+    """Nothing changes for agents without one."""
+    assert make_agent(None, ScriptedModel([]), look).header.profile is None

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playhead import UsageError, tool
+from playhead.kernel.context.profiles import NUMBERS, TIERS, context_profile, profile_for, tier_of
+from playhead.kernel.prompts import DEFAULT, DETAILED, SIMPLIFIED, system_prompt
+from playhead.testing import ScriptedModel
+from playhead.trace.types import ContextProfile
+from tests.kernel.runs import make_agent
+
+
+@pytest.mark.parametrize(
+    ("tier", "steps", "chars", "whole"),
+    [("local", 4, 400, 3), ("mid", 6, 800, 5), ("large", 8, 1200, 7), ("frontier", 12, 2000, 10)],
+)
+def test_the_numbers(tier: Any, steps: int, chars: int, whole: int):
+    """Of each tier, as the table says."""
+    profile = context_profile(tier)
+    assert (profile.tier, profile.compact_after_steps, profile.tool_result_max_chars, profile.full_detail_steps) == (
+        tier,
+        steps,
+        chars,
+        whole,
+    )
+
+
+def test_the_defaults_are_those_of_mid():
+    """A profile that is made without a tier is that of the one in the middle."""
+    assert ContextProfile() == context_profile("mid")
+    assert set(NUMBERS) == set(TIERS)
+
+
+@pytest.mark.parametrize(
+    ("model", "tier"),
+    [
+        ("ollama/qwen3:8b", "local"), ("openai/qwen2.5-coder-1.5b", "local"), ("groq/llama-3.3-70b-versatile", "large"),
+        ("ollama/qwen2.5:14b", "mid"), ("ollama/gpt-oss:120b", "large"), ("openai/gpt-5-mini", "large"),
+        ("openai/gpt-5", "frontier"), ("anthropic/claude-sonnet-4-5", "frontier"), ("anthropic/claude-haiku-4-5", "large"),
+        ("gemini/gemini-2.5-flash", "large"), ("openai/gpt-4.1-nano", "mid"), ("anthropic/new-thing", "frontier"),
+        ("ollama/whatever", "local"), ("openai/o3", "large"), ("scripted/model", "mid"), ("mystery", "mid"), ("", "mid"),
+    ],
+)  # fmt: skip
+def test_which_tier_a_model_is_of(model: str, tier: str):
+    """By its size, else by its name, else by its provider, else the one in the middle."""
+    assert tier_of(model) == tier
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "expected"),
+    [
+        (None, None, None),
+        ("local", None, context_profile("local")),
+        ("auto", None, context_profile("frontier")),
+        (None, 8000, context_profile("frontier", max_context_tokens=8000)),
+        ("mid", 8000, context_profile("mid", max_context_tokens=8000)),
+        (ContextProfile(compact_after_steps=2), None, ContextProfile(compact_after_steps=2)),
+        (ContextProfile(compact_after_steps=2), 500, ContextProfile(compact_after_steps=2, max_context_tokens=500)),
+    ],
+)
+def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: ContextProfile | None):
+    """What is said stands before what the model's name says."""
+    assert profile_for(given, "anthropic/claude-opus-4-5", limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: make_agent(None, [], profile="lokal"), "profile must be one of auto, local, mid, large, frontier, or a ContextProfile; it is 'lokal'. Did you mean 'local'?"),
+        (lambda: make_agent(None, [], profile=3), "profile must be one of auto, local, mid"),
+        (lambda: make_agent(None, [], max_context_tokens=3), "max_context_tokens must be a whole number of at least 100; it is 3"),
+        (lambda: context_profile("tiny"), "there is no tier 'tiny'."),
+        (lambda: context_profile("mid", compact=3), "a profile has no 'compact'."),
+        (lambda: context_profile("mid", full_detail_steps=0), "full_detail_steps: Input should be greater than or equal to 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be(make: Any, message: str):
+    """Is an error that says what can."""
+    with pytest.raises(UsageError) as raised:
+        make()
+    assert str(raised.value).startswith(message)
+
+
+@tool(read_only=True)
+def look() -> str:
+    """Look."""
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("profile", "prompt"),
+    [(None, DEFAULT), ("local", SIMPLIFIED), ("mid", DEFAULT), ("large", DEFAULT), ("frontier", DETAILED)],
+)
+def test_the_wording_of_the_default_prompt(profile: Any, prompt: str):
+    """By tier; a prompt that was given stays as it is."""
+    header = make_agent(None, ScriptedModel([]), look, profile=profile).header
+    assert system_prompt(header, has_tools=True) == prompt
+    assert (
+        system_prompt(make_agent(None, [], look, profile=profile, system_prompt="Mine.").header, has_tools=True)
+        == "Mine."
+    )

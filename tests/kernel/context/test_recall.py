@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, UsageError, tool
+from playhead.compose import SUPPRESS
+from playhead.errors import ToolDefinitionError
+from playhead.kernel.context.shelf import MAX_NOTE_CHARS, MAX_NOTES, Shelf, search
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.types import Compression
+from playhead.trace.values import as_text
+from tests.compose.hooked import sent
+from tests.kernel.runs import Ran, data, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ITEMS = [{"name": f"item {number}", "price": number} for number in range(40)]
+WHOLE = as_text(ITEMS)
+PREVIEW = (
+    "[STORED: _tool_result_1 | look]\n"
+    "Type: Array(40) | Schema: name, price\n"
+    "[0] name=item 0, price=0\n"
+    "[1] name=item 1, price=1\n"
+    "[2] name=item 2, price=2\n"
+    '…37 more: recall(key="_tool_result_1")'
+)
+
+
+@tool(read_only=True)
+async def look(key: str = "all") -> Any:
+    """Look."""
+    if key == "bad":
+        raise ValueError("x" * 3000)
+    return ITEMS if key == "all" else key
+
+
+async def run_with(folder: Path, turns: list[Any], **options: Any) -> Ran:
+    """Run an agent; what its trace says it was asked it was asked, and it is reproduced from the file alone."""
+    run = await record(folder, [*turns, text("done")], look, **{"compression": True, "max_iterations": 30, **options})
+    assert run.result.output == "done"
+    assert sent(run) == run.model.requests
+    reproduced = await reproduce(run.recording)
+    assert reproduced.identical, reproduced.divergences
+    return run
+
+
+def recall(**arguments: Any) -> Any:
+    """Return a call of the tool."""
+    return call("recall", **arguments)
+
+
+def recalled(run: Ran) -> list[Any]:
+    """Return what `recall` answered, each a result or the text of an error."""
+    return [
+        each.result if each.ok else each.error.message
+        for each in run.events("tool-call-completed")
+        if each.tool == "recall"
+    ]
+
+
+class TestCompression:
+    """What stands in the thread for a long result."""
+
+    async def test_a_long_result(self, tmp_path: Path):
+        """A preview joins the thread, with a content of its own; all of the result is in the trace, as ever."""
+        run = await run_with(tmp_path, [call("look")])
+        assert [message.content for message in run.model.requests[1].messages][-1] == PREVIEW
+        (completed,) = run.events("tool-call-completed")
+        assert completed.result == ITEMS
+        (added,) = [event for event in run.events("message-added") if event.role == "tool"]
+        assert data(added) == {
+            "id": 3, "role": "tool", "content": PREVIEW, "tool_call_id": "call_0_0", "name": "look", "stored": "_tool_result_1",
+        }  # fmt: skip
+        (decided,) = run.events("curator-decision")
+        assert (decided.action, decided.ref) == ("compressed", "call_0_0")
+        assert (
+            decided.rationale == f"{len(WHOLE)} characters, in a preview of {len(PREVIEW)}; all of it is _tool_result_1"
+        )
+        assert [step.content for step in run.result.steps if step.type == "observation"] == [WHOLE]
+
+    async def test_a_short_result(self, tmp_path: Path):
+        """Stays as it is, and is referred to."""
+        run = await run_with(tmp_path, [call("look", key="x" * 800)])
+        assert [message.content for message in run.model.requests[1].messages][-1] == "x" * 800
+        assert run.events("curator-decision") == []
+
+    async def test_a_long_error(self, tmp_path: Path):
+        """Is a text like any other."""
+        run = await run_with(tmp_path, [call("look", key="bad"), recall(key="_tool_result_1", length=20)])
+        assert (
+            run.model.requests[1]
+            .messages[-1]
+            .content.startswith("[STORED: _tool_result_1 | look]\nType: Text(3007 characters)")
+        )
+        assert recalled(run)[0]["content"] == "error: xxxxxxxxxxxxx"
+
+    async def test_a_call_in_text(self, tmp_path: Path):
+        """Its result is a user's message, which says whose it is."""
+        run = await run_with(tmp_path, [text('{"name": "look", "arguments": {}}')])
+        assert run.model.requests[1].messages[-1].content == f"Result of look:\n{PREVIEW}"
+
+    async def test_off_by_default(self, tmp_path: Path):
+        """Nothing is shortened, and no tool is added, unless it was asked for."""
+        run = await run_with(tmp_path, [call("look")], compression=None)
+        assert run.model.requests[1].messages[-1].content == WHOLE
+        assert [spec.name for spec in run.model.requests[0].tools] == ["look"]
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({"compression": True}, Compression(budget=800, preview_items=3)),
+            ({"compression": {"budget": 300}}, Compression(budget=300)),
+            ({"compression": Compression(preview_items=9)}, Compression(preview_items=9)),
+            ({"profile": "local"}, Compression(budget=400)),
+            ({"profile": "local", "compression": {"budget": 1000}}, Compression(budget=1000)),
+            ({"profile": "local", "compression": False}, None),
+            ({}, None),
+        ],
+    )
+    def test_what_is_recorded(self, options: dict[str, Any], expected: Compression | None):
+        """The numbers, wherever they come from; with them the tool that reads on."""
+        header = make_agent(None, [], look, **options).header
+        assert header.compression == expected
+        assert header.meta_tools == (() if expected is None else ("recall",))
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ("on", "compression is True, False, a Compression"),
+            ({"bugdet": 3}, "compression has no setting 'bugdet'. Did you mean 'budget'?"),
+            ({"budget": 3}, "compression: budget: Input should be greater than or equal to 200"),
+        ],
+    )
+    def test_what_cannot_be(self, given: Any, message: str):
+        """Settings that make no sense are errors when the agent is made."""
+        with pytest.raises(UsageError) as raised:
+            make_agent(None, [], compression=given)
+        assert str(raised.value).startswith(message)
+
+    def test_a_tool_of_this_name(self):
+        """The kernel's own needs it."""
+
+        @tool(name="recall")
+        def mine() -> str:
+            """Recall."""
+            return ""
+
+        with pytest.raises(ToolDefinitionError, match="'recall' is a tool of the kernel"):
+            Agent(ScriptedModel([]), tools=[mine], compression=True, trace=None)
+
+
+class TestHooks:
+    """What a hook changed or removed does not come back through the shelf."""
+
+    async def test_they_see_all_of_a_result(self, tmp_path: Path):
+        """And what they make of it is what is kept."""
+        seen: list[str] = []
+
+        def hide(message: Any, _: Any) -> Any:
+            seen.append(message.content)
+            return message.model_copy(update={"content": "y" * 1000}) if message.name == "look" else None
+
+        run = await run_with(
+            tmp_path, [call("look"), recall(key="_tool_result_1", length=2000)],
+            compose=[lambda harness: harness.on("message.tool-result", hide)],
+        )  # fmt: skip
+        assert seen[0] == WHOLE
+        assert recalled(run) == [{"key": "_tool_result_1", "content": "y" * 1000}]
+        assert "item 1" not in str([request.messages for request in run.model.requests])
+
+    async def test_a_result_that_was_changed(self, tmp_path: Path):
+        """Before anybody was told."""
+        changed = [{"name": "hidden"}] * 200
+        run = await run_with(
+            tmp_path, [call("look"), recall(key="_tool_result_1", transform="length(@)")],
+            compose=[lambda harness: harness.on("tool.result", lambda each, _: each.model_copy(update={"result": changed}) if each.tool == "look" else None)],
+        )  # fmt: skip
+        assert recalled(run) == [{"key": "_tool_result_1", "content": "200"}]
+        assert "item 1" not in str([request.messages for request in run.model.requests])
+
+    @pytest.mark.parametrize("tag", ["message.tool-result", "tool.result"])
+    async def test_a_result_that_was_removed(self, tmp_path: Path, tag: str):
+        """Is nowhere."""
+        run = await run_with(
+            tmp_path, [call("look"), recall(action="list")],
+            compose=[lambda harness: harness.on(tag, lambda each, _: SUPPRESS if "look" in (getattr(each, "name", ""), getattr(each, "tool", "")) else None)],
+        )  # fmt: skip
+        assert recalled(run) == [[]]
+
+
+class TestRecall:
+    """Reading on, and notes."""
+
+    async def test_page_by_page(self, tmp_path: Path):
+        """Pages follow each other without a gap, and the last one says so by saying nothing."""
+        pages: list[Any] = []
+        turns = [
+            call("look"),
+            recall(key="_tool_result_1"),
+            recall(key="_tool_result_1", offset=800),
+            recall(key="_tool_result_1", offset=1600),
+        ]
+        pages = recalled(await run_with(tmp_path, turns))
+        assert [set(page) for page in pages] == [
+            {"key", "content", "offset", "total", "next_offset"},
+            {"key", "content", "offset", "total"},
+            {"key", "content", "offset", "total"},
+        ]
+        assert "".join(page["content"] for page in pages) == WHOLE
+        assert [page.get("next_offset") for page in pages] == [800, None, None]
+        assert json.loads(WHOLE) == ITEMS
+
+    async def test_through_an_expression(self, tmp_path: Path):
+        """Over the value, not over its text."""
+        turns = [call("look"), recall(key="_tool_result_1", transform="[?price > `37`].name")]
+        assert recalled(await run_with(tmp_path, turns)) == [
+            {"key": "_tool_result_1", "content": '["item 38", "item 39"]'}
+        ]
+
+    async def test_an_expression_that_is_none(self, tmp_path: Path):
+        """The model is told why, and shown the preview."""
+        (said,) = recalled(await run_with(tmp_path, [call("look"), recall(key="_tool_result_1", transform="[?")]))
+        assert said.startswith("'[?' cannot be evaluated: Invalid jmespath expression")
+        assert said.endswith(f"\n{PREVIEW}")
+
+    async def test_notes(self, tmp_path: Path):
+        """Are kept, found, listed and written over."""
+        turns = [
+            recall(action="store", key="plan", content="look, then write"),
+            recall(action="store", key="plan", content="write at once"),
+            recall(action="retrieve", key="plan"),
+            recall(action="list"),
+            recall(action="search", query="ONCE"),
+            recall(action="search", query="never"),
+            recall(action="store", content="without a key"),
+            recall(key="paln"),
+        ]
+        assert recalled(await run_with(tmp_path, turns, compression=None, meta_tools=("recall",))) == [
+            "stored",
+            "stored",
+            {"key": "plan", "content": "write at once"},
+            [{"key": "plan", "characters": 13}],
+            [{"key": "plan", "offset": 9, "words": 1, "text": "write at once"}],
+            "nothing holds 'never'",
+            "a note needs a key of its own",
+            "nothing is stored as 'paln'. Did you mean 'plan'? Known: plan.",
+        ]
+
+    async def test_its_own_answers_are_never_shortened(self, tmp_path: Path):
+        """A page is as long as was asked for."""
+        turns = [call("look"), recall(key="_tool_result_1", length=1300)]
+        run = await run_with(tmp_path, turns, compression={"budget": 200})
+        assert len(recalled(run)[0]["content"]) == 1300
+        assert len(run.events("curator-decision")) == 1
+
+    @pytest.mark.parametrize("arguments", [{"length": 8001}, {"offset": -1}, {"action": ["delete"]}])
+    async def test_arguments_that_do_not_fit(self, tmp_path: Path, arguments: dict[str, Any]):
+        """Are refused."""
+        run = await run_with(tmp_path, [recall(**arguments)])
+        assert [each.error.type for each in run.events("tool-call-completed")] == ["InvalidArguments"]
+
+
+class TestAgentsBelow:
+    """Each agent has a shelf of its own."""
+
+    async def test_an_agent_that_is_called_as_a_tool(self, tmp_path: Path):
+        """What it stored nobody else can recall, and the other way round."""
+        below = make_agent(
+            None,
+            [call("look"), recall(key="_tool_result_1", transform="length(@)"), text("x" * 2000)],
+            look,
+            name="worker",
+            compression=True,
+        )
+        turns = [call("worker", task="Look."), recall(key="_tool_result_1", length=10), recall(key="_tool_result_2")]
+        run = await record(tmp_path, [*turns, text("done")], below, compression=True)
+        assert (
+            sent(run)[-1]
+            .messages[3]
+            .content.startswith("[STORED: _tool_result_1 | worker]\nType: Text(2000 characters)")
+        )
+        assert recalled(run) == [
+            {"key": "_tool_result_1", "content": "40"},
+            {"key": "_tool_result_1", "content": "x" * 10, "offset": 0, "total": 2000, "next_offset": 10},
+            "nothing is stored as '_tool_result_2'. Did you mean '_tool_result_1'? Known: _tool_result_1.",
+        ]
+        assert (await reproduce(run.recording)).identical
+
+
+class TestShelf:
+    """What is kept beside the thread."""
+
+    def test_its_bounds(self):
+        """Notes are many and long, but not without end."""
+        shelf = Shelf(None)
+        assert shelf.note("long", "x" * (MAX_NOTE_CHARS + 1)) == "a note has at most 10000 characters; this has 10001"
+        assert [shelf.note(f"note {number}", "x") for number in range(MAX_NOTES)] == [None] * MAX_NOTES
+        assert shelf.note("one more", "x") == "there are 200 notes already; write over one of them"
+        assert shelf.note("note 3", "y") is None
+
+    def test_a_key_of_a_result_is_no_key_of_a_note(self):
+        """What a tool returned cannot be written over."""
+        shelf = Shelf(Compression())
+        key, _ = shelf.store("look", ITEMS, WHOLE)
+        assert shelf.note(key, "other") == "a note needs a key of its own"
+        assert shelf.text_of(key) == WHOLE
+
+    def test_a_search_is_bounded(self):
+        """It looks at a million characters, the newest first, and no further."""
+        texts = [("new", "a needle"), ("long", "x" * 2_000_000 + "needle"), ("old", "needle")]
+        assert [each["key"] for each in search(iter(texts), "needle", 10)] == ["new"]

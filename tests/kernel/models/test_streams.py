@@ -1,0 +1,396 @@
+"""Answers in pieces: what a stream of an adapter says is what the whole answer would have said."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead.errors import MissingApiKeyError, ModelUnavailableError, RateLimitError
+from playhead.kernel.models.base import StreamsText, TextPiece
+from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.ollama import OllamaModel
+from playhead.testing import ScriptedModel, call, calls, text
+from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [  # of litellm's own code, when it streams
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning"),
+]
+
+KEY = "sk-test-key-0123456789"
+WEATHER = ToolSpec(name="get_weather", description="Return the weather in a city.")
+
+
+class StreamServer:
+    """Sends parts, each in a chunk of its own; then it ends the answer, breaks the line, or waits."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.status = 200
+        self.whole: Any = None
+        """The answer to who does not want it in pieces."""
+        self.end = "end"
+        """`end`, `break`, or `wait`."""
+        self.requests: list[dict[str, Any]] = []
+        self.gone = threading.Event()
+        """Set when whoever asked has gone."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self) -> None:
+        """Serve no more."""
+        self.gone.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                server.requests.append(body)
+                self.send_response(server.status)
+                if not body.get("stream") or server.status != 200:
+                    whole = json.dumps(server.whole).encode()
+                    self.send_header("content-type", "application/json")
+                    self.send_header("content-length", str(len(whole)))
+                    self.end_headers()
+                    self.wfile.write(whole)
+                    return
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                for part in server.parts:
+                    self.chunk(part)
+                if server.end == "end":
+                    self.wfile.write(b"0\r\n\r\n")
+                elif server.end == "break":
+                    self.close_connection = True
+                    self.connection.close()
+                else:
+                    self.wait()
+
+            def chunk(self, part: str) -> None:
+                sent = part.encode()
+                self.wfile.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
+                self.wfile.flush()
+
+            def wait(self) -> None:
+                self.connection.settimeout(5)
+                with suppress(OSError):
+                    self.connection.recv(1)  # returns when the other side has closed
+                server.gone.set()
+                self.close_connection = True
+
+            def log_message(self, *_: Any) -> None:
+                """Be silent."""
+
+        return Handler
+
+
+@pytest.fixture
+def server() -> Iterator[StreamServer]:
+    """Return a server that streams."""
+    made = StreamServer()
+    yield made
+    made.close()
+
+
+def ask(name: str, tools: tuple[ToolSpec, ...] = (), **parameters: Any) -> Request:
+    """Return a request with one question in it."""
+    return Request(name, (Message(id=0, role="user", content="Say hi"),), tools, parameters)
+
+
+async def pieces(model: StreamsText, request: Request) -> tuple[list[str], Completion]:
+    """Return the pieces of an answer and the answer, which has to come last."""
+    found = [piece async for piece in model.stream(request)]
+    assert [type(piece) for piece in found] == [TextPiece] * (len(found) - 1) + [Completion]
+    return [piece.text for piece in found if isinstance(piece, TextPiece)], found[-1]  # type: ignore[return-value]
+
+
+# --- OpenAI's form, through litellm -----------------------------------------------------------------------------------
+
+OPENAI = "openai/gpt-4o-mini"
+USAGE = {
+    "prompt_tokens": 36,
+    "completion_tokens": 7,
+    "total_tokens": 43,
+    "prompt_tokens_details": {"cached_tokens": 24},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+}
+
+
+def openai_model(server: StreamServer) -> LiteLLMModel:
+    """Return a model that the server answers for."""
+    return LiteLLMModel(OPENAI, api_base=f"{server.url}/v1", api_key=KEY)
+
+
+def sse(*deltas: dict[str, Any], finish: str | None = "stop", usage: Any = USAGE) -> list[str]:
+    """Return a streamed chat completion, as OpenAI sends it."""
+    base = {"id": "answer-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    choices: list[Any] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    if finish is not None:
+        choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+    chunks: list[Any] = [{**base, "choices": [choice]} for choice in choices]
+    if usage is not None:
+        chunks.append({**base, "choices": [], "usage": usage})
+    return [*(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks), "data: [DONE]\n\n"]
+
+
+def whole(message: dict[str, Any], finish: str = "stop") -> dict[str, Any]:
+    """Return the same answer in one."""
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": None, **message}}
+    base = {"id": "answer-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return {**base, "choices": [choice], "usage": USAGE}
+
+
+def call_part(index: int, arguments: str, **first: Any) -> dict[str, Any]:
+    """Return a part of a call."""
+    function = {"arguments": arguments, **({"name": first.pop("name")} if "name" in first else {})}
+    return {"tool_calls": [{"index": index, "function": function, **first}]}
+
+
+CASES: dict[str, tuple[list[str], dict[str, Any], list[str]]] = {
+    "text": (
+        sse({"role": "assistant", "content": ""}, {"content": "It"}, {"content": " is"}, {"content": " 42 + ✓"}),
+        whole({"content": "It is 42 + ✓"}),
+        ["It", " is", " 42 + ✓"],
+    ),
+    "calls": (
+        sse(
+            {"role": "assistant", "content": "I look."},
+            call_part(0, "", id="call_1", type="function", name="get_weather"),
+            call_part(0, '{"city":'),
+            call_part(0, ' "Oslo"}'),
+            call_part(1, '{"city": "Rome"}', id="call_2", type="function", name="get_weather"),
+            finish="tool_calls",
+        ),
+        whole(
+            {
+                "content": "I look.",
+                "tool_calls": [
+                    {
+                        "id": f"call_{number}",
+                        "type": "function",
+                        "function": {"name": "get_weather", "arguments": json.dumps({"city": city})},
+                    }
+                    for number, city in ((1, "Oslo"), (2, "Rome"))
+                ],
+            },
+            "tool_calls",
+        ),
+        ["I look."],
+    ),
+    "arguments that are no JSON": (
+        sse(call_part(0, '{"city": ', id="c", type="function", name="get_weather"), finish="length"),
+        whole(
+            {
+                "tool_calls": [
+                    {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": '}}
+                ]
+            },
+            "length",
+        ),
+        [],
+    ),
+    "reasoning": (
+        sse({"role": "assistant", "reasoning_content": "hm, "}, {"reasoning_content": "yes"}, {"content": "42"}),
+        whole({"content": "42", "reasoning_content": "hm, yes"}),
+        ["42"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_litellm_says_the_same(server: StreamServer, name: str):
+    """In pieces or in one, the answer is the same: text, calls, reasoning, tokens, and how it ended."""
+    server.parts, server.whole, expected = CASES[name]
+    model, request = openai_model(server), ask(OPENAI, (WEATHER,), temperature=0)
+    said, streamed = await pieces(model, request)
+    assert said == expected
+    assert streamed == await model.complete(request)
+    assert streamed.usage == Usage(input_tokens=36, output_tokens=7, cache_read_tokens=24, reasoning_tokens=3)
+    first, second = server.requests
+    assert {key: value for key, value in first.items() if key not in ("stream", "stream_options")} == second
+    assert (first["stream"], first["stream_options"]) == (True, {"include_usage": True})
+
+
+async def test_litellm_with_a_price(server: StreamServer):
+    """What a stream costs is known where the model's price is."""
+    server.parts, server.whole, _ = CASES["text"]
+    model, request = openai_model(server), ask(OPENAI)
+    _, streamed = await pieces(model, request)
+    assert streamed.cost_usd is not None
+    assert streamed.cost_usd == (await model.complete(request)).cost_usd
+
+
+@pytest.mark.parametrize("end", ["break", "end"])
+async def test_litellm_broken_off(server: StreamServer, end: str):
+    """A line that breaks, or an answer that just ends without saying so, is a failure that may pass."""
+    server.parts, server.end = sse({"content": "It"}, {"content": " is"}, finish=None, usage=None)[:-1], end
+    with pytest.raises(ModelUnavailableError):
+        await pieces(openai_model(server), ask(OPENAI))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, MissingApiKeyError), (429, RateLimitError), (500, ModelUnavailableError)]
+)
+async def test_litellm_refused(server: StreamServer, status: int, error: type[Exception]):
+    """What is refused raises what it would raise without a stream."""
+    server.status, server.whole = status, {"error": {"message": f"no, {KEY}"}}
+    with pytest.raises(error) as raised:
+        await pieces(openai_model(server), ask(OPENAI))
+    assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+async def test_a_reader_that_leaves(server: StreamServer, name: str):
+    """Cancelled or closed, the connection is let go, so that the server stops working."""
+    server.end = "wait"
+    model: Any
+    if name == "openai":
+        server.parts, model, request = (
+            sse({"content": "It"}, finish=None, usage=None)[:-1],
+            openai_model(server),
+            ask(OPENAI),
+        )
+    else:
+        server.parts, model, request = lines({"content": "It"})[:1], ollama_model(server), ask(OLLAMA)
+    with anyio.move_on_after(1) as scope:
+        async for piece in model.stream(request):
+            assert piece == TextPiece("It")
+            scope.deadline = anyio.current_time() + 0.02
+    assert scope.cancelled_caught
+    assert await anyio.to_thread.run_sync(server.gone.wait, 2)
+
+
+# --- Ollama -----------------------------------------------------------------------------------------------------------
+
+OLLAMA = "ollama/qwen3:8b"
+COUNTS = {"done_reason": "stop", "done": True, "prompt_eval_count": 11, "eval_count": 18, "eval_duration": 5}
+
+
+def ollama_model(server: StreamServer) -> OllamaModel:
+    """Return a model that the server answers for."""
+    return OllamaModel(OLLAMA, host=server.url)
+
+
+def lines(*messages: dict[str, Any], last: Any = COUNTS) -> list[str]:
+    """Return a streamed chat response as Ollama's documentation shows it."""
+    base = {"model": "qwen3:8b", "created_at": "2025-10-17T23:14:07.414671Z"}
+    parts = [{**base, "message": {"role": "assistant", "content": "", **each}, "done": False} for each in messages]
+    parts.append({**base, "message": {"role": "assistant", "content": ""}, **last})
+    return [f"{json.dumps(part)}\n" for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("messages", "message", "expected"),
+    [
+        ([{"content": "It"}, {"content": " is 42"}], {"content": "It is 42"}, ["It", " is 42"]),
+        (
+            [
+                {"thinking": "hm, "},
+                {"thinking": "yes"},
+                {"content": "I look."},
+                {"tool_calls": [{"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}]},
+                {"tool_calls": [{"id": "c", "function": {"name": "get_weather", "arguments": {}}}]},
+            ],
+            {
+                "content": "I look.",
+                "thinking": "hm, yes",
+                "tool_calls": [
+                    {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
+                    {"id": "c", "function": {"name": "get_weather", "arguments": {}}},
+                ],
+            },
+            ["I look."],
+        ),
+    ],
+    ids=["text", "calls"],
+)
+async def test_ollama_says_the_same(server: StreamServer, messages: Any, message: Any, expected: list[str]):
+    """In pieces or in one, the answer is the same."""
+    server.parts = lines(*messages)
+    server.whole = {"model": "qwen3:8b", "message": {"role": "assistant", "content": "", **message}, **COUNTS}
+    model, request = ollama_model(server), ask(OLLAMA, (WEATHER,), temperature=0)
+    said, streamed = await pieces(model, request)
+    assert said == expected
+    assert streamed == await model.complete(request)
+    assert (streamed.usage, streamed.cost_usd) == (Usage(input_tokens=11, output_tokens=18), 0.0)
+    first, second = server.requests
+    assert first == {**second, "stream": True}
+
+
+@pytest.mark.parametrize("end", ["break", "end"])
+async def test_ollama_broken_off(server: StreamServer, end: str):
+    """A line that breaks, or an answer without its last part, is a failure that may pass."""
+    server.parts, server.end = lines({"content": "It"}, {"content": " is"})[:-1], end
+    with pytest.raises(ModelUnavailableError):
+        await pieces(ollama_model(server), ask(OLLAMA))
+
+
+async def test_ollama_that_fails_in_the_middle(server: StreamServer):
+    """An error that the server writes into its stream is one."""
+    server.parts = [*lines({"content": "It"})[:1], '{"error": "an unexpected error was encountered"}\n']
+    with pytest.raises(ModelUnavailableError, match="an unexpected error"):
+        await pieces(ollama_model(server), ask(OLLAMA))
+
+
+async def test_ollama_refused(server: StreamServer):
+    """What is refused raises what it would raise without a stream."""
+    server.status, server.whole = 500, {"error": "out of memory"}
+    with pytest.raises(ModelUnavailableError, match="out of memory"):
+        await pieces(ollama_model(server), ask(OLLAMA))
+
+
+# --- the script -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", ["It is 42", "", " ", "\n It\tis \n\n", "one"])
+async def test_a_script_streams_words(said: str):
+    """Word by word, and nothing of it is lost; always the same pieces."""
+    turn = calls(call("lookup", key="a"), text=said)
+    found, streamed = await pieces(ScriptedModel([turn]), ask("scripted/model"))
+    assert "".join(found) == said
+    assert (found, streamed) == (await pieces(ScriptedModel([turn]), ask("scripted/model")))
+    assert streamed == await ScriptedModel([turn]).complete(ask("scripted/model"))
+    assert streamed.tool_calls == (ToolCall(id="", name="lookup", arguments={"key": "a"}),)
+
+
+async def test_a_script_that_was_changed():
+    """What a subclass does in `complete` is done in a stream as well."""
+
+    class Loud(ScriptedModel):
+        async def complete(self, request: Request) -> Completion:
+            completion = await super().complete(request)
+            return Completion(text=completion.text.upper(), usage=completion.usage)
+
+    found, _ = await pieces(Loud([text("it is")]), ask("scripted/model"))
+    assert found == ["IT", " IS"]
+
+
+def test_who_can_stream():
+    """Every adapter of Playhead's own can; anything without the method cannot, and is a model all the same."""
+    make: tuple[Callable[[], object], ...] = (
+        lambda: ScriptedModel([]),
+        lambda: LiteLLMModel(OPENAI),
+        lambda: OllamaModel(OLLAMA),
+    )
+    assert all(isinstance(each(), StreamsText) for each in make)
+    assert not isinstance(object(), StreamsText)

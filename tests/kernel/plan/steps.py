@@ -1,0 +1,57 @@
+"""Plans for tests, as a model writes them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playhead.kernel.plan.hydrate import Frame, hydrate
+from playhead.kernel.plan.types import PlanForm, PlanStep
+from playhead.testing import text
+from playhead.trace.types import ToolSpec
+
+WHY = {"why": "it is needed"}
+
+
+def spec(name: str, *required: str, read_only: bool = True) -> ToolSpec:
+    """Return a tool with these parameters, all texts."""
+    properties = {each: {"type": "string"} for each in required}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return ToolSpec(name=name, parameters=schema, read_only=read_only)
+
+
+def tool_step(tool: str, **fields: Any) -> dict[str, Any]:
+    """Return a tool call as a step; `args` are its arguments."""
+    args = fields.pop("args", {})
+    return {"type": "tool_call", "tool_name": tool, "tool_args": args, "rationale": WHY, **fields}
+
+
+def analysis(instruction: str, **fields: Any) -> dict[str, Any]:
+    """Return an analysis as a step."""
+    return {"type": "analysis", "instruction": instruction, **fields}
+
+
+def composite(instruction: str, *hints: str, **fields: Any) -> dict[str, Any]:
+    """Return a composite step."""
+    return {"type": "composite", "instruction": instruction, "tool_hints": list(hints), **fields}
+
+
+def plan(*steps: Any) -> Any:
+    """Return the turn of a model that answers with this plan."""
+    return text(json.dumps({"steps": list(steps)}))
+
+
+def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
+    """Return the turn of a model that judges the results."""
+    return text(json.dumps({"reason": reason, "satisfied": satisfied}))
+
+
+def frame(**changes: Any) -> Frame:
+    """Return a frame with two tools: `look`, which only reads, and `send`, which acts."""
+    tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
+    return Frame(**{"tools": tools, "mode": "linear", "most": 20, **changes})
+
+
+def steps_of(*steps: Any, **changes: Any) -> tuple[PlanStep, ...]:
+    """Return the steps that are read from what a model wrote."""
+    return hydrate(PlanForm.model_validate({"steps": list(steps)}), frame(**changes))

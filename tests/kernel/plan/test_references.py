@@ -1,0 +1,105 @@
+"""References to results of other steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.kernel.plan.references import (
+    SUMMARY,
+    UnresolvedReferenceError,
+    instruction_with,
+    misspelled,
+    references,
+    renamed,
+    resolved,
+)
+
+RESULTS: dict[str, Any] = {"s1": {"n": [1, 2]}, "s2": "x" * 900, "s3": 7}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("{{from_step:s3}}", 7),
+        (" {{ from_step : s1 }} ", {"n": [1, 2]}),
+        ("n is {{from_step:s3}} of {{from_step:s1}}", 'n is 7 of {"n": [1, 2]}'),
+        ("{{from_step:s2:summary}}", "x" * SUMMARY),
+        ("{{from_step:s3:summary}}", "7"),
+        ({"a": ["{{from_step:s3}}", {"b": "<{{from_step:s3}}>"}], "c": 1}, {"a": [7, {"b": "<7>"}], "c": 1}),
+        ("{{name}} {s3}", "{{name}} {s3}"),
+        ([], []),
+    ],
+)
+def test_results_take_the_place_of_references(value: Any, expected: Any):
+    """A text that is nothing but a reference becomes the result with its type; inside other text it is written as text."""
+    assert resolved(value, RESULTS) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{{from_step:s9}}",
+        "a {{from_step:s9}} b",
+        {"a": [{"b": "{{from_step:s9:summary}}"}]},
+        "{{from_step:s1.n}}",
+        "{{from_step:s1:first}}",
+        "{{from_step:s1}",
+        "{{from_step}}",
+        "{{s1}}",
+        "{{ s1.result }}",
+    ],
+)
+def test_what_cannot_be_resolved_is_an_error(value: Any):
+    """A reference without a result, and what only looks like a reference, never gets through."""
+    with pytest.raises(UnresolvedReferenceError):
+        resolved(value, RESULTS)
+
+
+@given(JSON)
+def test_a_result_is_never_read_for_references(result: Any):
+    """Whatever a result holds, references included, is put in as it is."""
+    hostile = {"s1": "{{from_step:s2}}", "s2": result}
+    assert resolved("{{from_step:s1}}", hostile) == "{{from_step:s2}}"
+    assert resolved("<{{from_step:s1}}>", hostile) == "<{{from_step:s2}}>"
+    assert resolved(["{{from_step:s2}}"], hostile) == [result]
+
+
+@given(JSON)
+def test_what_holds_no_reference_stays_as_it_is(value: Any):
+    """Only references are changed."""
+    if misspelled(value) is None and not references(value):
+        assert resolved(value, {}) == value
+        assert renamed(value, {"s1": "s2"}) == value
+
+
+def test_an_instruction_holds_the_beginning_of_a_long_result():
+    """What the model is told of a result is bounded, also where it is put into an instruction."""
+    assert instruction_with("{{from_step:s2}}", RESULTS, 5) == "xxxxx … (895 more characters)"
+    assert instruction_with("<{{from_step:s3}}>", RESULTS, 5) == "<7>"
+    with pytest.raises(UnresolvedReferenceError):
+        instruction_with("{{from_step:s9}}", RESULTS, 5)
+
+
+def test_references_are_found_and_renamed():
+    """Each step that is referred to is found once, in order; renaming keeps what is asked of it."""
+    value = {"a": "{{from_step:s2}} {{from_step:s1:summary}}", "b": ["{{from_step:s2}}"]}
+    assert references(value) == ["s2", "s1"]
+    assert renamed(value, {"s1": "s2", "s2": "s5"}) == {
+        "a": "{{from_step:s5}} {{from_step:s2:summary}}",
+        "b": ["{{from_step:s5}}"],
+    }
+
+
+def test_hostile_text_costs_linear_time():
+    """Text full of what almost is a reference is read in one pass."""
+    for text in ("{{" * 100_000, "{{from_step:" * 50_000, "{{ " + " " * 200_000, "{{from_step:s1" * 30_000):
+        assert references(text) == []

@@ -1,0 +1,36 @@
+"""What the tests of strategies share: two tools, and a run that is reproduced from its file alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playhead import reproduce, tool
+from tests.kernel.runs import Ran, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+@tool(read_only=True)
+async def broken() -> str:
+    """Fail."""
+    raise ValueError("no")
+
+
+async def run(folder: Path, turns: Any, *tools: Any, task: Any = "Do it.", **options: Any) -> Ran:
+    """Run an agent on a script, and reproduce its recording from the file alone."""
+    ran = await record(folder, turns, *tools, task=task, **options)
+    reproduced = await reproduce(ran.recording)
+    assert reproduced.identical, reproduced.divergences
+    return ran
+
+
+def purposes(ran: Ran) -> list[str]:
+    """Return what each request was for."""
+    return [event.purpose for event in ran.events("llm-requested")]

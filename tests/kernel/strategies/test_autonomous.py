@@ -1,0 +1,226 @@
+"""Autonomous: until the model says that it has finished."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, UsageError, load_recording, reproduce, tool
+from playhead.compose import killswitches as ks
+from playhead.errors import ToolDefinitionError
+from playhead.replay import replay
+from playhead.testing import ScriptedModel, Turn, call, calls, error, text
+from playhead.trace.types import ToolCall
+from tests.kernel.runs import data, ended, ending, make_agent
+from tests.kernel.strategies.looking import broken, lookup, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def work(folder: Path, turns: Any, *tools: Any, settings: dict[str, Any] | None = None, **options: Any):
+    """Run it with the usual tools."""
+    options = {"strategy": "autonomous", "meta_tools": None, "strategy_settings": settings, **options}
+    return await run(folder, turns, *(tools or (lookup, broken)), **options)
+
+
+async def test_it_works_until_it_finishes(tmp_path: Path):
+    """`finish` is offered from the first turn on, its result is the output, and nothing else ends the run."""
+    ran = await work(tmp_path, [call("lookup", key="a"), call("lookup", key="b"), call("finish", result="a and b")])
+    assert ending(ran) == ended("done", "final_answer_tool", "a and b", 3)
+    assert ran.result.success
+    assert [tool.name for tool in ran.model.requests[0].tools] == ["lookup", "broken", "finish"]
+    (defined,) = ran.events("tools-defined")
+    finish = defined.tools[-1]
+    assert (finish.kind, finish.parameters["required"]) == ("meta", ["result"])
+    assert finish.parameters["properties"]["result"]["type"] == "string"
+    system = ran.model.requests[0].messages[0].content
+    assert "call the tool `finish`" in system
+    assert "reply with it in plain text" not in system
+
+
+async def test_calls_beside_finish_run_first(tmp_path: Path):
+    """They are not dropped: they run, in their order, and their results are in the trace and in the steps."""
+    turn = calls(call("lookup", key="a"), call("finish", result="done"), call("lookup", key="b"), call("broken"))
+    ran = await work(tmp_path, [turn])
+    assert ending(ran) == ended("done", "final_answer_tool", "done", 1)
+    started = [event.tool for event in ran.events("tool-call-started")]
+    assert started == ["lookup", "lookup", "broken", "finish"]
+    assert [event.ok for event in ran.events("tool-call-completed")] == [True, True, False, True]
+    assert [step.content for step in ran.result.steps if step.type == "observation"] == [
+        "found a", "accepted", "found b", "error: no",
+    ]  # fmt: skip
+
+
+async def test_finishing_alone(tmp_path: Path):
+    """As the settings say, a result that was written before the others were known is sent back; alone it counts at once."""
+    turn = calls(call("lookup", key="a"), call("finish", result="made up"), call("lookup", key="b"))
+    ran = await work(tmp_path / "a", [turn, call("finish", result="found")], settings={"finish_alone": True})
+    assert ending(ran) == ended("done", "final_answer_tool", "found", 2)
+    told = [message.content for message in ran.model.requests[1].messages if message.role == "tool"]
+    why = "error: the calls beside it have run now; look at their results, then finish"
+    assert told == ["found a", why, "found b"]
+    alone = await work(tmp_path / "b", [call("finish", result="at once")], settings={"finish_alone": True})
+    assert ending(alone) == ended("done", "final_answer_tool", "at once", 1)
+    switched = await work(tmp_path / "c", [turn], settings={"finish_alone": True}, compose=[ks.tool_limit("lookup", 1)])
+    assert (switched.result.terminated_by, switched.result.output) == ("tool_limit", "found a")
+
+
+async def test_the_first_of_two_finishes_counts(tmp_path: Path):
+    """The second is no part of the turn."""
+    ran = await work(tmp_path, [calls(call("finish", result="one"), call("finish", result="two"))])
+    assert ending(ran) == ended("done", "final_answer_tool", "one", 1)
+    assert len(ran.events("tool-call-started")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({}, "result: Field required"),
+        ({"result": None}, "result: Value error, the result is missing"),
+        ({"result": ""}, "result: Value error, the result is missing"),
+        ({"result": "x", "extra": 1}, "extra: Extra inputs are not permitted"),
+    ],
+    ids=["nothing", "null", "empty", "extra"],
+)
+async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any], problem: str):
+    """The model is told, and may finish again; no text of its own takes the place of the result."""
+    first = Turn(text="I am done.", calls=(ToolCall(id="", name="finish", arguments=arguments),))
+    ran = await work(tmp_path, [first, call("finish", result="42")])
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
+    assert ran.events("tool-call-completed")[0].error.message.startswith(problem)
+
+
+@pytest.mark.parametrize(("given", "output"), [({"a": [1]}, '{"a": [1]}'), (42, "42"), (False, "false")])
+async def test_a_result_that_is_no_text(tmp_path: Path, given: Any, output: str):
+    """It is written as JSON: an output is text."""
+    ran = await work(tmp_path, [call("finish", result=given)])
+    assert ending(ran) == ended("done", "final_answer_tool", output, 1)
+
+
+async def test_a_reply_without_a_call_is_told_to_go_on(tmp_path: Path):
+    """Two in a row; a call in between begins the count anew."""
+    turns = [text("hm"), text("well"), call("lookup", key="a"), text("hm"), text("so"), call("finish", result="42")]
+    ran = await work(tmp_path, turns)
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 6)
+    assert [data(each) for each in ran.events("nudge-issued")] == [
+        {
+            "nudge": "unfinished",
+            "text": "You called no tool. Go on with the task, or call `finish` with the result if it is done.",
+        }
+    ] * 4
+
+
+async def test_too_many_in_a_row_are_an_answer(tmp_path: Path):
+    """A model that only talks is not asked for fifty turns."""
+    ran = await work(tmp_path, [text("hm"), text("well"), text("It is 42.")])
+    assert ending(ran) == ended("done", "end_turn", "It is 42.", 3)
+
+
+async def test_text_may_be_the_answer(tmp_path: Path):
+    """As the settings say."""
+    ran = await work(tmp_path, [call("lookup", key="a"), text("42")], settings={"on_text": "answer"})
+    assert ending(ran) == ended("done", "end_turn", "42", 2)
+    assert ran.events("nudge-issued") == []
+
+
+async def test_a_cut_reply_is_none(tmp_path: Path):
+    """A text that the provider cut is no occasion to go on."""
+    ran = await work(tmp_path, [text("It is", finish_reason="length")])
+    assert ending(ran) == ended("done", "output_truncated", "It is", 1)
+
+
+async def test_a_hook_may_remove_the_word_to_go_on(tmp_path: Path):
+    """Asking again would change nothing, so the text is the answer."""
+    from playhead.compose import SUPPRESS
+
+    ran = await work(
+        tmp_path, [text("42")], compose=[lambda harness: harness.on("nudge.unfinished", lambda *_: SUPPRESS)]
+    )
+    assert ending(ran) == ended("done", "end_turn", "42", 1)
+
+
+async def test_finish_waits_for_required_tools(tmp_path: Path):
+    """It is neither offered nor accepted before they returned a result."""
+    turns = [call("finish", result="early"), call("lookup", key="a"), call("finish", result="42")]
+    ran = await work(tmp_path, turns, required_tools=["lookup"])
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 3)
+    assert [[tool.name for tool in each.tools] for each in ran.model.requests] == [
+        ["lookup", "broken"], ["lookup", "broken"], ["lookup", "broken", "finish"],
+    ]  # fmt: skip
+    error = ran.events("tool-call-completed")[0].error
+    assert (error.type, error.message) == ("NotYet", "finish is not available yet: call lookup first")
+
+
+async def test_another_name(tmp_path: Path):
+    """The tool is called as the settings say, also in the prompt, and in a reproduction from the file alone."""
+    ran = await work(tmp_path, [text("?"), call("submit", result="42")], settings={"finish_tool_name": "submit"})
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
+    assert "`submit`" in ran.model.requests[0].messages[0].content
+    assert "`submit`" in ran.events("nudge-issued")[0].text
+
+
+def test_a_tool_of_that_name_is_refused():
+    """Two tools of one name could not be told apart."""
+
+    @tool(read_only=True)
+    def finish() -> str:
+        """Finish."""
+        return ""
+
+    with pytest.raises(ToolDefinitionError, match="'finish' is a tool of the kernel"):
+        Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
+    Agent(ScriptedModel([]), tools=[finish], trace=None)
+    with pytest.raises(UsageError, match="finish_tool_name"):
+        Agent(ScriptedModel([]), strategy="autonomous", strategy_settings={"finish_tool_name": "no name"}, trace=None)
+
+
+async def test_it_ends_by_turns_by_switches_and_by_errors(tmp_path: Path):
+    """Fifty turns by default; whatever ends it, the newest result is kept and nothing claims to be an answer."""
+    endless = await work(tmp_path / "turns", [call("lookup", key=str(turn)) for turn in range(60)])
+    assert ending(endless) == ended("done", "max_iterations", "found 49", 50)
+    budget = ks.budget_limit(max_tokens=1_650, output_cap=50)
+    cut = await work(tmp_path / "budget", [call("lookup", key="a")] * 60, compose=[budget])
+    assert (cut.result.terminated_by, cut.result.output) == ("budget_limit", "found a")
+    failed = await work(tmp_path / "error", [call("lookup", key="a"), error("no such model")])
+    assert (failed.result.status, failed.result.terminated_by, failed.result.output) == (
+        "failed",
+        "llm_error",
+        "found a",
+    )
+
+
+async def test_a_result_that_is_refused(tmp_path: Path):
+    """The run goes on, and may finish again."""
+    turns = [call("finish", result="forty-two"), call("lookup", key="a"), call("finish", result="42")]
+    ran = await work(tmp_path, turns, output_type=int)
+    assert (ran.result.terminated_by, ran.result.output) == ("final_answer_tool", 42)
+
+
+async def test_below_another_agent(tmp_path: Path):
+    """An agent below has its own `finish`; the one above has none."""
+    worker = Agent(
+        ScriptedModel([call("finish", result="found")]), name="worker", strategy="autonomous", rationale=False
+    )
+    ran = await run(tmp_path, [call("worker", task="Find."), text("Thanks.")], worker)
+    assert ran.events("agent-completed")[0].output == "found"
+    assert [[tool.name for tool in each.tools] for each in ran.model.requests] == [["worker"]] * 2
+
+
+async def test_replaying_with_code(tmp_path: Path):
+    """An agent that is given to `reproduce` brings the same tool along."""
+    turns = [call("lookup", key="a"), call("finish", result="42")]
+    await work(tmp_path, turns)
+    again = make_agent(None, [], lookup, broken, strategy="autonomous", meta_tools=None)
+    assert (await reproduce(load_recording(tmp_path / "run.jsonl"), agent=again)).identical
+
+
+async def test_replaying_with_another_model(tmp_path: Path):
+    """The tool that ends it is there from the file alone, under the name that the settings gave it."""
+    turns = [call("lookup", key="a"), call("submit", result="1")]
+    ran = await work(tmp_path, turns, settings={"finish_tool_name": "submit"})
+    other = ScriptedModel([call("lookup", key="a"), call("submit", result="2")])
+    replayed = await replay(ran.recording, {"model": other}, trace=None)
+    assert (replayed.run.output, replayed.run.terminated_by) == ("2", "final_answer_tool")
+    assert replayed.grounded == 1.0

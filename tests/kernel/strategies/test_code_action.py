@@ -1,0 +1,369 @@
+"""Code as action: what a program can do, and that all that holds for calls holds for its calls."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from playhead.compose.killswitches import timeout_after, tool_limit
+from playhead.kernel import programs
+from playhead.kernel.program_tool import functions, signatures
+from playhead.kernel.strategies.code_action import split_program
+from playhead.replay import replay
+from playhead.testing import Turn, call, text
+from playhead.trace.types import ToolSpec
+from tests.kernel.runs import data, ending, make_agent, record, record_agent
+from tests.kernel.runs import ended as ended_as
+from tests.kernel.strategies.programs import (
+    RAN,
+    act,
+    broken,
+    guarded,
+    lookup,
+    outcome,
+    pay,
+    program,
+    reproduced,
+    result,
+    where,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No process outlives the test that started it."""
+    RAN.clear()
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    yield
+    left = [child for child in psutil.Process().children(recursive=True) if child.pid not in before]
+    assert not psutil.wait_procs(left, timeout=2)[1]
+
+
+class TestRuns:
+    async def test_a_program_calls_the_tools(self, tmp_path: Path):
+        """Its output and value are what the model sees; each call is a call of the tool port, under an owner of its own."""
+        code = (
+            'import math\nfound = [lookup(key) for key in ("a", "b")]\nprint(found[0])\nreturn [found, math.floor(2.5)]'
+        )
+        ran = await act(tmp_path, [Turn(text=f"I look.\n```python\n{code}\n```\n"), text("42")], lookup)
+        assert ending(ran) == ended_as("done", "end_turn", "42", 2)
+        assert RAN == ["a", "b"]
+        calls = [
+            {"tool": "lookup", "arguments": {"key": key}, "ok": True, "result": f"found {key}"} for key in ("a", "b")
+        ]
+        assert result(ran) == {"output": "found a\n", "value": [["found a", "found b"], 2], "calls": calls}
+        inner = ran.events("tool-call-started", owner="root/run-program@0.0")
+        assert [(event.tool, event.source, event.args) for event in inner] == [
+            ("lookup", "tool", {"key": "a"}),
+            ("lookup", "tool", {"key": "b"}),
+        ]
+        told = ran.model.requests[1].messages[-1]
+        assert (told.role, told.content) == (
+            "user",
+            """It printed:\nfound a\n\n\nIt returned: [["found a", "found b"], 2]\n\nIts calls:
+- lookup {"key": "a"} → found a\n- lookup {"key": "b"} → found b""",
+        )
+        assert ran.steps()[0] == ("thought", None, "I look.")
+        assert [event.purpose for event in ran.events("llm-requested")] == ["code-action:plan"] * 2
+
+    async def test_the_model_is_told_the_functions(self, tmp_path: Path):
+        """Signatures with types and descriptions; nothing is offered as a native tool, the runner itself neither."""
+        ran = await act(tmp_path, [text("no need")], lookup, pay)
+        (request,) = ran.model.requests
+        assert request.tools == ()
+        asked = str(request.messages[-1].content)
+        assert (
+            "def lookup(key: str):\n    'Look a fact up.'\ndef pay(amount: int, to: str = 'Ann'):\n    'Pay somebody.'"
+            in asked
+        )
+        assert "run_program" not in asked
+        assert ran.result.output == "no need"
+
+    async def test_without_tools(self, tmp_path: Path):
+        """A program may just calculate; the value of its last line is returned."""
+        assert await outcome(tmp_path, "sum(range(5))") == {"value": 10, "calls": []}
+
+    @pytest.mark.parametrize(
+        ("code", "expected"),
+        [
+            ("def f(n):\n    return 1 if n < 2 else n * f(n - 1)\nf(5)", {"value": 120}),
+            ("x = 1", {}),
+            ("", {}),
+            ("from datetime import datetime\ndatetime.strptime('2026', '%Y').year", {"value": 2026}),
+            ("import statistics, re, json\njson.loads(re.sub('a', '1', '[a]'))", {"value": [1]}),
+            ("{1, 2} and object", {"value": "<class 'object'>"}),
+            ("float('nan')", {"value": "nan"}),
+            ("if __name__ == '__main__':\n    print('main')", {"output": "main\n"}),
+            ("import sys\nprint('x', file=sys.stderr)", {"output": "x\n"}),
+        ],
+        ids=range(9),
+    )
+    async def test_ways_to_write_it(self, tmp_path: Path, code: str, expected: Any):
+        """Functions, imports of the standard library, a last line; a value that is no JSON is its text."""
+        assert await outcome(tmp_path, code) == {**expected, "calls": []}
+
+    async def test_arguments_by_place_and_by_name(self, tmp_path: Path):
+        """Those that have to be given come first; what does not fit is the program's own error, or the tool's refusal."""
+        code = """
+paid = pay(3, to="Bob")
+problems = []
+for attempt in (lambda: pay(1, "a", 2), lambda: pay(1, amount=2), lambda: pay("many"), lambda: pay(object())):
+    try:
+        attempt()
+    except (TypeError, ToolError) as error:
+        problems.append(str(error))
+return paid, problems
+"""
+        found = await outcome(tmp_path, code, pay)
+        assert RAN == [(3, "Bob")]
+        (paid, problems) = found["value"]
+        assert paid == {"paid": 3, "to": "Bob"}
+        assert problems[0] == "pay() takes 2 arguments, not 3"
+        assert problems[1] == "pay() got two values for 'amount'"
+        assert "the arguments do not fit pay: amount" in problems[2]
+        assert "not JSON serializable" in problems[3]
+
+    async def test_a_tool_that_fails(self, tmp_path: Path):
+        """A program may catch it and go on."""
+        code = "try:\n    broken()\nexcept ToolError as error:\n    print('caught', error)"
+        found = await outcome(tmp_path, code, broken)
+        assert found["output"] == "caught no disk\n"
+        assert found["calls"] == [{"tool": "broken", "arguments": {}, "ok": False, "error": "no disk"}]
+
+    async def test_required_tools_count(self, tmp_path: Path):
+        """A tool that a program has called has been called."""
+        turns = [text("42"), program("lookup('a')"), text("42")]
+        ran = await act(tmp_path, turns, lookup, required_tools=["lookup"])
+        assert ending(ran) == ended_as("done", "end_turn", "42", 3)
+
+    async def test_the_reason_is_recorded(self, tmp_path: Path):
+        """A model that states why it runs a program is heard; one that does not is noted."""
+        said = '<rationale call="1">{"why": "two lookups at once"}</rationale>\n```python\nlookup("a")\n```'
+        ran = await act(tmp_path, [text(said), program("lookup('b')"), text("42")], lookup, rationale=True)
+        started = ran.events("tool-call-started", owner="root")
+        assert started[0].rationale.why == "two lookups at once"
+        assert [event.tool for event in ran.events("rationale-missing")] == ["run-program"]
+
+    async def test_a_native_call_is_a_call(self, tmp_path: Path):
+        """A model that calls a tool although none was offered natively gets its result."""
+        ran = await act(tmp_path, [call("lookup", key="a"), text("42")], lookup)
+        assert (ran.result.output, RAN) == ("42", ["a"])
+
+
+class TestAnew:
+    async def test_what_succeeded_is_not_done_twice(self, tmp_path: Path):
+        """The model gets the error and writes anew; calls that had taken effect return what they returned."""
+        first = "pay(3)\npay(3)\nbooks = lookup('a')\nbooks.no_such_method()"
+        second = "one, two, three = pay(3), pay(3), pay(4)\nreturn [one, lookup('a'), three]"
+        ran = await act(tmp_path, [program(first), program(second), text("42")], pay, lookup)
+        assert RAN == [(3, "Ann"), (3, "Ann"), "a", (4, "Ann")]
+        assert result(ran)["error"] == (
+            "line 4, `books.no_such_method()`: AttributeError: 'str' object has no attribute 'no_such_method'"
+        )
+        told = str(ran.model.requests[1].messages[-1].content)
+        assert told.startswith("It failed: line 4, ")
+        assert "Calls that succeeded are not made again" in told
+        assert [each.get("repeated", False) for each in result(ran, 1)["calls"]] == [True, True, False, True]
+        assert [step.ok for step in ran.result.steps if step.type == "observation"] == [False, True]
+
+    async def test_after_a_success_nothing_is_remembered(self, tmp_path: Path):
+        """A program that follows one that succeeded makes its calls anew: it may want to look again."""
+        await act(tmp_path, [program("lookup('a')"), program("lookup('a')"), text("42")], lookup)
+        assert RAN == ["a", "a"]
+
+    async def test_attempts_are_bounded(self, tmp_path: Path):
+        """After the last one no program runs any more, and the model is told to answer."""
+        turns = [*[program("1/0")] * 3, text("I could not.")]
+        ran = await act(tmp_path, turns, settings={"max_programs": 2})
+        assert ending(ran) == ended_as("done", "end_turn", "I could not.", 4)
+        third = ran.events("tool-call-completed", owner="root")[2]
+        assert (third.ok, third.error.message) == (
+            False,
+            "not run: 2 programs are all that may run. Answer with what is known, in plain text",
+        )
+        (tmp_path / "more").mkdir()
+        ran = await act(tmp_path / "more", [program("1/0")] * 9, settings={"max_programs": 1}, max_iterations=4)
+        assert ran.result.terminated_by == "max_iterations"
+
+    @pytest.mark.parametrize(
+        ("code", "error"),
+        [
+            ("def broken(:", "line 1, `def broken(:`: SyntaxError: "),
+            ("raise SystemExit(3)", "line 1, `raise SystemExit(3)`: SystemExit: 3"),
+            ("raise KeyboardInterrupt", "line 1, `raise KeyboardInterrupt`: KeyboardInterrupt: "),
+            ("'x' * 10**10", "MemoryError"),
+            ("def f(): f()\nf()", "RecursionError"),
+            ("(" * 5000 + ")" * 5000, "Error"),
+            ("class E(Exception):\n    def __str__(self): return 1/0\nraise E", "line 3, `raise E`: E"),
+            ("await lookup('a')", "SyntaxError"),
+        ],
+        ids=["syntax", "exit", "interrupt", "memory", "recursion", "nesting", "str", "await"],
+    )
+    async def test_how_a_program_breaks(self, tmp_path: Path, code: str, error: str):
+        """Whatever it raises is told with its line, and never breaks the run."""
+        assert error in (await outcome(tmp_path, code, lookup))["error"]
+
+    async def test_an_answer_that_was_cut_off_runs_nothing(self, tmp_path: Path):
+        """Half a program is none."""
+        turns = [Turn(text="```python\npay(3)\npay(", finish_reason="length")]
+        ran = await act(tmp_path, turns, pay)
+        assert (ran.result.terminated_by, RAN) == ("output_truncated", [])
+
+
+class TestSession:
+    """What holds for calls holds for those of programs."""
+
+    async def test_approvals(self, tmp_path: Path):
+        """A tool that needs a yes does not run without one."""
+        agent = make_agent(
+            tmp_path, [program("guarded()"), text("42")], guarded, strategy="code-action", approver=lambda _: False
+        )
+        ran = await record_agent(agent, tmp_path)
+        assert "ToolError: guarded was not approved" in result(ran)["error"]
+        assert RAN == []
+        assert len(ran.events("approval-decided")) == 1
+        await reproduced(tmp_path)
+
+    async def test_killswitches(self, tmp_path: Path):
+        """A limit on a tool ends the run in the middle of a program."""
+        agent = make_agent(
+            tmp_path,
+            [program("while True: lookup('a')")],
+            lookup,
+            strategy="code-action",
+            compose=[tool_limit("lookup", 2)],
+        )
+        ran = await record_agent(agent, tmp_path)
+        assert (ran.result.terminated_by, RAN) == ("tool_limit", ["a", "a"])
+        await reproduced(tmp_path)
+
+    async def test_a_deadline(self, tmp_path: Path):
+        """A run that is ended from outside ends its program."""
+        from playhead.trace.clock import SystemClock
+
+        agent = make_agent(
+            tmp_path,
+            [program("while True: pass")],
+            strategy="code-action",
+            compose=[timeout_after(0.4)],
+            clock=SystemClock,
+        )
+        ran = await record_agent(agent, tmp_path)
+        assert ran.result.terminated_by == "timeout_after"
+        assert ran.result.duration_ms < 3_000
+        await reproduced(tmp_path)
+
+    async def test_hooks_see_the_calls(self, tmp_path: Path):
+        """A hook that changes a result changes what the program gets."""
+
+        def shout(harness: Any) -> None:
+            harness.on(
+                "tool.result",
+                lambda done, _: done.model_copy(update={"result": "LOUD"}) if done.tool == "lookup" else done,
+            )
+
+        agent = make_agent(
+            tmp_path, [program("lookup('a')"), text("42")], lookup, strategy="code-action", compose=[shout]
+        )
+        ran = await record_agent(agent, tmp_path)
+        assert result(ran)["value"] == "LOUD"
+        await reproduced(tmp_path)
+
+    async def test_agents_are_functions(self, tmp_path: Path):
+        """An agent below is called like any tool."""
+        worker = make_agent(None, [text("deep")], name="worker", description="Dives.")
+        assert (await outcome(tmp_path, "worker('How deep?')", worker))["value"] == "deep"
+
+    async def test_bodies_run_in_our_process(self, tmp_path: Path):
+        """The program is elsewhere; its tools are here, and know their owner."""
+        value = (await outcome(tmp_path, "where()", where))["value"]
+        assert value == f"root/run-program@0.0 {os.getpid()}"
+
+    async def test_adaptive_may_choose_it(self, tmp_path: Path):
+        """Its own tool comes along, and is offered to nobody else."""
+        settings = {"candidates": ["reactive", "code-action"]}
+        turns = [text("code-action"), program("lookup('a')"), text("42")]
+        ran = await record(tmp_path, turns, lookup, strategy="adaptive", strategy_settings=settings)
+        assert (ran.result.output, ran.result.strategy_used, RAN) == ("42", "code-action", ["a"])
+        await reproduced(tmp_path)
+        (tmp_path / "other").mkdir()
+        turns = [text("reactive"), call("run-program", program="1"), text("42")]
+        ran = await record(tmp_path / "other", turns, lookup, strategy="adaptive", strategy_settings=settings)
+        assert [spec.name for spec in ran.model.requests[1].tools] == ["lookup"]
+        assert data(ran.events("tool-call-completed")[0])["error"]["type"] == "ToolNotOffered"
+        await reproduced(tmp_path / "other")
+
+    async def test_another_strategy_may_switch_to_it(self, tmp_path: Path):
+        """A loop of calls ends in a program."""
+        turns = [*[call("lookup", key="a")] * 3, program("lookup('b')"), text("42")]
+        ran = await record(tmp_path, turns, lookup, switching={"fallback_strategy": "code-action"})
+        assert (ran.result.output, RAN) == ("42", ["a", "a", "a", "b"])
+        assert [spec.name for spec in ran.model.requests[0].tools] == ["lookup"]
+        await reproduced(tmp_path)
+
+
+class TestReplay:
+    """Another model, the same recording."""
+
+    async def test_the_same_program_gets_the_recorded_result(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """No body runs, no process starts; what the model says then is its own."""
+        await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
+        monkeypatch.delattr(programs, "ProgramCall")
+        agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
+        replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
+        assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
+
+    async def test_another_program_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """What the recording does not hold stops the replay, and says so."""
+        await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
+        monkeypatch.delattr(programs, "ProgramCall")
+        agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
+        replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
+        assert replayed.stopped is not None
+        assert RAN == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("said", "thought", "code"),
+    [
+        ("Hi\n```python\nx\n```\nBye", "Hi\nBye", "x"),
+        ("```py\nx\ny\n```", "", "x\ny"),
+        ("```python3\nx", "", "x"),
+        ("no block", "no block", None),
+        ("```json\n{}\n```", "```json\n{}\n```", None),
+        ("```\nx\n```", "```\nx\n```", None),
+        ("```python\n```", "", ""),
+    ],
+    ids=range(7),
+)
+def test_blocks(said: str, thought: str, code: str | None):
+    """The first block of Python is the program; a block of anything else is a part of the answer."""
+    found = split_program(said)
+    assert (found[0], None if found[1] is None else found[1].strip("\n`")) == (thought, code)
+
+
+def test_names_and_signatures():
+    """Every tool becomes a name that Python allows, each once; schemas of any kind become types."""
+    specs = [
+        ToolSpec(
+            name="final-answer",
+            parameters={"properties": {"b": {"type": "integer", "default": 3}, "a": {}}, "required": ["a"]},
+        ),
+        ToolSpec(name="final_answer", description="Twice."),
+        ToolSpec(
+            name="import",
+            parameters={"properties": {"x": {"enum": ["a", 1]}, "y": {"type": ["string", "null"]}, "z": True}},
+        ),
+    ]
+    assert [each["name"] for each in functions(specs)] == ["final_answer", "final_answer_", "import_"]
+    assert signatures(specs) == (
+        "def final_answer(a: Any, b: int = 3):\n    ''\n"
+        "def final_answer_():\n    'Twice.'\n"
+        "def import_(x: Literal['a', 1] = None, y: Any = None, z: Any = None):\n    ''"
+    )

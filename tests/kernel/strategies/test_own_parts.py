@@ -1,0 +1,149 @@
+"""What a strategy may bring along: settings, an instruction, tools of its own, usual values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, ToolContext, UsageError, register_strategy, tool
+from playhead.errors import ToolDefinitionError
+from playhead.kernel import (
+    Arguments,
+    MetaTool,
+    StrategySettings,
+    answer_pass,
+    ask_once,
+    fresh_thread,
+    run_kernel,
+    settings_of,
+    transition,
+)
+from playhead.kernel.kernels import list_kernels, register_kernel
+from playhead.kernel.strategies.reactive import REACT
+from playhead.testing import ScriptedModel, call, text
+from tests.kernel.runs import ended, ending, make_agent
+from tests.kernel.strategies.looking import broken, lookup, purposes, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class CountingSettings(StrategySettings):
+    """Of the strategy below."""
+
+    name: str = "count"
+    """What its tool is called."""
+
+
+class Counted(Arguments):
+    """What its tool takes."""
+
+    upto: int
+
+
+def counter(settings: CountingSettings) -> list[MetaTool]:
+    """Return a tool that a strategy brings along."""
+    body = lambda session, arguments: list(range(arguments.upto))  # noqa: E731
+    return [MetaTool(settings.name, "Count.", Counted, body, ends_run=False)]
+
+
+async def counting(state: Any, session: Any) -> Any:
+    """Run the loop."""
+    assert settings_of(session, CountingSettings).name in session.toolset
+    return await run_kernel(session.kernel, state, session)
+
+
+@pytest.fixture(autouse=True)
+def strategies() -> None:
+    """Register it for one test."""
+    register_strategy(
+        "counting",
+        counting,
+        settings=CountingSettings,
+        max_iterations=7,
+        rationale=False,
+        instruction=lambda settings: f"Count with `{settings.name}`.",
+        tools=counter,
+    )
+
+
+async def test_all_of_them(tmp_path: Path):
+    """The tool is offered, runs, is in the trace, and is there again in a reproduction from the file alone."""
+    turns = [call("tally", upto=3), call("tally"), call("lookup", key="a"), text("3")]
+    settings = {"strategy_settings": {"name": "tally"}, "rationale": None, "meta_tools": None}
+    ran = await run(tmp_path, turns, lookup, strategy="counting", **settings)
+    assert ending(ran) == ended("done", "end_turn", "3", 4)
+    assert [tool.name for tool in ran.events("tools-defined")[0].tools] == ["lookup", "final-answer", "tally"]
+    told = [each.observation() for each in ran.events("tool-call-completed")]
+    assert (told[0], told[1].startswith("error: upto: Field required"), told[2]) == ("[0, 1, 2]", True, "found a")
+    assert str(ran.model.requests[0].messages[0].content).endswith("\n\nCount with `tally`.")
+    header = ran.recording.header.agent
+    assert (header.max_iterations, header.rationale, header.meta_tools) == (7, False, ("final-answer",))
+
+
+async def test_a_tool_s_body_does_not_get_them(tmp_path: Path):
+    """They are the agent's; what a tool of the user's calls are the user's tools."""
+    seen: list[list[str]] = []
+
+    @tool(read_only=True)
+    async def look_inside(context: ToolContext) -> str:
+        """Look at what this body may call."""
+        seen.append(sorted(context.tools._tools))
+        return "seen"
+
+    await run(tmp_path, [call("look_inside"), text("done")], look_inside, lookup, strategy="counting")
+    assert seen == [["lookup"]]
+
+
+def test_names_that_are_taken(tmp_path: Path):
+    """A tool of the user's cannot have the name of one that the strategy brings."""
+    with pytest.raises(ToolDefinitionError, match="'lookup' is a tool of the kernel"):
+        make_agent(tmp_path, [], lookup, strategy="counting", strategy_settings={"name": "lookup"})
+
+
+@pytest.mark.parametrize("wrong", [{"nam": "x"}, {"name": 1}, [1]])
+def test_settings_that_do_not_fit(wrong: Any):
+    """They are refused before anything runs."""
+    with pytest.raises(UsageError):
+        Agent(ScriptedModel([]), strategy="counting", strategy_settings=wrong, trace=None)
+
+
+async def test_an_agent_s_own_choice_goes_first(tmp_path: Path):
+    """What the strategy usually does is only usual."""
+    ran = await run(tmp_path, [text("3")], lookup, strategy="counting", rationale=True, meta_tools=(), max_iterations=2)
+    header = ran.recording.header.agent
+    assert (header.max_iterations, header.rationale, header.meta_tools) == (2, True, ())
+
+
+async def test_an_answer_pass(tmp_path: Path):
+    """It gives one more turn, without tools; when that calls all the same, there is no answer, and this is said."""
+    concluded = []
+
+    async def once(state: Any, session: Any) -> Any:
+        state, said = await answer_pass(state, session, state.thread, label="once", max_iterations=1)
+        concluded.append((said.reason, said.output))
+        state, judged = await ask_once(state, session, await fresh_thread(session, "Good?"), purpose="judge")
+        return transition(state, output=f"{said.text}, {judged}")
+
+    register_strategy("once", once)
+    answered = await run(tmp_path / "a", [call("lookup", key="a"), text("42"), text("yes")], lookup, strategy="once")
+    assert ending(answered) == ended("done", "end_turn", "42, yes", 2, terminated_source="strategy:once")
+    assert purposes(answered) == ["once", "once", "judge"]
+    stubborn = await run(
+        tmp_path / "b", [call("lookup", key="a"), call("broken"), text("no")], lookup, broken, strategy="once"
+    )
+    assert [each.error.type for each in stubborn.events("tool-call-completed") if each.error] == ["ToolNotOffered"]
+    # Each run is made twice: once live, once reproduced.
+    assert concluded == [("end_turn", "42")] * 2 + [("max_iterations", "found a")] * 2
+
+
+def test_kernels_by_name(monkeypatch: pytest.MonkeyPatch):
+    """They are listed, and an unknown one is refused with the nearest."""
+    from playhead.kernel import kernels
+
+    monkeypatch.setattr(kernels, "_registry", {})
+    register_kernel("mine", REACT)
+    assert list_kernels() == ["mine", "react"]
+    with pytest.raises(UsageError, match="there is no kernel 'reakt'"):
+        Agent(ScriptedModel([]), kernel="reakt", trace=None)

@@ -1,0 +1,686 @@
+"""The strategy plan-execute-reflect, branch by branch; every run is reproduced from its file alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import UsageError, reproduce, tool
+from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.plan.dispatch import run_wave
+from playhead.kernel.plan.progress import PlanSettings, Progress
+from playhead.kernel.plan.types import Plan, PlanStep
+from playhead.testing import call, text
+from playhead.trace.types import Completion, Usage
+from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
+from tests.kernel.runs import Ran, data, make_agent, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+class Tools:
+    """Tools that note what they did, and fail when told to."""
+
+    def __init__(self, **failures: Any) -> None:
+        """Take the tools' failures: how often each of them fails, from its first call on."""
+        self.did: list[str] = []
+        self._failures = failures
+
+        @tool(read_only=True)
+        async def look(key: str) -> dict[str, Any]:
+            """Look something up."""
+            self._do("look", key)
+            return {"key": key, "n": 5}
+
+        @tool(read_only=True)
+        async def read(key: str) -> str:
+            """Read something that looks like a reference."""
+            self._do("read", key)
+            return f"{{{{from_step:s1}}}} {key}"
+
+        @tool
+        async def send(to: str, body: Any = None) -> str:
+            """Send something."""
+            self._do("send", to)
+            return f"sent {body} to {to}"
+
+        self.all = (look, read, send)
+
+    def _do(self, name: str, what: str) -> None:
+        self.did.append(f"{name} {what}")
+        left = self._failures.get(name, 0)
+        if left:
+            self._failures[name] = left - 1
+            raise ValueError(f"{name} is out of order")
+
+
+async def planned(
+    folder: Path, tools: Tools, *turns: Any, settings: dict[str, Any] | None = None, **options: Any
+) -> Ran:
+    """Run the strategy on a script, and reproduce it."""
+    given: Any = {"strategy": "plan", "strategy_settings": settings or {}, **options}
+    run = await record(folder, list(turns), *tools.all, **given)
+    assert (await reproduce(run.recording.path)).identical
+    return run
+
+
+def changes(run: Ran) -> list[str]:
+    """Return what became of the steps, in order, without that they began."""
+    return [f"{each.step_id} {each.status}" for each in run.events("plan-step-changed") if each.status != "in_progress"]
+
+
+def plans(run: Ran) -> list[tuple[int, str | None, list[str]]]:
+    """Return the versions of the plan: number, reason and steps that are open."""
+    return [
+        (each.version, each.reason, [step["id"] for step in each.steps if step["status"] == "pending"])
+        for each in run.events("plan-created")
+    ]
+
+
+def prompts(run: Ran) -> list[str]:
+    """Return what the model was told, without the task."""
+    return [each.content for each in run.events("message-added") if each.role == "user" and each.ref is None][1:]
+
+
+# --- as planned -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_plan_is_carried_out(tmp_path: Path):
+    """Calls without the model, analyses without tools, small loops of both; then a look at the results, and the answer."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(
+            tool_step("look", args={"key": "a"}),
+            tool_step("send", args={"to": "ann", "body": "{{from_step:s1}}"}),
+            analysis("Think of {{from_step:s2:summary}}"),
+            composite("Look again", "look"),
+        ),
+        text("thought"),
+        call("look", key="b"),
+        text("seen b"),
+        verdict(),
+        text("42"),
+    )
+    assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("42", "end_turn", 6)
+    assert tools.did == ["look a", "send ann", "look b"]
+    assert plans(run) == [(0, None, ["s1", "s2", "s3", "s4"])]
+    assert changes(run) == ["s1 completed", "s2 completed", "s3 completed", "s4 completed"]
+    called = [(each.call_id, each.source, each.args) for each in run.events("tool-call-started")]
+    assert called == [
+        ("plan_0_s1_0", "plan", {"key": "a"}),
+        ("plan_0_s2_0", "plan", {"to": "ann", "body": {"key": "a", "n": 5}}),
+        ("call_2_0", "native", {"key": "b"}),
+    ]
+    assert [each.purpose for each in run.events("llm-requested")] == [
+        "plan",
+        "plan:s3",
+        "plan:s4",
+        "plan:s4",
+        "plan:reflect",
+        "plan:answer",
+    ]
+    assert [bool(each.tools) for each in run.events("llm-requested")] == [False, False, True, True, False, False]
+    assert [data(each) for each in run.events("reflection")] == [{"text": "all there", "satisfied": True}]
+    assert "Think of sent {'key': 'a', 'n': 5} to ann" in prompts(run)[1]
+
+
+async def test_in_dag_mode_read_only_calls_run_beside_each_other(tmp_path: Path):
+    """A wave's read-only calls are one turn; what acts has a turn alone, and what needs results comes after them."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(
+            tool_step("look", id="a", args={"key": "a"}),
+            tool_step("send", id="x", args={"to": "ann"}),
+            tool_step("look", id="b", args={"key": "b"}),
+            tool_step("send", id="y", args={"to": "{{from_step:b:summary}}"}, depends_on=["a"]),
+        ),
+        verdict(),
+        text("done"),
+        settings={"plan_mode": "dag"},
+    )
+    started = [
+        (record.iteration, data(record.event)["position"], data(record.event)["tool"])
+        for record in run.recording.records
+        if record.kind == "tool-call-started"
+    ]
+    assert started == [(0, 0, "look"), (0, 1, "look"), (1, 0, "send"), (2, 0, "send")]
+    assert run.result.iterations == 4
+
+
+async def test_a_result_is_no_template(tmp_path: Path):
+    """A result that looks like a reference stays what it is, wherever it is put in."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(
+            tool_step("read", args={"key": "k"}),
+            tool_step("send", args={"to": "ann", "body": "{{from_step:s1}}"}),
+            tool_step("send", args={"to": "{{from_step:s2}}"}),
+        ),
+        verdict(),
+        text("done"),
+    )
+    sent = [each.args for each in run.events("tool-call-started")][1:]
+    assert sent == [
+        {"to": "ann", "body": "{{from_step:s1}} k"},
+        {"to": "sent {{from_step:s1}} k to ann"},
+    ]
+
+
+async def test_large_results_are_shown_in_part(tmp_path: Path):
+    """However much steps return, what the model is told of it is bounded."""
+    tools = Tools()
+    steps = [tool_step("read", args={"key": f"{number}{'x' * 5_000}"}) for number in range(20)]
+    run = await planned(tmp_path, tools, plan(*steps), verdict(), text("done"))
+    assert all(len(prompt) < 40_000 for prompt in prompts(run))
+    assert len(prompts(run)[-1]) < 40_000
+
+
+# --- what does not work ---------------------------------------------------------------------------------------------------
+
+
+async def test_what_only_reads_runs_again(tmp_path: Path):
+    """A read-only call that failed is made once more as it is."""
+    tools = Tools(look=1)
+    run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), verdict(), text("done"))
+    assert (tools.did, changes(run)) == (["look a", "look a"], ["s1 failed", "s1 pending", "s1 completed"])
+    assert [each.call_id for each in run.events("tool-call-started")] == ["plan_0_s1_0", "plan_0_s1_1"]
+
+
+async def test_what_acts_does_not_run_again(tmp_path: Path):
+    """A call with side effects that failed may have acted: it is replaced, and the same call is made by no later version."""
+    tools = Tools(send=1)
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(tool_step("send", args={"to": "ann"}), analysis("Think")),
+        plan(tool_step("send", args={"to": "ann"}), tool_step("look", args={"key": "a"})),
+        plan(tool_step("look", args={"key": "b"})),
+        verdict(),
+        text("done"),
+    )
+    assert tools.did == ["send ann", "look b"]
+    assert plans(run) == [
+        (0, None, ["s1", "s2"]),
+        (1, "patch: s1 failed", ["s3", "s4"]),
+        (2, "patch: s3 failed", ["s5"]),
+    ]
+    assert changes(run) == ["s1 failed", "s2 skipped", "s3 failed", "s4 skipped", "s5 completed"]
+    assert 'send {"to": "ann"} (in s1): failed, and may have had its effect' in prompts(run)[1]
+
+
+async def test_what_was_refused_has_not_acted(tmp_path: Path):
+    """A call whose arguments were refused did nothing: nothing is said of an effect, and it is not tried again as it is."""
+    tools = Tools()
+    wrong = tool_step("send", args={"to": ["ann"]})
+    turns = [plan(wrong), plan(tool_step("send", args={"to": "ann"})), verdict(), text("done")]
+    run = await planned(tmp_path, tools, *turns)
+    assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
+    assert "side effects" not in prompts(run)[1]
+
+
+async def test_completed_steps_that_are_listed_again_do_not_run_again(tmp_path: Path):
+    """A model that repeats its whole plan repeats no effect: not by the same step, and not by another with the same call."""
+    tools = Tools(look=2)
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(
+            tool_step("send", id="s1", args={"to": "ann"}),
+            tool_step("read", id="s2", args={"key": "k"}),
+            tool_step("look", id="s3", args={"key": "{{from_step:s1}}"}),
+        ),
+        plan(
+            tool_step("send", id="s1", args={"to": "ann"}),
+            tool_step("read", id="r", args={"key": "ann"}),
+            tool_step("send", id="x", args={"to": "ann", "body": None}),
+            analysis("Think of {{from_step:s1}}"),
+        ),
+        text("thought"),
+        verdict(),
+        text("done"),
+    )
+    assert tools.did == ["send ann", "read k", *["look sent None to ann"] * 2, "read ann", "send ann"]
+    assert plans(run)[1] == (1, "patch: s3 failed", ["s4", "s5", "s6"])
+    assert "Think of sent None to ann" in prompts(run)[2]
+
+
+async def test_the_same_call_in_another_version_is_not_made(tmp_path: Path):
+    """A call whose arguments turn out to be those of one that was made gets its result, without being made."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(analysis("Whom?"), tool_step("send", args={"to": "ann"})),
+        text("ann"),
+        verdict("nobody was told", satisfied=False),
+        plan(tool_step("send", args={"to": "{{from_step:s1}}"})),
+        verdict(),
+        text("done"),
+    )
+    assert tools.did == ["send ann"]
+    (last,) = [each for each in run.events("plan-step-changed") if each.step_id == "s3"]
+    assert (last.status, last.reason) == ("completed", "the same call was made in s2")
+
+
+async def test_a_plan_may_do_the_same_twice(tmp_path: Path):
+    """What one version of a plan lists twice is meant twice."""
+    tools = Tools()
+    twice = [tool_step("send", args={"to": "ann"})] * 2
+    await planned(tmp_path, tools, plan(*twice), verdict(), text("done"))
+    assert tools.did == ["send ann", "send ann"]
+
+
+async def test_a_patch_in_place_leaves_open_steps(tmp_path: Path):
+    """New steps take the place of the failed one; what needed it needs the last of them."""
+    tools = Tools(look=1)
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(tool_step("look", args={"key": "a"}), analysis("Think of {{from_step:s1}}", depends_on=["s1"])),
+        plan(tool_step("look", args={"key": "b"}), tool_step("look", args={"key": "c"})),
+        text("thought"),
+        verdict(),
+        text("done"),
+        settings={"patch_strategy": "in-place", "step_retries": 0},
+    )
+    assert tools.did == ["look a", "look b", "look c"]
+    assert plans(run)[1] == (1, "patch: s1 failed", ["s3", "s4", "s2"])
+    assert 'Think of {"key": "c", "n": 5}' in prompts(run)[2]
+
+
+async def test_without_a_patch_the_plan_goes_on(tmp_path: Path):
+    """A step that cannot be replaced stays failed, what needs it is skipped, the rest runs; then all of it is planned anew."""
+    tools = Tools(send=1)
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(
+            tool_step("send", args={"to": "ann"}),
+            analysis("Think of {{from_step:s1}}"),
+            tool_step("look", args={"key": "a"}),
+        ),
+        *[text("no idea")] * 3,
+        verdict("ann does not know", satisfied=False),
+        plan(tool_step("send", args={"to": "bob"})),
+        verdict(),
+        text("done"),
+    )
+    assert tools.did == ["send ann", "look a", "send bob"]
+    assert changes(run) == ["s1 failed", "s2 skipped", "s3 completed", "s4 completed"]
+    assert plans(run)[1] == (1, "replan: ann does not know", ["s4"])
+    assert [each.error for each in run.events("structured-output-failed")] == ["it holds no JSON"] * 3
+
+
+async def test_what_is_missing_is_added(tmp_path: Path):
+    """When all steps are completed and the goal is not met, steps are added, as often as refinements are allowed."""
+    tools = Tools()
+    again = [verdict("more", satisfied=False), plan(tool_step("look", args={"key": "b"}))]
+    run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), *again, *again, text("done"))
+    assert [each[:2] for each in plans(run)] == [(0, None), (1, "augment: more"), (2, "augment: more")]
+    assert (tools.did, run.result.output) == (["look a", "look b", "look b"], "done")
+
+
+async def test_results_that_nobody_judges_are_taken_as_they_are(tmp_path: Path):
+    """A model that does not say whether the results are enough is asked twice; that is said, and the answer is given."""
+    run = await planned(
+        tmp_path, Tools(), plan(tool_step("look", args={"key": "a"})), text("hm"), text("well"), text("done")
+    )
+    assert (run.result.output, run.events("reflection")) == ("done", [])
+    assert [each.expected for each in run.events("structured-output-failed")] == ["ReflectionForm"] * 2
+
+
+async def test_nobody_looks_when_nothing_would_follow(tmp_path: Path):
+    """Without refinements no request is spent on a judgement."""
+    run = await planned(
+        tmp_path, Tools(), plan(tool_step("look", args={"key": "a"})), text("done"), settings={"max_refinements": 0}
+    )
+    assert [each.purpose for each in run.events("llm-requested")] == ["plan", "plan:answer"]
+
+
+async def test_a_loop_that_acted_does_not_run_again(tmp_path: Path):
+    """A composite step without an answer is tried again with what went wrong, but not when it called a tool that acts."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(composite("Find it", "look"), composite("Tell ann", "send")),
+        call("look", key="a"),
+        call("look", key="b"),
+        text(""),
+        call("look", key="c"),
+        text("found"),
+        call("send", to="ann"),
+        call("send", to="bob"),
+        text(""),
+        text("no plan"),
+        text("none"),
+        text("none at all"),
+        verdict(),
+        text("done"),
+        settings={"step_kernel_max_iterations": 2},
+    )
+    assert tools.did == ["look a", "look b", "look c", "send ann", "send bob"]
+    assert changes(run) == ["s1 failed", "s1 pending", "s1 completed", "s2 failed"]
+    retried = prompts(run)[4]
+    assert 'The last attempt failed: no answer within 2 turns; the last result was: {"key": "b", "n": 5}' in retried
+
+
+async def test_a_step_that_the_provider_cut_off_failed(tmp_path: Path):
+    """Half an analysis is none; what is cut off again is replaced."""
+    cut = text("half a th", finish_reason="length")
+    run = await planned(
+        tmp_path,
+        Tools(),
+        plan(analysis("Think")),
+        cut,
+        cut,
+        plan(analysis("Think less")),
+        text("thought"),
+        verdict(),
+        text("x"),
+    )
+    assert changes(run) == ["s1 failed", "s1 pending", "s1 failed", "s2 completed"]
+    assert [each.reason for each in run.events("plan-step-changed") if each.status == "failed"] == [
+        "output_truncated"
+    ] * 2
+
+
+async def test_a_reference_without_a_result_never_reaches_a_tool(tmp_path: Path, register: Any):
+    """A step whose reference cannot be resolved fails, and says why; nothing is called."""
+
+    async def broken(state: Any, session: Any) -> Any:
+        steps = (
+            PlanStep(id="s1", type="tool_call", tool_name="send", tool_args={"to": "{{from_step:s9}}"}),
+            PlanStep(id="s2", type="analysis", instruction="{{from_step:s1.n}}"),
+        )
+        progress = Progress(session, PlanSettings(), state, Plan("p", "goal", "dag").with_steps(steps))
+        failures = await run_wave(progress, steps)
+        assert [(each.step_id, each.again) for each in failures] == [("s1", False), ("s2", False)]
+        return progress.state
+
+    register("broken", broken)
+    tools = Tools()
+    run = await planned(tmp_path, tools, strategy="broken", strategy_settings={})
+    assert (tools.did, run.events("tool-call-started", "llm-requested")) == ([], [])
+    assert [each.reason for each in run.events("plan-step-changed")] == [
+        "{{from_step:s9}} has no result: s9 is not completed",
+        "'{{from_step:s1.n}}' is no reference; write {{from_step:s1}}",
+    ]
+
+
+# --- plans that cannot be read ------------------------------------------------------------------------------------------
+
+
+async def test_without_a_plan_the_task_is_solved_without_one(tmp_path: Path):
+    """A model that gives no plan that can be carried out is told why, and then asked as by ReAct; that is said."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        text("First, look."),
+        plan(tool_step("lok", args={"key": "a"})),
+        plan(analysis("{{from_step:s1}}")),
+        call("look", key="a"),
+        text("42"),
+    )
+    assert (run.result.output, run.result.strategy_used, tools.did) == ("42", "reactive", ["look a"])
+    assert [each.error for each in run.events("structured-output-failed")] == [
+        "it holds no JSON",
+        "- s1: there is no tool 'lok'. Did you mean 'look'? Known: look, read, send.",
+        "- s1 refers to the result of s1, which is itself",
+    ]
+    assert [each.decision for each in run.events("decision-evaluated")] == ["plan-execute-reflect: no plan"]
+    assert run.events("plan-created") == []
+
+
+async def test_reasons_are_asked_for_once_more(tmp_path: Path):
+    """A plan that does not say why it makes its calls is asked for again, once; its reasons are those of the calls."""
+    bare = {"type": "tool_call", "tool_name": "look", "tool_args": {"key": "a"}}
+    turns = [plan(bare), plan(tool_step("look", args={"key": "a"})), verdict(), text("done")]
+    run = await planned(tmp_path, Tools(), *turns, rationale=True)
+    assert prompts(run)[1].startswith("[STRICT RETRY]")
+    assert [each.rationale.why for each in run.events("tool-call-started")] == ["it is needed"]
+    assert run.events("rationale-missing") == []
+
+
+async def test_a_reason_that_is_not_given_is_missing(tmp_path: Path):
+    """What is not said when asked for once more stays empty, and is an event; none is made up."""
+    bare = plan({"type": "tool_call", "tool_name": "look", "tool_args": {"key": "a"}})
+    run = await planned(tmp_path, Tools(), bare, text("no"), verdict(), text("done"), rationale=True)
+    assert [each.nudge for each in run.events("nudge-issued")] == ["rationale-missing"]
+    missing = [data(each) for each in run.events("rationale-missing")]
+    assert missing == [{"path": "plan", "call_id": "plan_0_s1_0", "tool": "look"}]
+    assert [each.rationale for each in run.events("tool-call-started")] == [None]
+
+
+# --- what the task requires ---------------------------------------------------------------------------------------------
+
+
+async def test_required_calls_are_in_the_plan(tmp_path: Path):
+    """The planner is told how often which tool is required, and what its plan lacks is added."""
+    tools = Tools()
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(tool_step("look", args={"key": "a"}), analysis("Add up")),
+        call("look", key="b"),
+        text("b"),
+        text("sum"),
+        verdict(),
+        text("done"),
+        required_tools={"look": 2},
+    )
+    assert "TOOL CALL REQUIREMENTS:\n- look: at least 2 tool_call steps" in prompts(run)[0]
+    assert (tools.did, plans(run)) == (["look a", "look b"], [(0, None, ["s1", "s3", "s2"])])
+    assert run.result.success
+
+
+async def test_an_answer_without_required_calls_is_none(tmp_path: Path):
+    """When a required tool has returned nothing in the end, the run says so."""
+    tools = Tools(look=9)
+    run = await planned(
+        tmp_path,
+        tools,
+        plan(tool_step("look", args={"key": "a"})),
+        text("done"),
+        required_tools=["look"],
+        settings={"max_refinements": 0, "max_replans": 0},
+    )
+    assert (run.result.output, run.result.terminated_by) == ("done", "required_tools_missing")
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------------
+
+
+async def test_turns_are_a_hard_ceiling(tmp_path: Path):
+    """Every call, analysis and answer is a turn; the last one is for an answer from what there is, which says so."""
+    tools = Tools(look=1)
+    steps = [tool_step("look", args={"key": each}) for each in "ab"]
+    run = await planned(tmp_path, tools, plan(*steps), text("a alone"), max_iterations=3)
+    assert tools.did == ["look a", "look a"]
+    assert changes(run) == ["s1 failed", "s1 pending", "s1 completed", "s2 skipped"]
+    assert 's2 look {"key": "b"}: skipped, the turns of the agent are used up' in prompts(run)[-1]
+    assert (run.result.terminated_by, run.result.output, run.result.iterations) == ("max_iterations", "a alone", 3)
+
+
+async def test_no_request_is_spent_on_what_has_no_turn_left(tmp_path: Path):
+    """A plan has at most as many steps as there are turns, but for one; with none left nobody judges, patches or adds."""
+    tools = Tools(look=9)
+    steps = [tool_step("look", args={"key": each}) for each in "ab"]
+    run = await planned(tmp_path, tools, plan(*steps), plan(*steps[:1]), text("all lost"), max_iterations=2)
+    assert [each.error for each in run.events("structured-output-failed")] == [
+        "- it has 2 steps; at most 1 can be carried out"
+    ]
+    assert (tools.did, run.result.output, run.result.iterations) == (["look a"], "all lost", 2)
+
+
+async def test_a_loop_takes_no_turn_of_the_answer(tmp_path: Path):
+    """A composite step has fewer turns when there are fewer left, and the task is answered all the same."""
+    again = [call("look", key=each) for each in "ab"]
+    turns = [plan(composite("Find it", "look")), *again, text("found"), text("done")]
+    run = await planned(tmp_path, Tools(), *turns, max_iterations=4)
+    assert (run.result.output, run.result.terminated_by, run.result.iterations) == ("done", "end_turn", 4)
+
+
+async def test_what_a_killswitch_stops_keeps_its_results(tmp_path: Path):
+    """A run that is stopped in the middle of its plan has the newest result for its output."""
+    from playhead.compose.killswitches import tool_limit
+
+    tools = Tools()
+    steps = [tool_step("send", args={"to": each}) for each in "abc"]
+    run = await planned(tmp_path, tools, plan(*steps), compose=[tool_limit("send", 2)])
+    assert (run.result.output, run.result.terminated_by, tools.did) == (
+        "sent None to b",
+        "tool_limit",
+        ["send a", "send b"],
+    )
+
+
+async def test_asked_to_go_on_it_does_not_plan_again(tmp_path: Path):
+    """An answer that a validator refuses is mended in the thread of the answer, with all tools."""
+    tools = Tools()
+    turns = [plan(tool_step("look", args={"key": "a"})), verdict(), text("short"), text("a longer answer")]
+    agent_options: Any = {"validators": [lambda output: len(output) > 9]}
+    run = await planned(tmp_path, tools, *turns, **agent_options)
+    assert (run.result.output, len(run.events("plan-created"))) == ("a longer answer", 1)
+
+
+async def test_hooks_see_the_prompts(tmp_path: Path):
+    """What asks for a plan and for a judgement passes the hooks; without the one there is no plan, without the other no judgement."""
+    tools = Tools()
+    seen: list[str] = []
+
+    def remove(prompt: str, _: Any) -> Any:
+        seen.append(prompt)
+        return SUPPRESS
+
+    def note(harness: Any) -> None:
+        harness.on("prompt.plan", lambda prompt, _: f"{prompt}\nBe brief.")
+        harness.on("prompt.reflect", remove)
+
+    run = await planned(tmp_path, tools, plan(tool_step("look", args={"key": "a"})), text("done"), compose=[note])
+    assert (run.result.output, prompts(run)[0].endswith("Be brief."), len(seen)) == ("done", True, 1)
+    removed = [lambda harness: harness.on("prompt.plan", lambda *_: SUPPRESS)]
+    run = await planned(tmp_path / "without", tools, text("42"), compose=removed)
+    assert (run.result.output, run.result.strategy_used) == ("42", "reactive")
+
+
+def test_settings_are_checked():
+    """A setting that is none, or that cannot be, is refused before anything runs."""
+    with pytest.raises(UsageError, match="Did you mean 'plan_mode'"):
+        make_agent(None, [], strategy="plan", strategy_settings={"plan_mod": "dag"})
+    with pytest.raises(UsageError, match="step_retries"):
+        make_agent(None, [], strategy="plan", strategy_settings={"step_retries": -1})
+    header = make_agent(None, [], strategy="plan").header
+    assert (header.strategy_settings, header.max_iterations) == (
+        {
+            "plan_mode": "linear",
+            "max_refinements": 2,
+            "reflection_depth": "deep",
+            "step_retries": 1,
+            "step_kernel_max_iterations": 3,
+            "patch_strategy": "replan-remaining",
+            "max_replans": 3,
+        },
+        25,
+    )
+
+
+# --- whatever happens --------------------------------------------------------------------------------------------------------
+
+
+class RandomPlanner:
+    """A model that plans, repeats itself, and answers nonsense, as its seed says."""
+
+    name = "random/planner"
+    secrets: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)
+
+    async def prices(self) -> None:
+        """It costs nothing that anybody knows."""
+
+    async def complete(self, request: Any) -> Completion:
+        """Answer what the last message asks for."""
+        asked = next(each.content for each in reversed(request.messages) if each.role == "user")
+        return Completion(text=self._answer(asked), usage=Usage(input_tokens=1, output_tokens=1), cost_usd=0.0)
+
+    def _answer(self, asked: str) -> str:
+        chance = self._chance
+        if chance.random() < 0.1:
+            return chance.choice(["", "no", '{"steps": [', '{"steps": []}'])
+        if '"satisfied"' in asked:
+            return json.dumps({"reason": "so", "satisfied": chance.random() < 0.4})
+        if '"steps"' in asked or "[STRICT" in asked or "That is not right" in asked:
+            return json.dumps({"steps": [self._step() for _ in range(chance.randint(1, 4))]})
+        return chance.choice(["a", "b", "thought", '{"name": "send", "arguments": {"to": "c"}}'])
+
+    def _step(self) -> dict[str, Any]:
+        chance = self._chance
+        kind = chance.choice(["send", "send", "look", "think", "loop"])
+        if kind == "think":
+            return analysis(chance.choice(["x", "y", "{{from_step:s1}}"]))
+        if kind == "loop":
+            return composite("go on", *chance.sample(["look", "send"], k=1))
+        args = {"to" if kind == "send" else "key": chance.choice(["a", "b", "{{from_step:s1}}", "{{from_step:s2}}"])}
+        return tool_step(kind, args=args, depends_on=chance.choice([[], [], ["s1"]]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_completed_steps_never_run_twice(seed: int, tmp_path: Path):
+    """Over random plans that fail: no step with an effect runs again once it is completed, nor its call in a later version."""
+    chance = random.Random(seed)
+    did: list[str] = []
+
+    @tool
+    async def send(to: str) -> str:
+        """Send."""
+        did.append(to)
+        if chance.random() < 0.4:
+            raise ValueError("lost")
+        return chance.choice(["a", "b"])
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        if chance.random() < 0.3:
+            raise ValueError("dark")
+        return chance.choice(["a", "b"])
+
+    settings = {
+        "plan_mode": chance.choice(["linear", "dag"]),
+        "patch_strategy": chance.choice(["in-place", "replan-remaining"]),
+        "step_retries": chance.randint(0, 2),
+    }
+    run = await record(
+        tmp_path, RandomPlanner(seed), send, look, strategy="plan", strategy_settings=settings, max_iterations=15
+    )
+    assert run.error is None
+    assert all(each.source in ("plan", "text") for each in run.events("tool-call-started"))
+    version, done = 0, set()
+    made: dict[str, tuple[int, bool]] = {}
+    ok = {each.call_id: each.ok for each in run.events("tool-call-completed")}
+    for event in run.events("plan-created", "plan-step-changed", "tool-call-started"):
+        if event.kind == "plan-created":
+            version = event.version
+        elif event.kind == "plan-step-changed":
+            assert event.step_id not in done or event.status == "completed"
+            done |= {event.step_id} if event.status == "completed" else set()
+        elif event.tool == "send" and event.source == "plan":
+            before = made.setdefault(event.args["to"], (version, True))
+            assert before == (version, True), "the same effect again, in a later version or after it may have happened"
+            made[event.args["to"]] = (version, ok[event.call_id])
+    assert (await reproduce(run.recording.path)).identical

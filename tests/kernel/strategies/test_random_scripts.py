@@ -1,0 +1,87 @@
+"""Whatever a model answers, every strategy ends, says honestly how, and is reproduced from the file alone."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from playhead.compose import killswitches as ks
+from playhead.testing import Turn, call, calls, error, text
+from playhead.trace.events.run import ANSWERED, TERMINATED_BY
+from tests.kernel.strategies.looking import broken, lookup, run
+
+TEXTS = (
+    "42", "", "SATISFIED: fine", "UNSATISFIED: no", "Hm.", "<thinking>a", "a</think>b", "<thinking>a</thinking>",
+    "Final answer: 42", '{"satisfied": false, "score": 3, "issues": ["a"]}', '{"satisfied": true}', '{"satisfied": 7}',
+    '{"name": "lookup", "arguments": {"key": "b"}}', '```json\n[{"tool": "finish", "args": {"result": "b"}}]\n```',
+)  # fmt: skip
+CALLS = (
+    call("lookup", key="a"), call("lookup"), call("broken"), call("finish", result="done"), call("finish"),
+    call("final-answer", output="42"), call("nothing"), calls(call("finish", result="x"), call("broken")),
+    calls(call("lookup", key="a"), call("lookup", key="b"), text="<thinking>both"),
+)  # fmt: skip
+TURNS = st.one_of(
+    st.sampled_from(TEXTS).map(text),
+    st.sampled_from(CALLS),
+    st.sampled_from(["length", "safety"]).map(lambda reason: text("It is", finish_reason=reason)),
+    st.just(error("no such model")),
+    st.just(error("busy", retryable=True)),
+)
+SETTINGS: dict[str, Any] = {
+    "direct": st.just({}),
+    "chain-of-thought": st.fixed_dictionaries(
+        {"use_thinking_tags": st.booleans(), "max_tool_steps": st.integers(min_value=0, max_value=3)}
+    ),
+    "autonomous": st.fixed_dictionaries(
+        {
+            "on_text": st.sampled_from(["nudge", "answer"]),
+            "max_nudges": st.integers(min_value=0, max_value=2),
+            "finish_alone": st.booleans(),
+        }
+    ),
+    "reflexion": st.fixed_dictionaries(
+        {
+            "max_retries": st.integers(min_value=0, max_value=2),
+            "kernel_max_iterations": st.integers(min_value=1, max_value=2),
+            "acceptance_threshold": st.sampled_from([None, 3.0]),
+            "critique_last": st.booleans(),
+            "use_prior_critiques": st.booleans(),
+        }
+    ),
+}
+OPTIONS = st.fixed_dictionaries(
+    {
+        "required_tools": st.sampled_from([(), ("lookup",)]),
+        "meta_tools": st.sampled_from([(), ("final-answer",)]),
+        "max_iterations": st.sampled_from([2, 6]),
+        "compose": st.sampled_from(
+            [(), (ks.tool_limit("lookup", 1),), (ks.budget_limit(max_tokens=3_000, output_cap=50),)]
+        ),
+    }
+)
+
+
+@pytest.mark.parametrize("strategy", SETTINGS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_it_ends_and_is_reproduced(strategy: str, data: Any):
+    """A typed reason, an output that is an answer only where it says so, and the same events again."""
+    turns: list[Turn] = data.draw(st.lists(TURNS, max_size=10))
+    options = {**data.draw(OPTIONS), "strategy_settings": data.draw(SETTINGS[strategy])}
+
+    async def check() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ran = await run(Path(folder), turns, lookup, broken, strategy=strategy, **options)
+        assert ran.result.terminated_by in TERMINATED_BY
+        assert ran.result.terminated_by not in ("error", "trace_error")
+        assert ran.result.success is (ran.result.terminated_by in ANSWERED)
+        if ran.result.success and options["required_tools"]:
+            assert any(step.tool == "lookup" and step.ok for step in ran.result.steps)
+
+    anyio.run(check)

@@ -1,0 +1,288 @@
+"""Strategies that are switched: who recommends what, what is handed over, and how often."""
+
+from __future__ import annotations
+
+import logging
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playhead import UsageError, load_recording, reproduce, reproduce_sync, tool
+from playhead.kernel.strategies import list_strategies
+from playhead.kernel.switching import Switching
+from playhead.testing import call, error, text
+from tests.kernel.runs import data, ending, make_agent, record_agent
+from tests.kernel.runs import ended as ended_as
+from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
+
+
+class TestSwitching:
+    async def test_the_model_recommends_and_the_other_goes_on(self, tmp_path: Path):
+        """Evaluated before switched; the new strategy is told what was done, and its turns count on."""
+        turns = [*SAME, text("other\nA fresh view helps."), call("lookup", key="b"), text("42")]
+        ran = await stuck(tmp_path, turns, switching={"candidates": ["reactive", "other"]})
+        assert ending(ran) == ended_as("done", "end_turn", "42", 5)
+        assert RAN == ["a", "a", "a", "b"]
+        assert ran.result.strategy_used == "other"
+        assert ran.events("run-completed")[0].strategy_used == "other"
+        kinds = [kind for kind in ran.kinds() if kind.startswith("strategy") or kind == "decision-evaluated"]
+        assert kinds == ["decision-evaluated", "strategy-switch-evaluated", "strategy-switched"]
+        common = {"from_strategy": "reactive", "rationale": "A fresh view helps."}
+        (evaluated,), (switched,) = ran.events("strategy-switch-evaluated"), ran.events("strategy-switched")
+        assert data(evaluated) == {**common, "recommended_strategy": "other", "will_switch": True}
+        assert data(switched) == {**common, "to_strategy": "other", "switch_number": 1}
+        asked = str(ran.model.requests[3].messages[-1].content)
+        assert STUCK in asked
+        assert "- reactive: thinks, acts, observes" in asked
+        handed = str(ran.model.requests[4].messages[-1].content)
+        assert handed.startswith(
+            "Go on. How high is it?\n\nThis was begun with another strategy (reactive), which got stuck: "
+        )
+        assert handed.count('- call of lookup with {"key": "a"}\n- lookup returned: found a\n') == 3
+        assert [event.iteration for event in ran.recording.records if event.kind == "llm-requested"] == [
+            0,
+            1,
+            2,
+            2,
+            3,
+            4,
+        ]
+
+    async def test_the_fallback_asks_nobody(self, tmp_path: Path):
+        """It is switched to at once, with the settings that were given for it."""
+        switching = Switching(fallback_strategy="other", settings={"other": {"words": "Hurry."}})
+        ran = await stuck(tmp_path, [*SAME, text("42")], switching=switching)
+        assert ran.events("strategy-switched")[0].rationale == "fallback"
+        assert str(ran.model.requests[3].messages[-1].content).startswith("Hurry. How high is it?")
+        assert ran.recording.header.agent.switching == {
+            "max_switches": 1,
+            "fallback_strategy": "other",
+            "candidates": ["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"],
+            "settings": {"other": {"words": "Hurry."}},
+        }
+
+    async def test_the_cap(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+        """After the last switch the strategy is kept: said once, in the trace and in the log; the model is still nudged."""
+        turns = [*SAME, *SAME, *SAME, text("42")]
+        with caplog.at_level(logging.WARNING, "playhead"):
+            ran = await stuck(tmp_path, turns, switching={"fallback_strategy": "other"}, max_iterations=20)
+        assert (ran.result.output, len(ran.events("strategy-switched"))) == ("42", 1)
+        kept = [event for event in ran.events("decision-evaluated") if event.decision == "keep-strategy: other"]
+        assert len(kept) == 1
+        assert "max_switches=1 is used up. Fix: raise Switching(max_switches=" in kept[0].rationale
+        assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"] * 2
+        assert (
+            sum("keeps the strategy other" in each.message for each in caplog.records) == 2
+        )  # the run, and its replay
+
+    async def test_more_than_one_switch(self, tmp_path: Path):
+        """They are numbered, and each hands over all that was done."""
+        turns = [*SAME, text("other\n."), *SAME, text("reactive\n."), text("42")]
+        ran = await stuck(
+            tmp_path, turns, switching={"max_switches": 2, "candidates": ["reactive", "other"]}, max_iterations=20
+        )
+        assert [(event.to_strategy, event.switch_number) for event in ran.events("strategy-switched")] == [
+            ("other", 1),
+            ("reactive", 2),
+        ]
+        assert str(ran.model.requests[-1].messages[-1].content).count("- lookup returned: found a") == 6 + 3
+        assert ran.result.strategy_used == "reactive"
+
+    @pytest.mark.parametrize(
+        ("said", "why"),
+        [
+            (text("reactive\nIt is nearly done."), "It is nearly done."),
+            (text("keep going"), "kept: the model's answer named no single strategy"),
+            (error("no model"), "kept: the model did not answer: no model"),
+        ],
+        ids=["kept", "no name", "error"],
+    )
+    async def test_it_is_kept(self, tmp_path: Path, said: Any, why: str):
+        """Evaluated, not switched, and the model is nudged instead."""
+        ran = await stuck(tmp_path, [*SAME, said, text("42")], switching={"candidates": ["reactive", "other"]})
+        (evaluated,) = ran.events("strategy-switch-evaluated")
+        assert (evaluated.recommended_strategy, evaluated.will_switch, evaluated.rationale) == ("reactive", False, why)
+        assert ran.events("strategy-switched") == []
+        assert [event.nudge for event in ran.events("nudge-issued")] == ["loop-detected"]
+        assert (ran.result.output, ran.result.strategy_used) == ("42", "reactive")
+
+    async def test_out_of_a_pass(self, tmp_path: Path):
+        """A strategy is given up in the middle of a pass: it may clean up, and the turns of the pass are over."""
+        ran = await stuck(
+            tmp_path,
+            [*SAME, text("42")],
+            strategy="passes",
+            switching={"fallback_strategy": "reactive"},
+            max_iterations=20,
+        )
+        assert ending(ran) == ended_as("done", "end_turn", "42", 4)
+        assert [event.purpose for event in ran.events("llm-requested")] == [*["passes"] * 3, "think"]
+
+    async def test_out_of_what_adaptive_chose(self, tmp_path: Path):
+        """The strategy that is left is the one that runs, not the one that chose it."""
+        ran = await stuck(
+            tmp_path,
+            [*SAME, text("42")],
+            strategy="adaptive",
+            strategy_settings={"candidates": ["reactive"]},
+            switching={"fallback_strategy": "other"},
+        )
+        (switched,) = ran.events("strategy-switched")
+        assert (switched.from_strategy, switched.to_strategy) == ("reactive", "other")
+        assert (ran.result.output, ran.result.strategy_used) == ("42", "other")
+
+    async def test_long_results_are_cut_in_the_handoff_and_that_is_said(self, tmp_path: Path):
+        """The handoff is bounded: a long result is cut, and steps beyond the bound are left out, with a word."""
+
+        @tool(read_only=True)
+        async def long(size: int) -> str:
+            """Return much."""
+            return "x" * size
+
+        turns = [*[call("long", size=3000 + number) for number in range(14)], *[call("long", size=1)] * 3, text("42")]
+        ran = await stuck(tmp_path, turns, long, switching={"fallback_strategy": "other"}, max_iterations=30)
+        handed = str(ran.model.requests[-1].messages[-1].content)
+        assert "[… 1013 characters more]" in handed
+        left_out = re.search(r"\(the first (\d+) steps are left out\)", handed)
+        assert left_out is not None
+        assert int(left_out[1]) + handed.count("\n- ") == 2 * 17
+        assert len(handed) < 25_000
+
+    async def test_hooks_hear_of_it(self, tmp_path: Path):
+        """Both are told at their chokepoints."""
+        seen: list[tuple[str, Any]] = []
+
+        def listen(harness: Any) -> None:
+            harness.tap("control.*", lambda payload, context: seen.append((context.tag, payload)))
+
+        agent = make_agent(
+            tmp_path, [*SAME, text("42")], lookup, switching={"fallback_strategy": "other"}, compose=[listen]
+        )
+        await record_agent(agent, tmp_path)
+        assert [tag for tag, _ in seen] == ["control.strategy-evaluated", "control.strategy-switched"]
+        assert seen[1][1] == {
+            "from_strategy": "reactive",
+            "to_strategy": "other",
+            "switch_number": 1,
+            "rationale": "fallback",
+        }
+        assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+    async def test_off_by_default(self, tmp_path: Path):
+        """Nothing looks, and nothing is said."""
+        ran = await stuck(tmp_path, [*SAME, *SAME, text("42")])
+        assert ran.events("decision-evaluated", "nudge-issued", "strategy-switched") == []
+        header = ran.recording.header.agent
+        assert (header.loop_detection, header.switching, header.max_required_failures) == (None, None, None)
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            ({"switching": {"fallback": "x"}}, "switching has no setting 'fallback'"),
+            ({"switching": {"fallback_strategy": "othe"}}, "there is no strategy 'othe'. Did you mean 'other'?"),
+            ({"switching": {"max_switches": 0}}, "switching: max_switches: Input should be greater than or equal to 1"),
+            ({"switching": {"candidates": ["x"]}}, "there is no strategy 'x'"),
+            ({"switching": {"fallback_strategy": "other", "settings": {"other": {"word": "x"}}}}, "'words'?"),
+            ({"switching": "other"}, "switching is True, Switching(…), or its fields in a dict; it is 'other'"),
+            ({"loop_detection": {"window": 1}}, "loop_detection: window: Input should be greater than or equal to 2"),
+            ({"loop_detection": False, "switching": True}, "switching needs the loop detector"),
+            (
+                {"max_required_failures": 0, "required_tools": ["lookup"]},
+                "max_required_failures must be a whole number",
+            ),
+        ],
+        ids=range(9),
+    )
+    def test_settings_are_checked(self, options: Any, problem: str):
+        """When the agent is made, with the nearest valid thing."""
+        with pytest.raises(UsageError) as raised:
+            make_agent(None, [], lookup, **options)
+        assert problem in str(raised.value)
+
+
+BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})
+
+
+@pytest.mark.parametrize("to", BUILT_IN)
+async def test_every_strategy_goes_on_from_the_handoff(tmp_path: Path, to: str):
+    """Whatever takes over is told what was done, and the recording of it is reproduced."""
+    asked: list[str] = []
+
+    def answer(request: Any) -> Any:
+        asked.append("\n".join(str(message.content) for message in request.messages))
+        if "finish" in [spec.name for spec in request.tools]:
+            return call("finish", result="42")
+        return text("42")
+
+    ran = await stuck(tmp_path, [*SAME, *[answer] * 60], switching={"fallback_strategy": to}, max_iterations=30)
+    if to == "reactive":  # nothing to switch to
+        assert ran.events("strategy-switched") == []
+        return
+    assert [event.to_strategy for event in ran.events("strategy-switched")] == [to]
+    assert "- lookup returned: found a" in asked[0]
+    assert ran.result.status == "done"
+    assert RAN == ["a"] * 3
+
+
+@pytest.mark.parametrize("chosen", BUILT_IN)
+async def test_every_strategy_can_be_chosen(tmp_path: Path, chosen: str):
+    """Adaptive lets each of them run as if it had been asked for, its own tools and instruction included."""
+
+    def answer(request: Any) -> Any:
+        finishes = "finish" in [spec.name for spec in request.tools]
+        return call("finish", result="42") if finishes else text("42")
+
+    settings = {"candidates": BUILT_IN}
+    turns = [text(chosen), *[answer] * 60]
+    ran = await stuck(tmp_path, turns, strategy="adaptive", strategy_settings=settings, max_iterations=30)
+    assert ran.events("strategy-selected")[0].strategy == chosen
+    assert ran.result.status == "done"
+    offered = {spec.name for request in ran.model.requests for spec in request.tools}
+    assert "run-program" not in offered
+    assert ("finish" in offered) == (chosen == "autonomous")
+
+
+async def test_a_name_that_a_candidate_brings_along_is_taken():
+    """A tool of the user's with the name of one that a strategy may bring along is refused, not replaced."""
+
+    @tool
+    async def finish(result: str) -> str:
+        """Of the user's."""
+        return result
+
+    with pytest.raises(UsageError, match="finish"):
+        make_agent(None, [], finish, switching={"fallback_strategy": "autonomous"})
+    with pytest.raises(UsageError, match="finish"):
+        make_agent(None, [], finish, strategy="adaptive", strategy_settings={"candidates": ["autonomous"]})
+
+
+TURNS = st.sampled_from([call("lookup", key="a"), call("lookup", key="b"), text(""), text("other\n."), call("broken")])
+
+
+@settings(max_examples=40)
+@given(
+    turns=st.lists(TURNS, max_size=12),
+    to=st.sampled_from(["other", "passes", "direct", None]),
+    most=st.integers(1, 3),
+)
+def test_any_run_that_may_switch_is_reproduced(turns: list[Any], to: str | None, most: int):
+    """Whatever the model does, and however often it is stuck: the recording says it all, and turns never go back."""
+    switching = {"fallback_strategy": to, "max_switches": most, "candidates": ["reactive", "other"]}
+    with tempfile.TemporaryDirectory() as folder:
+        agent = make_agent(
+            Path(folder), [*turns, *[text("42")] * 20], lookup, broken, switching=switching, required_tools=["lookup"]
+        )
+        result = agent.run_sync("Go.", run_id="run")
+        reproduced = reproduce_sync(Path(folder) / "run.jsonl")
+        recording = load_recording(Path(folder) / "run.jsonl")
+    assert reproduced.identical, reproduced.divergences
+    switches = [record for record in recording.records if record.kind == "strategy-switched"]
+    assert len(switches) <= most
+    places = [record.iteration for record in recording.records if record.iteration is not None]
+    assert places == sorted(places)
+    assert result.iterations <= 10

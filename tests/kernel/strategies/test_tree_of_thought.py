@@ -1,0 +1,301 @@
+"""Tree of thought: the search, what it leaves out, and what is done with what it found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import UsageError, reproduce, tool
+from playhead.compose import Resume
+from playhead.kernel.scores import read_score
+from playhead.kernel.strategies.tree_of_thought import TreeOfThoughtSettings, read_thoughts
+from playhead.testing import call, error, text
+from playhead.trace.types import Alternative
+from tests.kernel.runs import data, ending, make_agent, record, record_agent
+from tests.kernel.runs import ended as ended_as
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TWO = text("1. Look it up.\n2. Guess.")
+SMALL = {"breadth": 2, "depth": 2}
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look a fact up."""
+    return f"found {key}"
+
+
+async def think(folder: Path, turns: Any, *tools: Any, **options: Any) -> Any:
+    """Run it on a script, and reproduce the recording from the file alone."""
+    settings = {"strategy": "tree-of-thought", "strategy_settings": SMALL, **options}
+    ran = await record(folder, turns, *tools, task="How high is Mount Zed?", **settings)
+    reproduced = await reproduce(folder / "run.jsonl")
+    assert reproduced.identical, reproduced.divergences
+    return ran
+
+
+def purposes(ran: Any) -> list[str]:
+    """Return what the model was asked for, in order."""
+    return [event.purpose for event in ran.events("llm-requested")]
+
+
+def sent(ran: Any, number: int) -> str:
+    """Return the prompt of a request."""
+    return str(ran.model.requests[number].messages[-1].content)
+
+
+async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path: Path):
+    """Every child gets a score of its own; what is below the threshold is not followed; tools run in the second phase alone."""
+    turns = [
+        TWO,
+        text("8"),
+        text("3"),
+        text("1) By name.\n2) By place."),
+        text("Score: 4"),
+        text("9/10"),
+        call("lookup", key="Mount Zed"),
+        text("4,180 feet"),
+    ]
+    ran = await think(tmp_path, turns, lookup, strategy_settings={**SMALL, "good_enough": None})
+    assert ending(ran) == ended_as("done", "end_turn", "4,180 feet", 2)
+    assert purposes(ran) == [
+        "tree-of-thought:expand",
+        *["tree-of-thought:score"] * 2,
+        "tree-of-thought:expand",
+        *["tree-of-thought:score"] * 2,
+        *["think"] * 2,
+    ]
+    assert [event.text for event in ran.events("thought")] == [
+        "[depth=1] 1: Look it up.",
+        "[depth=1] 2: Guess.",
+        "[depth=2] 1.1: By name.",
+        "[depth=2] 1.2: By place.",
+    ]
+    assert [(event.text, event.score, event.satisfied) for event in ran.events("critique")] == [
+        ("thought 1: 8", 0.8, True),
+        ("thought 2: 3", 0.3, False),
+        ("thought 1.1: Score: 4", 0.4, False),
+        ("thought 1.2: 9/10", 0.9, True),
+    ]
+    assert [(event.decision, event.alternatives) for event in ran.events("alternatives-considered")] == [
+        (
+            "tree-of-thought: depth 1: keep 1 (0.80)",
+            (Alternative(option="2: Guess.", rejected_because="score 0.30 is below 0.50"),),
+        ),
+        (
+            "tree-of-thought: depth 2: keep 1.2 (0.90)",
+            (Alternative(option="1.1: By name.", rejected_because="score 0.40 is below 0.50"),),
+        ),
+    ]
+    assert "1. Look it up.\n2. By place." in sent(ran, 6)
+    assert ran.result.strategy_used == "tree-of-thought"
+    assert [request.tools for request in ran.model.requests[:6]] == [()] * 6
+    assert [spec.name for spec in ran.model.requests[6].tools] == ["lookup"]
+    assert "- lookup: Look a fact up." in sent(ran, 0)
+
+
+async def test_no_thought_is_good_enough(tmp_path: Path):
+    """An empty frontier is no answer: the task itself is solved by ReAct, and both the trace and the result say so."""
+    turns = [TWO, text("1"), text("2"), call("lookup", key="Mount Zed"), text("4,180 feet")]
+    ran = await think(tmp_path, turns, lookup)
+    assert ending(ran) == ended_as("done", "end_turn", "4,180 feet", 2)
+    assert ran.result.strategy_used == "reactive"
+    assert [data(event) for event in ran.events("decision-evaluated")][-1] == {
+        "decision": "tree-of-thought: no path",
+        "rationale": "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path",
+    }
+    assert sent(ran, 3) == "How high is Mount Zed?"
+
+
+async def test_a_search_that_ends_early_keeps_what_it_has(tmp_path: Path):
+    """When no child is good, the best thought above them guides the loop."""
+    turns = [TWO, text("6"), text("7"), text("1. A"), text("0"), text("1. B"), text("1"), text("done")]
+    ran = await think(tmp_path, turns)
+    assert ending(ran) == ended_as("done", "end_turn", "done", 1)
+    assert "The line of thought:\n1. Guess.\n\n" in sent(ran, 7)
+    decisions = [event.decision for event in ran.events("alternatives-considered")]
+    assert decisions == ["tree-of-thought: depth 2: keep none"]
+    assert ran.result.strategy_used == "tree-of-thought"
+
+
+async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
+    """A score as high as asked for ends the search, and the reason is recorded."""
+    ran = await think(tmp_path, [TWO, text("10"), text("5"), text("done")], strategy_settings={"breadth": 2})
+    assert purposes(ran)[-1] == "think"
+    assert [data(event) for event in ran.events("decision-evaluated")][1:] == [
+        {"decision": "tree-of-thought: depth 1: keep 1 (1.00), 2 (0.50)"},
+        {
+            "decision": "tree-of-thought: stop at depth 1",
+            "rationale": "thought 1 scores 1.00, and 0.90 is good enough",
+        },
+    ]
+
+
+async def test_more_good_thoughts_than_are_kept(tmp_path: Path):
+    """The best of a depth go on, at most as many as the breadth; of equal ones the first."""
+    turns = [TWO, text("6"), text("6"), TWO, text("7"), text("8"), TWO, text("8"), text("7"), text("done")]
+    ran = await think(tmp_path, turns)
+    (event,) = ran.events("alternatives-considered")
+    assert event.decision == "tree-of-thought: depth 2: keep 1.2 (0.80), 2.1 (0.80)"
+    assert [each.rejected_because for each in event.alternatives] == ["score 0.70: 2 others score at least as high"] * 2
+
+
+async def test_a_score_that_is_none(tmp_path: Path):
+    """It is asked for once more; then the middle is taken, and each of this is said."""
+    turns = [text("1. A"), text("great!"), text("NaN"), text("done")]
+    ran = await think(tmp_path, turns, strategy_settings={"depth": 1})
+    failed = [data(event) for event in ran.events("structured-output-failed")]
+    why = "the answer is not one number from 0 to 10"
+    assert failed == [{"expected": "score", "error": why, "attempt": number} for number in (0, 1)]
+    assert [event.decision for event in ran.events("decision-evaluated")][1] == (
+        "tree-of-thought: thought 1 is given the score 0.5"
+    )
+    assert ran.result.output == "done"
+
+
+async def test_nothing_is_proposed(tmp_path: Path):
+    """An empty list of thoughts is said, and ends in ReAct."""
+    ran = await think(tmp_path, [text(""), text("done")])
+    assert [event.error for event in ran.events("structured-output-failed")] == ["the answer is empty"]
+    assert (ran.result.output, ran.result.strategy_used) == ("done", "reactive")
+
+
+@pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2), (2, 2, 9)])
+async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int, depth: int, most: int):
+    """With every thought kept, the search asks as often as the trace says at its start, and no more."""
+
+    def answer(request: Any) -> Any:
+        asked = str(request.messages[-1].content)
+        if "Propose" in asked:
+            return text("\n".join(f"{number}. thought" for number in range(1, 9)))
+        return text("8" if "How likely" in asked else "done")
+
+    settings = {"breadth": breadth, "depth": depth}
+    ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
+    assert len(purposes(ran)) - 1 == most == TreeOfThoughtSettings(**settings).most_calls
+    assert f"at most {most} requests" in ran.events("decision-evaluated")[0].rationale
+
+
+async def test_a_model_that_fails_in_the_search(tmp_path: Path):
+    """Its failure is the run's."""
+    ran = await think(tmp_path, [TWO, error("broken")])
+    assert (ran.result.status, ran.result.terminated_by) == ("failed", "llm_error")
+
+
+async def test_required_tools_and_turns_hold_in_the_second_phase(tmp_path: Path):
+    """The loop after the search is the agent's own: it nudges for a required tool, and ends at the last turn."""
+    one = {"breadth": 1, "depth": 1}
+    turns = [text("1. A"), text("9"), text("42"), call("lookup", key="a"), text("42")]
+    ran = await think(tmp_path, turns, lookup, strategy_settings=one, required_tools=["lookup"])
+    assert ending(ran) == ended_as("done", "end_turn", "42", 3)
+    turns = [text("1. A"), text("9"), *[call("lookup", key="a")] * 3]
+    (tmp_path / "more").mkdir()
+    ran = await think(tmp_path / "more", turns, lookup, strategy_settings=one, max_iterations=2)
+    assert ending(ran) == ended_as("done", "max_iterations", "found a", 2)
+
+
+async def test_it_does_not_search_twice(tmp_path: Path):
+    """A hook that does not let an answer stand gets the next one from the loop."""
+    asked: list[int] = []
+
+    def again(harness: Any) -> None:
+        def look(context: Any) -> Any:
+            asked.append(1)
+            return Resume("Say more.") if len(asked) == 1 else None
+
+        harness.before("complete", look)
+
+    agent = make_agent(
+        tmp_path,
+        [text("1. A"), text("9"), text("no"), text("yes")],
+        strategy="tree-of-thought",
+        strategy_settings={"breadth": 1, "depth": 1},
+        compose=[again],
+    )
+    ran = await record_agent(agent, tmp_path)
+    assert ran.result.output == "yes"
+    assert purposes(ran) == ["tree-of-thought:expand", "tree-of-thought:score", "think", "think"]
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"breath": 3}, "tree-of-thought has no setting 'breath'. Did you mean 'breadth'?"),
+        ({"breadth": 0}, "tree-of-thought: breadth: Input should be greater than or equal to 1"),
+        ({"depth": 99}, "tree-of-thought: depth: Input should be less than or equal to 8"),
+        ({"pruning_threshold": 2}, "tree-of-thought: pruning_threshold: Input should be less than or equal to 1"),
+    ],
+    ids=["unknown", "none", "too deep", "above one"],
+)
+def test_settings_are_checked(settings: Any, problem: str):
+    """What is no setting, or out of its range, is refused when the agent is made."""
+    with pytest.raises(UsageError, match=problem.replace(".", r"\.").replace("?", r"\?")):
+        make_agent(None, [], strategy="tot", strategy_settings=settings)
+
+
+def test_the_settings_are_recorded_with_their_defaults():
+    """A replay has the settings of then, whatever the defaults become."""
+    agent = make_agent(None, [], strategy="tot", strategy_settings={"depth": 2})
+    assert agent.header.strategy_settings == {
+        "breadth": 3,
+        "depth": 2,
+        "pruning_threshold": 0.5,
+        "good_enough": 0.9,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ("7", 0.7),
+        ("Score: 7", 0.7),
+        ("**Score:** 8", 0.8),
+        ("I give it 7/10.", 0.7),
+        ("3 out of 4", 0.75),
+        ("85%", 0.85),
+        ("0.8", 0.8),
+        ("The score is 6 because step 2 is weak.", 0.6),
+        ("11", 1.0),
+        ("-3", 0.0),
+        ("0", 0.0),
+        ("7/0", None),
+        ("nan", None),
+        ("inf", None),
+        ("1e999", None),
+        ("", None),
+        ("step 2 is worth 7", None),
+        ("between 6 and 8", None),
+        ("7.5 (7.5)", 0.75),
+    ],
+)
+def test_scores(said: str, score: float | None):
+    """One number is a score, in whatever form it is written; two different ones are none, and nothing is guessed."""
+    assert read_score(said) == score
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_score_in_range_or_none(said: str):
+    """Whatever a model writes, there is no score outside of 0 and 1."""
+    score = read_score(said)
+    assert score is None or 0 <= score <= 1
+
+
+@pytest.mark.parametrize(
+    ("said", "thoughts"),
+    [
+        ("Here:\n1. One\n   goes on\n\nnot this\n2) Two", ["One goes on", "Two"]),
+        ("- a\n* b\n• c\n(4) d", ["a", "b", "c", "d"]),
+        ("Just  one\nthought", ["Just one thought"]),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_lists(said: str, thoughts: list[str]):
+    """Items are read with the lines that belong to them, in whatever way they are numbered."""
+    assert read_thoughts(said) == thoughts

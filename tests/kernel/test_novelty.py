@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import UsageError, tool
+from playhead.kernel.context.novelty import MIN_WORDS, Novelty
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from tests.kernel.runs import Ran, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD = "the lake is deep and cold and full of large grey fish today"
+NEW = "alpha beta gamma delta epsilon zeta eta theta iota kappa"
+
+
+@tool(read_only=True)
+async def read(page: str) -> str:
+    """Read a page."""
+    if page == "bad":
+        raise ValueError(OLD)
+    return {"old": OLD, "new": NEW, "mixed": f"{OLD} besides alpha", "short": "yes"}[page]
+
+
+@tool
+async def save(page: str) -> str:
+    """Save a page."""
+    return f"saved {page}"
+
+
+async def run_with(folder: Path, turns: list[Any], **options: Any) -> Ran:
+    """Run an agent that looks for new words; its recording is reproduced from the file alone."""
+    run = await record(folder, [*turns, text("done")], read, save, **{"novelty": 0.2, **options})
+    assert (await reproduce(run.recording)).identical
+    return run
+
+
+def told(run: Ran) -> list[str]:
+    """Return what the model was told for want of new words."""
+    assert {event.nudge for event in run.events("nudge-issued")} <= {"novelty"}
+    return [event.text for event in run.events("nudge-issued")]
+
+
+def page(name: str) -> Any:
+    """Return a call that reads this page."""
+    return call("read", page=name)
+
+
+NOTHING_NEW = (
+    "Only 0% of the words in the last results are new. Searching on brings nothing more: give the answer in plain text."
+)
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ([page("old")], []),
+        ([page("old"), page("old")], [NOTHING_NEW]),
+        ([page("old"), page("old"), page("old")], [NOTHING_NEW] * 2),
+        ([page("old"), page("new")], []),
+        ([page("old"), page("new"), page("mixed")], [NOTHING_NEW.replace("0%", "7%")]),
+        ([calls(page("old"), page("old"))], []),
+        ([page("old"), calls(page("old"), page("new"))], []),
+        ([page("short"), page("short")], []),
+        ([page("old"), page("bad")], []),
+        ([page("bad"), page("old")], []),
+    ],
+    ids=["first", "again", "twice", "new", "mixed", "one turn", "new beside old", "short", "failed", "after a failure"],
+)
+async def test_what_counts_as_nothing_new(tmp_path: Path, turns: list[Any], expected: list[str]):
+    """The words of a turn's results against those of all turns before; failures and short results tell nothing."""
+    assert told(await run_with(tmp_path, turns)) == expected
+
+
+async def test_it_names_the_tool_that_ends_the_run(tmp_path: Path):
+    """Where the model can answer through a tool."""
+    (word,) = told(await run_with(tmp_path, [page("old"), page("old")], meta_tools=("final-answer",)))
+    assert word.endswith(": give the answer with final-answer, or in plain text.")
+
+
+async def test_not_while_something_is_required(tmp_path: Path):
+    """What the task requires is not discouraged."""
+    run = await run_with(
+        tmp_path, [page("old"), page("old"), call("save", page="x"), page("old")], required_tools=["save"]
+    )
+    assert len(told(run)) == 1
+    assert run.result.output == "done"
+
+
+async def test_off_by_default(tmp_path: Path):
+    """Nothing is said, and nothing recorded, unless it was asked for."""
+    run = await run_with(tmp_path, [page("old"), page("old")], novelty=None)
+    assert (told(run), run.recording.header.agent.novelty) == ([], None)
+
+
+@pytest.mark.parametrize(("threshold", "words"), [(1, 1), (0.2, 1), (0.05, 0)])
+async def test_the_threshold_is_recorded_and_counts(tmp_path: Path, threshold: float, words: int):
+    """Seven words in a hundred are new: little for one, enough for another."""
+    run = await run_with(tmp_path, [page("old"), page("new"), page("mixed")], novelty=threshold)
+    assert (run.recording.header.agent.novelty, len(told(run))) == (threshold, words)
+
+
+async def test_the_kernels_own_tools_say_nothing_new(tmp_path: Path):
+    """What the model wrote itself, and asked back, is no result."""
+    note = call("recall", action="store", key="k", content=OLD)
+    run = await run_with(tmp_path, [page("old"), note, call("recall", key="k")], meta_tools=("recall",))
+    assert told(run) == []
+
+
+@pytest.mark.parametrize("value", [0, -0.1, 1.1, "0.2", True])
+def test_what_is_no_share(value: Any):
+    """It is a share, and says so."""
+    with pytest.raises(UsageError, match="novelty is a share of new words above 0 and up to 1"):
+        make_agent(None, [], novelty=value)
+
+
+some_words = st.lists(st.sampled_from([f"w{number}" for number in range(40)]), max_size=60)
+
+
+@given(st.lists(some_words, max_size=8))
+def test_the_share(turns: list[list[str]]):
+    """New words of the newest turn by all of its words; None for the first, and for few words."""
+    novelty = Novelty(0.2)
+    known: set[str] = set()
+    for turn in turns:
+        now = set(turn)
+        expected = len(now - known) / len(now) if known and len(now) >= MIN_WORDS else None
+        assert novelty.share_of_new([" ".join(turn)]) == expected
+        known |= now

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import tool
+from playhead.replay import reproduce
+from playhead.testing import call, calls, text
+from tests.kernel.runs import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def look(key: str) -> str:
+    """Look a key up.
+
+    More about it.
+    """
+    if key == "bad":
+        raise ValueError("there is no key bad")
+    return f"the height of {key} is 61 metres"
+
+
+@tool
+async def save(value: str) -> str:
+    """Save."""
+    return f"saved {value}"
+
+
+async def asked(folder: Path, turns: list[Any], **options: Any) -> Any:
+    """Return what the last call was answered; the recording is reproduced from the file alone."""
+    tools = {"meta_tools": ("brief", "pulse", "find", "recall", "context-status")}
+    run = await record(folder, [*turns, text("done")], look, save, task="How high is Zed?", **{**tools, **options})
+    assert (await reproduce(run.recording)).identical
+    return run.events("tool-call-completed")[-1].result
+
+
+async def test_brief(tmp_path: Path):
+    """The task, the tools with a line each, what is used and what is left."""
+    turns = [call("look", key="a"), call("recall", action="store", key="n", content="note"), call("brief")]
+    assert await asked(tmp_path, turns, tool_budgets={"look": 2}, required_tools=["save"]) == {
+        "task": "How high is Zed?",
+        "tools": {"look": "Look a key up.", "save": "Save."},
+        "status": {
+            "iteration": 2, "max_iterations": 10, "tools_used": ["look", "recall"], "tools_required": ["save"],
+            "messages": 7, "tokens": 15, "calls_left": {"save": 3, "look": 1}, "stored": ["n"],
+        },
+    }  # fmt: skip
+
+
+async def test_pulse(tmp_path: Path):
+    """What failed, what was done twice, how far it is."""
+    turns = [calls(call("look", key="a"), call("look", key="bad")), call("look", key="a"), call("pulse")]
+    assert await asked(tmp_path, turns, required_tools=["save"]) == {
+        "iteration": 2,
+        "phase": "produce",
+        "tools_required": ["save"],
+        "recent_calls": 3,
+        "recent_failures": 1,
+        "failures_in_a_row": 0,
+        "last_error": "error: there is no key bad",
+        "repeated_calls": ['look({"key": "a"}) 2 times'],
+        "decisions": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("HEIGHT of b", [
+            {"key": "turn 2, observation of look", "offset": 4, "words": 3, "text": "the height of b is 61 metres"},
+            {"key": "turn 1, observation of look", "offset": 4, "words": 2, "text": "the height of a is 61 metres"},
+        ]),
+        ("remember", [{"key": "n", "offset": 0, "words": 1, "text": "remember this"}]),
+        ("depth", "nothing so far holds 'depth'"),
+    ],
+)  # fmt: skip
+async def test_find(tmp_path: Path, query: str, expected: Any):
+    """Notes, stored results and the newest steps, those with the most words first."""
+    note = call("recall", action="store", key="n", content="remember this")
+    turns = [call("look", key="a"), call("look", key="b"), note, call("find", query=query)]
+    assert await asked(tmp_path, turns) == expected
+
+
+async def test_none_of_them_is_offered_unasked(tmp_path: Path):
+    """What is offered by default stays as it is."""
+    run = await record(tmp_path, [text("done")], look, meta_tools=None)
+    assert [spec.name for spec in run.events("tools-defined")[0].tools] == ["look", "final-answer"]

@@ -1,0 +1,194 @@
+"""Answers of a given form."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from playhead import reproduce
+from playhead.kernel.json_text import BrokenJsonError, json_blocks, mend
+from playhead.kernel.passes import fresh_thread
+from playhead.kernel.state import transition
+from playhead.kernel.structured import FormError, ask_for, form_prompt, read_form
+from playhead.testing import call, text
+from playhead.trace.types import Usage
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+NO_INTEGER = "- count: Input should be a valid integer, unable to parse string as an integer"
+
+
+class Part(BaseModel):
+    """A part."""
+
+    name: str = Field(description="its name")
+    size: float | None = None
+
+
+class Order(BaseModel):
+    """An order."""
+
+    count: int
+    kind: Literal["small", "large"] = "small"
+    parts: list[Part] = Field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    ("written", "count", "names"),
+    [
+        ('{"count": 1}', 1, []),
+        ('Sure! Here it is:\n```json\n{"count": 2, "parts": [{"name": "a"}]}\n```\nAnything else?', 2, ["a"]),
+        ("{'count': 3, 'parts': [{'name': 'it\\'s'}, {'name': \"b\"}, {'name': 'don't'}]}", 3, ["it's", "b", "don't"]),
+        ('{"count": 4, "parts": [{"name": "a"},],}', 4, ["a"]),
+        ('{"count": 5, "parts": [{"name": "a"}', 5, ["a"]),
+        ('{count: 6, // a comment\n"parts": [{name: "say "hi" now"}]}', 6, ['say "hi" now']),
+        ('I think {this} of [it]: {"count": 7}', 7, []),
+        ('{"count": "many"} or rather {"count": 8}', 8, []),
+        ('{"count": 9, "parts": [{"name": "two\nlines\tand \\d"}]}', 9, ["two\nlines\tand \\d"]),
+        ("{\u201ccount\u201d: 10, \u201cparts\u201d: [{\u201cname\u201d: \u201ca\u201d}]}", 10, ["a"]),
+        ('{"count": 11, "parts": [{"name": "\\ud800", "size": None}]}', 11, ["\ufffd"]),
+    ],
+)
+def test_json_is_found_and_mended(written: str, count: int, names: list[str]):
+    """The JSON in prose or a fence is read; what is wrong with it in a way that leaves no doubt is put right."""
+    read = read_form(written, Order)
+    assert not isinstance(read, FormError), read
+    assert (read.count, [part.name for part in read.parts]) == (count, names)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("no idea", "it holds no JSON"),
+        ('{"count": 1, "parts": [{"name": "half a na', "the JSON ends in the middle of a string; it was cut off"),
+        ('{"count": 1, "parts": [{"name": ', "the JSON ends before it is complete; it was cut off"),
+        ('{"count": 1, "parts": [{"name": "a"},', "the JSON ends before it is complete; it was cut off"),
+        ('{"count": 1', "the JSON ends in the middle of a value; it was cut off"),
+        ('{"count": tru', "the JSON ends in the middle of a value; it was cut off"),
+        ('{"count": 1 "kind": 2}', "the JSON is broken in line 1, at a value"),
+        ('{"count": NaN}', "the JSON is broken in line 1, at 'NaN'"),
+        (
+            '{"count": "x", "kind": "huge"}',
+            f"{NO_INTEGER}\n- kind: Input should be 'small' or 'large'",
+        ),
+        ("[1, 2]", "- the whole: Input should be a valid dictionary or instance of Order"),
+    ],
+)
+def test_what_is_wrong_is_said(written: str, message: str):
+    """Nothing is made up for what is missing or cut off: the model is told what is wrong."""
+    assert read_form(written, Order) == FormError(message)
+
+
+def test_many_mistakes_are_told_in_few_words():
+    """However wrong an answer is, and whatever it holds, what the model is told stays short."""
+    written = json.dumps({"count": 1, "parts": [{"name": {"x" * 400: 1}}] * 900})
+    read = read_form(written, Order)
+    assert isinstance(read, FormError)
+    assert len(read.message) < 1_500
+    assert read.message.endswith("- and 895 more")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.lists(JSON) | st.dictionaries(st.text(), JSON))
+def test_what_is_json_is_read_as_it_is(value: Any):
+    """Mending leaves sound JSON what it is, and so does reading it out of a text."""
+    written = json.dumps(value)
+    assert json.loads(mend(written)[0]) == value
+    clean = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    assert [block.value for block in json_blocks(f"so: {written}")] == [clean]
+
+
+@given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
+def test_of_what_is_cut_off_nothing_is_made_up(value: Any, cut: int):
+    """A text that was cut off is refused, or it was cut between its values and has all that stood before."""
+    whole = json.dumps(value, separators=(",", ":"))
+    written = whole[:cut]
+    if not written:
+        return
+    try:
+        mended, _, closed = mend(written)
+    except BrokenJsonError:
+        return
+    assert closed == (written == whole)
+    assert mended.startswith(written)
+    assert set(mended.removeprefix(written)) <= set("]}")
+
+
+@given(st.text(alphabet="{}[]:,\"'\\ \n/a1tn-.", max_size=300))
+def test_any_text_can_be_read(written: str):
+    """Whatever stands in an answer, reading it ends."""
+    assert all(block.problem is not None or block.value is not None for block in json_blocks(written))
+
+
+@pytest.mark.parametrize(
+    "unit", ["{", "[", '{"a":[', '"', "'{\"", "\\", '{"a" ', "{//x\n", '{"a":"b" c" ', '["a" ', "[1"]
+)
+def test_hostile_text_costs_linear_time(unit: str):
+    """A text of a megabyte that is nearly JSON is given up in no time."""
+    assert isinstance(read_form(unit * (1_000_000 // len(unit)), Order), FormError)
+
+
+def test_the_form_is_told_with_an_example():
+    """Small models are shown an example and told of choices; large ones get the schema."""
+    told = form_prompt(Order)
+    example, rules = told.split("\n\n")
+    assert json.loads(example.partition("\n")[2]) == {
+        "count": 1,
+        "kind": "small",
+        "parts": [{"name": "<its name>", "size": 0.5}],
+    }
+    assert rules == (
+        "Rules:\n- kind: one of small, large; may be left out\n- parts: may be left out\n- size: may be left out"
+    )
+    assert json.dumps(Order.model_json_schema()) in form_prompt(Order, "frontier")
+
+
+async def asking(state: Any, session: Any) -> Any:
+    """Ask for an order, and end with it."""
+    thread = await fresh_thread(session, form_prompt(Order))
+    state, order = await ask_for(
+        state, session, thread, Order, purpose="order", check=lambda order: "too many" if order.count > 9 else None
+    )
+    session.terminate("end_turn", None if order is None else order.count)
+    return transition(state)
+
+
+async def test_the_model_is_told_what_was_wrong(tmp_path: Path, register: Any):
+    """Each answer without the form is an event and is sent back with exactly what is wrong; the cost of all is counted."""
+    register("asking", asking)
+    used = Usage(input_tokens=2, output_tokens=1)
+    turns = [text(each, usage=used) for each in ('{"count": "x"}', '{"count": 10}', '{"count": 3}')]
+    run = await record(tmp_path, turns, strategy="asking")
+    assert (run.result.output, run.result.usage.total_tokens) == (3, 9)
+    failed = [data(each) for each in run.events("structured-output-failed")]
+    assert failed == [
+        {"expected": "Order", "error": NO_INTEGER, "attempt": 0},
+        {"expected": "Order", "error": "too many", "attempt": 1},
+    ]
+    told = [each.content for each in run.events("message-added") if each.role == "user"][2:]
+    assert [each.splitlines()[1] for each in told] == [NO_INTEGER, "too many"]
+    assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+async def test_without_the_form_there_is_nothing(tmp_path: Path, register: Any):
+    """After the retries the answer is None, never a default; calls that nobody asked for stay unanswered."""
+    register("asking", asking)
+    turns = [call("x"), text(""), text("sorry"), text('{"count": 1}')]
+    run = await record(tmp_path, turns, strategy="asking")
+    assert (run.result.output, len(run.events("llm-requested"))) == (None, 3)
+    assert [each.attempt for each in run.events("structured-output-failed")] == [0, 1, 2]
+    assert (await reproduce(tmp_path / "run.jsonl")).identical

@@ -1,0 +1,75 @@
+"""Servers for the tests: scripts beside this file, and what runs of agents make of them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playhead import Agent
+from playhead.mcp import mcp_tools
+from playhead.replay import reproduce_sync
+from playhead.testing import ScriptedModel, call, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.mcp import McpServer
+
+RICH = [sys.executable, str(Path(__file__).with_name("rich_server.py")), "stdio"]
+RAW = [sys.executable, "-S", str(Path(__file__).with_name("raw_server.py"))]
+ANY = {"type": "object"}
+
+
+def raw(
+    *tools: dict[str, Any], answers: dict[str, Any] | None = None, case: dict[str, Any] | None = None, **choices: Any
+) -> McpServer:
+    """Return a server that lists these tools and answers so."""
+    listed = [{"inputSchema": ANY, **each} for each in tools]
+    described = {"tools": listed, "answers": answers or {}, **(case or {})}
+    return mcp_tools(command=[*RAW, json.dumps(described)], **choices)
+
+
+def one(answer: dict[str, Any], *, case: dict[str, Any] | None = None, **choices: Any) -> McpServer:
+    """Return a server with one tool, `act`."""
+    return raw({"name": "act"}, answers={"act": answer}, case=case, **choices)
+
+
+@contextmanager
+def http_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Yield the address and the process of a real streamable-HTTP server on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([*RICH[:2], str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + 30
+            while time.monotonic() < until:
+                with socket.socket() as trial:
+                    if trial.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.02)
+            yield f"http://127.0.0.1:{port}/mcp", process
+        finally:
+            process.kill()
+
+
+def told(tools: Any, tool: str, /, **arguments: Any) -> tuple[bool, str]:
+    """Let an agent call one tool; return whether it worked, and what the model was told.
+
+    Whatever the server did, the recording gives the run back without it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        agent = Agent(ScriptedModel([call(tool, **arguments), text("done")]), tools=tools, trace=folder)
+        result = agent.run_sync("Act.")
+        assert result.trace_path is not None
+        assert reproduce_sync(result.trace_path).divergences == ()
+    observed = [step for step in result.steps if step.type == "observation"]
+    assert len(observed) == 1
+    return observed[0].ok is True, observed[0].content

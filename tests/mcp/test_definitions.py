@@ -1,0 +1,135 @@
+"""What servers list: names and texts are cleaned, and what cannot be offered is refused with its reason."""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import Tool
+
+from playhead.errors import ToolDefinitionError
+from playhead.mcp.choices import Choices
+from playhead.mcp.definition import MAX_DESCRIPTION, define_all, tool_name
+from playhead.mcp.plain import cleaned, one_line
+
+NOTHING = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
+
+
+def listed(name: str = "act", schema: dict[str, Any] | None = None, **fields: Any) -> Tool:
+    """Return a tool as a server lists it."""
+    return Tool(name=name, input_schema={"type": "object"} if schema is None else schema, **fields)
+
+
+def defined(*tools: Tool, **choices: Any) -> Any:
+    """Return what becomes of them."""
+    return define_all(
+        "srv", tools, Choices(**{**{name: getattr(NOTHING, name) for name in NOTHING.__slots__}, **choices})
+    )
+
+
+@given(st.text(max_size=100))
+def test_every_name_becomes_one_that_providers_take(name: str):
+    """Whatever a server calls its tool, the offered name is valid; a valid one stays as it is."""
+    offered = tool_name(name)
+    assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", offered)
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name):
+        assert offered == name
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"),
+    [
+        ("files/read.all", "files_read_all"),
+        ("2fast", "_2fast"),
+        ("", "tool"),
+        ("größe\x1b[2J", "gr__e__2J"),
+        ("-x", "_-x"),
+    ],
+)
+def test_a_name_that_is_changed_is_said(name: str, offered: str, caplog: pytest.LogCaptureFixture):
+    """The change is a warning, in which the name cannot do harm."""
+    with caplog.at_level(logging.WARNING, "playhead"):
+        assert defined(listed(name))[0].spec.name == offered
+    assert len(caplog.messages) == 1
+    assert f"is offered as {offered}" in caplog.text
+    assert "\x1b" not in caplog.text
+
+
+def test_long_names_stay_different():
+    """Names that differ only at their end are not cut to the same."""
+    one, other = tool_name("x" * 100 + "1"), tool_name("x" * 100 + "2")
+    assert one != other
+    assert len(one) == len(other) == 64
+
+
+def test_names_that_would_be_the_same_are_refused():
+    """Two tools of a server never share a name; the user can choose one."""
+    with pytest.raises(ToolDefinitionError, match=r"would both be called 'a_b'; choose one of them with names="):
+        defined(listed("a.b"), listed("a/b"))
+    assert [each.listed for each in defined(listed("a.b"), listed("a/b"), names=("a/b",))] == ["a/b"]
+    with pytest.raises(ToolDefinitionError, match="lists 'a' twice"):
+        defined(listed("a"), listed("a"))
+
+
+@pytest.mark.parametrize("what", ["names", "read_only", "requires_approval"])
+def test_an_unknown_name_is_refused_with_the_nearest(what: str):
+    """A misspelled name in a choice would silently protect nothing."""
+    with pytest.raises(
+        ToolDefinitionError, match=rf"{what}: the MCP server srv has no tool 'serch'. Did you mean 'search'"
+    ):
+        defined(listed("search"), **{what: ("serch",)})
+
+
+def test_descriptions_lose_what_nobody_sees():
+    """Control characters, direction marks and invisible tags do not reach the model; lines stay."""
+    hidden = "Reads\x1b[31m a\u202e file.\u200b\nThen\U000e0041 ends."
+    schema = {"type": "object", "properties": {"a": {"type": "string", "description": hidden, "const": "\u200b"}}}
+    spec = defined(listed(description=hidden, schema=schema))[0].spec
+    assert spec.description == "Reads[31m a file.\nThen ends."
+    assert spec.parameters["properties"]["a"] == {"type": "string", "description": spec.description, "const": "\u200b"}
+
+
+def test_a_long_description_is_cut_and_says_so():
+    """A manual does not fill the model's window."""
+    spec = defined(listed(description="x" * (MAX_DESCRIPTION + 5)))[0].spec
+    assert spec.description == "x" * MAX_DESCRIPTION + "… (5 more characters)"
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+UNUSABLE = {
+    "no object": ({"type": "string"}, "arguments are an object"),
+    "no schema": ({"type": "object", "properties": 5}, "5 is not of type 'object'"),
+    "too deep": (_deep(80), "nested deeper"),
+    "far too deep": (_deep(3000), "cannot be used"),
+    "unreadable number": ({"type": "object", "maxProperties": 2**70}, "numbers"),
+}
+
+
+@pytest.mark.parametrize(("schema", "why"), UNUSABLE.values(), ids=UNUSABLE)
+def test_a_schema_that_cannot_be_used_is_refused(schema: dict[str, Any], why: str):
+    """One bad tool is named, with the way to leave it out."""
+    with pytest.raises(ToolDefinitionError, match=r"Leave it out with names=") as raised:
+        defined(
+            Tool.model_construct(
+                name="bad", input_schema=schema, annotations=None, description=None, title=None, output_schema=None
+            )
+        )
+    assert why in str(raised.value)
+
+
+@given(st.text())
+def test_cleaned_text_is_harmless_and_short(text: str):
+    """No control character is left, whatever is given; one line is one line."""
+    assert not {unicodedata.category(each) for each in cleaned(text, 1000) if each not in "\n\t"} & {"Cc", "Cf", "Cs"}
+    assert len(one_line(text).splitlines()) <= 1

@@ -1,0 +1,267 @@
+"""Servers that die, hang, shout, lie and cling to life: each is a clear failure, and nothing of them is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+from playhead import Agent
+from playhead.errors import MissingDependencyError, ToolDefinitionError, ToolServerError, UsageError
+from playhead.mcp import mcp_tools, stdio
+from playhead.testing import ScriptedModel, call, text
+from tests.mcp.serving import RAW, one, raw, told
+
+TEXT = {"content": [{"type": "text", "text": "fine"}]}
+
+
+def survivors(mark: str) -> list[str]:
+    """Return the command lines in which this mark stands."""
+    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    return [line for line in lines if mark in line]
+
+
+def gone(mark: str) -> bool:
+    """Wait a moment for what was killed to be no more."""
+    until = time.monotonic() + 3
+    while survivors(mark) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not survivors(mark)
+
+
+@pytest.fixture(autouse=True)
+def _in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give servers that do not want to end less time than users do."""
+    monkeypatch.setattr(stdio, "CLOSING_S", 0.2)
+    monkeypatch.setattr(stdio, "TERMINATING_S", 0.2)
+
+
+def test_a_server_that_dies_says_how_and_what_it_said_last():
+    """The exit code and the last words are in the message, without what would paint a terminal; no restart."""
+    with one({"do": "die"}) as tools:
+        for _ in range(2):
+            ok, observed = told(tools, "act")
+            assert not ok
+            assert "is gone: its process ended with exit code 3; it said last: [31mout of memory[0m. " in observed
+            assert "Whether the call took effect is not known. It is not started again" in observed
+
+
+def test_a_server_that_is_killed_says_by_what():
+    """A crash is named by its signal."""
+    with one({"do": "crash"}) as tools:
+        assert "its process was killed by signal 11 (SIGSEGV)" in told(tools, "act")[1]
+
+
+@pytest.mark.parametrize("how", ["hang", "deaf"])
+def test_a_server_that_hangs_is_a_timeout(how: str):
+    """The call ends at its limit, and leaving the block ends the process although it does not listen."""
+    mark = uuid.uuid4().hex
+    with one({"do": how}, case={"mark": mark}, timeout_s=0.2) as tools:
+        began = time.monotonic()
+        ok, observed = told(tools, "act")
+        assert time.monotonic() - began < 5
+        assert (ok, "did not finish within 0.2 s" in observed) == (False, True)
+    assert gone(mark)
+
+
+def test_a_message_without_end_ends_the_connection(monkeypatch: pytest.MonkeyPatch):
+    """What a server sends is read up to a limit: memory stays bounded, and the reason is said."""
+    monkeypatch.setattr(stdio, "MAX_MESSAGE_BYTES", 1_000_000)
+    with one({"do": "endless"}) as tools:
+        assert "is gone: it sent a message of more than 1000000 bytes" in told(tools, "act")[1]
+
+
+def test_noise_on_both_outputs_does_no_harm(capfd: pytest.CaptureFixture[str]):
+    """What is no message is skipped, a flood of standard error is read, and neither reaches our terminal."""
+    with one({"do": "noise"}, case={"start": ["garbage", "noise"]}) as tools:
+        assert told(tools, "act") == (True, "done")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("start", [[], ["child"], ["stubborn", "child"]], ids=str)
+def test_no_process_survives_the_block(start: list[str]):
+    """Neither a server that ignores its end and SIGTERM, nor what it has started."""
+    mark = uuid.uuid4().hex
+    with one(TEXT, case={"start": start, "mark": mark}, env={"MARK": mark}) as tools:
+        assert len(survivors(mark)) == (2 if "child" in start else 1)
+        assert told(tools, "act") == (True, "fine")
+    assert gone(mark)
+
+
+def test_no_process_survives_an_error_or_a_cancellation():
+    """However the block is left, the server is ended."""
+    marks = [uuid.uuid4().hex for _ in range(4)]
+    with pytest.raises(ZeroDivisionError), one(TEXT, case={"mark": marks[0]}):
+        _ = 1 / 0
+
+    async def main() -> None:
+        for mark, seconds in zip(marks[1:], (0.5, 0.02, 0), strict=True):  # in the block, while it starts, before that
+            with anyio.move_on_after(seconds):
+                async with one(TEXT, case={"mark": mark}):
+                    await anyio.sleep_forever()
+
+    began = time.monotonic()
+    anyio.run(main)
+    assert time.monotonic() - began < 10
+    assert all(map(gone, marks))
+
+
+PROGRAM = """
+import sys
+from tests.mcp.serving import one
+server = one({"content": []}, case={"mark": sys.argv[1]})
+server.__enter__()
+print("open", flush=True)
+if sys.argv[2] == "wait":
+    import time; time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", ["end", "wait"])
+def test_no_server_outlives_its_program(how: str):
+    """A program that forgets the block ends it at its exit; one that is killed closes the server's input."""
+    mark = uuid.uuid4().hex
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, mark, how], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE
+    )
+    with program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"open\n"
+        if how == "wait":
+            program.kill()
+        program.wait(10)
+    assert gone(mark)
+
+
+def test_arguments_reach_the_server_as_the_model_wrote_them(tmp_path: Path):
+    """Large integers, nulls and text beyond ASCII pass; what is no JSON does not."""
+    arguments = {"n": 2**60, "none": None, "text": "Ünïcode 🏔", "deep": [{"a": [None, True, 1.5]}]}
+    with one({"echo": 1}) as tools:
+        ok, observed = told(tools, "act", **arguments)
+        assert (ok, json.loads(observed)) == (True, arguments)
+        assert "no form for" in told(tools, "act", n=float("nan"))[1]
+
+
+def test_an_error_of_the_protocol_is_a_failure():
+    """The server refuses a call: its words, cleaned, are the failure's, and the connection goes on."""
+    with raw({"name": "no"}, {"name": "yes"}, answers={"no": {"refuse": "not \x1b[2J today"}, "yes": TEXT}) as tools:
+        ok, observed = told(tools, "no")
+        assert (ok, observed.endswith("answered: not [2J today")) == (False, True)
+        assert told(tools, "yes") == (True, "fine")
+
+
+def test_a_result_that_breaks_its_own_promise_is_a_failure_that_keeps_it():
+    """Structured content that does not fit the output schema is not passed on as good, and not lost either."""
+    schema = {"type": "object", "properties": {"feet": {"type": "integer"}}, "required": ["feet"]}
+    answer = {"content": [], "structuredContent": {"feet": "many"}}
+    with raw({"name": "act", "outputSchema": schema}, answers={"act": answer}) as tools:
+        ok, observed = told(tools, "act")
+    assert not ok
+    assert "feet: 'many' is not of type 'integer'" in observed
+    assert observed.endswith('{"feet": "many"}')
+
+
+def test_an_answer_that_is_none_is_a_failure():
+    """What is no result of the protocol is said to be none."""
+    with one({"content": "not a list"}) as tools:
+        ok, observed = told(tools, "act")
+        assert (ok, "ValidationError" in observed) == (False, True)
+
+
+STARTS = {
+    "no such program": (["no-such-program-at-all"], "there is no program or folder 'no-such-program-at-all'"),
+    "no server": ([sys.executable, "-c", "print('hi')"], "its process ended with exit code 0"),
+    "dies": ([*RAW, '{"tools": [], "start": ["die"]}'], "exit code 3; it said last: [31mout of memory[0m"),
+    "hangs": ([*RAW, '{"tools": [], "start": ["hang"]}'], "did not answer as such a server within 0.4 s"),
+    "no pages end": ([*RAW, '{"tools": [], "pages": true}'], "pages of tools without end"),
+}
+
+
+@pytest.mark.parametrize(("command", "why"), STARTS.values(), ids=STARTS)
+def test_a_server_that_cannot_be_used_is_one_clear_error(command: list[str], why: str):
+    """What cannot be started, ends, hangs or is no server says so when the block is entered, sync or async."""
+    server = mcp_tools(command=command, start_timeout_s=0.4 if "hang" in command[-1] else 20)
+
+    async def main() -> None:
+        async with server:
+            pass
+
+    with pytest.raises((ToolServerError, ToolDefinitionError)) as raised:
+        server.__enter__()
+    assert why in str(raised.value)
+    with pytest.raises(type(raised.value), match=re.escape(str(raised.value))):
+        anyio.run(main)
+
+
+MISUSE: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "needs a command="),
+    "both": ({"command": ["a"], "url": "http://a"}, "give one of the two"),
+    "no url": ({"url": "ftp://a"}, "http(s) address"),
+    "env for a url": ({"url": "http://a", "env": {}}, "env= and cwd= are for a command="),
+    "headers for a command": ({"command": "a", "headers": {}}, "headers= are for a server at a url="),
+    "empty": ({"command": []}, "command is empty"),
+    "no quotes": ({"command": "a 'b"}, "is no command line"),
+    "no text": ({"command": ["a", 1]}, "command must hold text"),
+    "one name": ({"command": "a", "names": "add"}, "names must be a list"),
+    "no time": ({"command": "a", "timeout_s": 0}, "timeout_s must be above 0"),
+    "no env": ({"command": "a", "env": {"A": 1}}, "the values of env must hold text"),
+}
+
+
+@pytest.mark.parametrize(("choices", "why"), MISUSE.values(), ids=MISUSE)
+def test_misuse_is_said_before_anything_is_started(choices: dict[str, Any], why: str):
+    """Each argument is looked at when it is given."""
+    with pytest.raises(UsageError, match=re.escape(why)):
+        mcp_tools(**choices)
+
+
+def test_without_the_package_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch):
+    """Who has not installed the extra is told how."""
+    for name in [name for name in sys.modules if name.startswith("playhead.mcp.")]:
+        if name.rpartition(".")[2] in ("connection", "stdio", "http"):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[mcp\]'"):
+        mcp_tools(command="a")
+
+
+def test_tools_after_the_block_say_that_it_is_over():
+    """A tool whose connection is closed fails, and says what to do; a block is entered once at a time."""
+    server = one(TEXT)
+    with server as tools, pytest.raises(UsageError, match="open already"):
+        server.__enter__()
+    assert "runs have to be inside the `with` of mcp_tools" in told(tools, "act")[1]
+    with server as tools:
+        assert told(tools, "act") == (True, "fine")
+
+
+def test_in_the_child_of_a_fork_a_call_fails():
+    """The connection's thread is the parent's: the child hears that, instead of waiting for ever."""
+    with one(TEXT) as tools:
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if "there is no connection" in told(tools, "act")[1] else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert told(tools, "act") == (True, "fine")
+
+
+def test_two_servers_with_a_tool_of_one_name_are_refused():
+    """A model tells tools apart by name; a prefix does it."""
+    with one(TEXT) as tools, one(TEXT) as others, one(TEXT, prefix="b_") as different:
+        model = ScriptedModel([call("b_act"), text("done")])
+        with pytest.raises(ToolDefinitionError, match="two tools are called 'act'"):
+            Agent(model, tools=[*tools, *others])
+        assert Agent(model, tools=[*tools, *different], trace=None).run_sync("Act.").steps[-1].content == "fine"

@@ -1,0 +1,99 @@
+"""What a server answers becomes a result without loss, and as plain as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import CallToolResult, Tool
+
+from playhead.mcp.choices import Choices
+from playhead.mcp.definition import define_all
+from playhead.mcp.results import outcome_of
+from playhead.trace.values import from_json, to_json
+
+CHOICES = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
+(PLAIN,) = define_all("srv", [Tool(name="act", input_schema={"type": "object"})], CHOICES)
+(TYPED,) = define_all(
+    "srv", [Tool(name="act", input_schema={"type": "object"}, output_schema={"type": "object"})], CHOICES
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def result_of(answer: dict[str, Any], definition: Any = PLAIN) -> Any:
+    """Return what becomes of an answer as it comes over the wire."""
+    return outcome_of(CallToolResult.model_validate(answer), definition)
+
+
+def texts(*each: str) -> list[dict[str, Any]]:
+    """Return blocks of text."""
+    return [{"type": "text", "text": text} for text in each]
+
+
+SAME = {
+    "one text": ({"content": texts("4180")}, "4180"),
+    "no content": ({"content": []}, ""),
+    "structured alone": ({"content": [], "structuredContent": {"a": 1}}, {"a": 1}),
+    "structured and its text": (
+        {"content": texts('{"a": [1, null]}'), "structuredContent": {"a": [1, None]}},
+        {"a": [1, None]},
+    ),
+    "a wrapped text": ({"content": texts("hi"), "structuredContent": {"result": "hi"}}, "hi"),
+    "a wrapped number": ({"content": texts("3"), "structuredContent": {"result": 3}}, 3),
+    "a wrapped list": ({"content": texts("a", "b"), "structuredContent": {"result": ["a", "b"]}}, ["a", "b"]),
+    "nothing, structured": ({"content": [], "structuredContent": {"result": None}}, None),
+}
+WHOLE = {
+    "several texts": {"content": texts("a", "b")},
+    "a text of its own": {"content": texts("see the file"), "structuredContent": {"a": 1}},
+    "true is not 1": {"content": texts("1"), "structuredContent": {"result": True}},
+    "an image": {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
+    "sound beside text": {"content": [*texts("a"), {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]},
+    "a link": {"content": [{"type": "resource_link", "uri": "file:///a", "name": "a"}]},
+    "annotated": {"content": [{"type": "text", "text": "a", "annotations": {"priority": 1.0}}]},
+}
+
+
+@pytest.mark.parametrize(("answer", "expected"), SAME.values(), ids=SAME)
+def test_what_is_plain_stays_plain(answer: dict[str, Any], expected: Any):
+    """One text, structured content, and both when they say the same, are the value itself."""
+    outcome = result_of(answer)
+    assert (outcome.ok, outcome.result) == (True, expected)
+
+
+@pytest.mark.parametrize("answer", WHOLE.values(), ids=WHOLE)
+def test_what_is_not_plain_is_kept_whole(answer: dict[str, Any]):
+    """Every block, and the structured content beside it."""
+    expected = {("structured" if key == "structuredContent" else key): value for key, value in answer.items()}
+    assert result_of(answer).result == expected
+
+
+@given(value=JSON)
+def test_structured_content_is_never_changed(value: Any):
+    """Whatever JSON a server structures is the result, or stands in it."""
+    outcome = result_of({"content": texts("beside it"), "structuredContent": {"value": value}})
+    assert from_json(outcome.result) == {"content": texts("beside it"), "structured": {"value": value}}
+    alone = result_of({"content": [], "structuredContent": {"value": value}})
+    assert alone.result == to_json({"value": value})
+
+
+def test_a_failure_keeps_what_the_server_said():
+    """`isError` is a failed call, whatever its content is; also when there is none."""
+    assert result_of({"content": texts("no"), "isError": True}).error.message == "no"
+    mixed = result_of({"content": texts("a", "b"), "isError": True}).error.message
+    assert mixed == '{"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}'
+    assert result_of({"content": [], "isError": True}).error.message == "the tool failed and did not say why"
+    assert result_of({"content": texts("no"), "isError": True}, TYPED).error.type == "ToolError"
+
+
+def test_a_promise_of_structured_content_is_held():
+    """A tool with an output schema that returns text alone has broken it, and the text is not lost."""
+    outcome = result_of({"content": texts("just text")}, TYPED)
+    assert (outcome.ok, outcome.error.type) == (False, "InvalidResult")
+    assert outcome.error.message.endswith("(no structured content); it was: just text")

@@ -1,0 +1,110 @@
+"""Every strategy goes on from wherever it died: same answer, nothing done twice."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent, resume, tool
+from playhead.errors import UnresolvedCallError
+from playhead.kernel.strategies import list_strategies
+from playhead.replay import ToolResult, reproduce
+from playhead.testing import ScriptedModel, call, text
+from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SENT: list[str] = []
+
+
+@tool(read_only=True)
+async def look(key: str) -> dict[str, Any]:
+    """Look something up."""
+    return {"key": key, "n": 5}
+
+
+@tool
+async def send(to: str) -> str:
+    """Send something."""
+    SENT.append(to)
+    return f"sent to {to}"
+
+
+LOOK, SEND, DONE = call("look", key="a"), call("send", to="ann"), text("Done: sent.")
+SCRIPTS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "adaptive": ({"candidates": ["reactive", "direct"]}, [text("reactive"), LOOK, SEND, DONE]),
+    "autonomous": ({}, [text("I will."), LOOK, SEND, call("finish", result="Done: sent.")]),
+    "chain-of-thought": ({}, [LOOK, SEND, text("<thinking>Well.</thinking>\nDone: sent.")]),
+    "direct": ({}, [LOOK, SEND, DONE]),
+    "plan-execute-reflect": (
+        {},
+        [
+            plan(tool_step("look", args={"key": "a"}), analysis("Whom?"), tool_step("send", args={"to": "ann"})),
+            text("ann"),
+            verdict(),
+            DONE,
+        ],
+    ),
+    "reactive": ({}, [LOOK, SEND, DONE]),
+    "reflexion": (
+        {},
+        [
+            LOOK,
+            SEND,
+            text("Sent."),
+            text('{"issues": ["Say done."], "score": 4, "satisfied": false}'),
+            DONE,
+            text('{"issues": [], "score": 10, "satisfied": true}'),
+        ],
+    ),
+    "tree-of-thought": (
+        {"breadth": 2, "depth": 2, "good_enough": None},
+        [text("1. Look.\n2. Guess."), text("8"), text("3"), text("1) By name.\n2) By place."), text("Score: 4"), text("9/10"),
+         LOOK, SEND, DONE],
+    ),
+}  # fmt: skip
+
+
+def agent_of(strategy: str, turns: list[Any], folder: Path | None) -> Agent:
+    """Return the agent, with what its model is still to say."""
+    settings = SCRIPTS[strategy][0]
+    model = ScriptedModel(turns)
+    return Agent(model, tools=[look, send], strategy=strategy, strategy_settings=settings, meta_tools=(), trace=folder)
+
+
+def test_no_strategy_is_left_out() -> None:
+    """But for the one that runs each program in a process of its own, which takes its time: see test_code_action.py."""
+    assert {*SCRIPTS, "code-action"} == set(list_strategies())
+
+
+@pytest.mark.parametrize("strategy", SCRIPTS)
+async def test_it_goes_on(strategy: str, tmp_path: Path) -> None:
+    """Cut after every line, a run comes to the same end, and its message is sent once."""
+    SENT.clear()
+    turns = SCRIPTS[strategy][1]
+    whole = await agent_of(strategy, turns, tmp_path).run("Do it.", run_id="run")
+    assert (whole.success, SENT) == (True, ["ann"])
+    assert whole.trace_path is not None
+    lines = whole.trace_path.read_bytes().splitlines(keepends=True)
+    events = [json.loads(line) for line in lines]
+    for kept in range(1, len(lines)):
+        path = tmp_path / str(kept) / "run.jsonl"
+        path.parent.mkdir()
+        path.write_bytes(b"".join(lines[:kept]))
+        kinds = [(each["kind"], each["data"].get("tool")) for each in events[:kept]]
+        SENT[:] = ["ann"] * (("tool-call-started", "send") in kinds)
+        left = turns[sum(kind == "llm-responded" for kind, _ in kinds) :]
+        said: dict[str, Any] = {}
+        if kinds.count(("tool-call-started", "send")) > kinds.count(("tool-call-completed", "send")):
+            with pytest.raises(UnresolvedCallError) as caught:
+                await resume(agent_of(strategy, left, None), path)
+            said = {each.key: ToolResult("send", result="sent to ann") for each in caught.value.calls}  # type: ignore[attr-defined]
+        result = await resume(agent_of(strategy, left, None), path, unresolved=said)
+        assert (result.output, result.steps, result.usage) == (whole.output, whole.steps, whole.usage), kept
+        assert SENT == ["ann"], kept
+        assert result.trace_path is not None
+        if kept % 4 == 0:
+            assert (await reproduce(result.trace_path)).identical

@@ -1,0 +1,327 @@
+"""Chats: messages that build on each other, each a run of its own, kept in a file as they are said."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import load_recording, reproduce, tool
+from playhead.chat import ChatMessage, ChatReply
+from playhead.chat.routing import ACTIONS, wants_tools
+from playhead.errors import ChatError, ModelError, UsageError
+from playhead.streaming import TextDelta, collect, text_of
+from playhead.testing import ScriptedModel, call, error, text
+from playhead.trace.types import ImagePart, TextPart
+from tests.kernel.runs import make_agent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.chat import ChatSession
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+LOOK = call("lookup", key="a")
+
+
+def session(folder: Path, turns: Any, **options: Any) -> tuple[ChatSession, ScriptedModel]:
+    """Return a chat with an agent that has one tool, and its model."""
+    agent = make_agent(folder, turns, lookup, **options.pop("agent", {}))
+    return agent.session(**options), agent.model  # type: ignore[return-value]
+
+
+def sent(model: ScriptedModel) -> list[tuple[str, Any]]:
+    """Return role and content of what the model was told last."""
+    return [(each.role, each.content) for each in model.requests[-1].messages]
+
+
+def said(chat: ChatSession) -> list[tuple[str, Any]]:
+    """Return the chat so far."""
+    return [(each.role, each.content) for each in chat.history()]
+
+
+class TestAMessage:
+    async def test_answered_at_once(self, tmp_path: Path):
+        """Small talk costs one request without tools."""
+        chat, model = session(tmp_path, [text("Hi there.")])
+        reply = await chat.chat("Hello!")
+        assert reply == ChatReply(
+            message="Hi there.",
+            tools_used=(),
+            from_memory=True,
+            tokens=5,
+            steps=1,
+            cost_usd=0.0,
+            run_id=reply.run_id,
+            terminated_by="end_turn",
+        )
+        assert (model.requests[0].tools, len(model.requests)) == ((), 1)
+        assert said(chat) == [("user", "Hello!"), ("assistant", "Hi there.")]
+
+    async def test_answered_with_tools(self, tmp_path: Path):
+        """What asks for action goes through the tool loop, and the reply says what was used."""
+        chat, _ = session(tmp_path, [LOOK, LOOK, text("It is a.")])
+        reply = await chat.chat("Find a, please.")
+        assert (reply.message, reply.tools_used, reply.from_memory, reply.steps) == ("It is a.", ("lookup",), False, 3)
+
+    async def test_as_the_caller_says(self, tmp_path: Path):
+        """`use_tools` comes before the words."""
+        chat, model = session(tmp_path, [text("No tool."), LOOK, text("a")])
+        await chat.chat("Find a.", use_tools=False)
+        assert model.requests[0].tools == ()
+        assert (await chat.chat("Well?", use_tools=True)).tools_used == ("lookup",)
+
+    async def test_a_limit(self, tmp_path: Path):
+        """Five turns by default; the reply then is the best there was, and says why."""
+        chat, model = session(tmp_path, [LOOK] * 9)
+        reply = await chat.chat("Find a.")
+        assert (reply.message, reply.terminated_by, reply.steps) == ("found a", "max_iterations", 5)
+        assert (await chat.chat("Find a.", max_iterations=2)).steps == 2
+        with pytest.raises(UsageError, match="max_iterations"):
+            await chat.chat("Find a.", max_iterations=0)
+        assert len(model.requests) == 7
+
+    async def test_pictures(self, tmp_path: Path):
+        """A message may have parts, which later turns are told again."""
+        chat, model = session(tmp_path, [text("A cat."), text("Grey.")], persist=tmp_path / "chats", id="c")
+        parts = (TextPart(text="What is it?"), ImagePart(url="https://example.org/cat.png"))
+        await chat.chat(parts)
+        chat.end()
+        again = make_agent(tmp_path, model, lookup).session(persist=tmp_path / "chats", id="c")
+        await again.chat("Its colour?")
+        assert sent(model)[-3:] == [("user", parts), ("assistant", "A cat."), ("user", "Its colour?")]
+
+    @pytest.mark.parametrize(
+        ("message", "tools", "expected"),
+        [
+            ("Search the web for kernels", [], True),
+            ("please SEND it", [], True),
+            ("Can you look that up?", [], False),
+            ("look up the height", [], True),
+            ("What do you think of it?", [], False),
+            ("researching is fun", [], False),
+            ("use weather_report on Oslo", ["weather_report"], True),
+            ("the weather report of today", ["weather_report"], True),
+            ("the weather", ["weather_report"], False),
+            ("", ["lookup"], False),
+        ],
+    )
+    def test_routing(self, message: str, tools: list[str], expected: bool):
+        """Words decide: a verb of action, or a tool's name."""
+        assert wants_tools(message, tools) is expected
+
+    def test_the_verbs(self):
+        """Those that users are told of are among them."""
+        assert {"search", "fetch", "find", "get", "check", "write", "create", "send", "run", "execute"} < ACTIONS
+
+
+class TestWhatIsRemembered:
+    async def test_the_next_message_knows_it(self, tmp_path: Path):
+        """Each turn is told all that was said, after the prompt and before the message."""
+        chat, model = session(tmp_path, [text("Hi Ann."), text("You are Ann.")])
+        await chat.chat("I am Ann.")
+        await chat.chat("Who am I?")
+        assert sent(model)[1:] == [("user", "I am Ann."), ("assistant", "Hi Ann."), ("user", "Who am I?")]
+
+    async def test_what_tools_brought(self, tmp_path: Path):
+        """A turn without tools is told what was done for the last answer, so that it can be asked about it."""
+        chat, model = session(tmp_path, [LOOK, text("It is a."), text("I looked it up.")])
+        await chat.chat("Find a.")
+        await chat.chat("How do you know?")
+        (system, *_) = sent(model)
+        assert system[1].endswith('For your last answer this was done:\n- lookup({"key": "a"}): found a')
+
+    async def test_the_context(self, tmp_path: Path):
+        """It stands in the prompt of every turn, below the agent's own."""
+        turns = [text("Hi."), LOOK, text("a")]
+        chat, model = session(tmp_path, turns, context="You talk to Ann.", agent={"system_prompt": "Be kind."})
+        await chat.chat("Hello")
+        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
+        await chat.chat("Find a.")
+        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
+
+    async def test_the_history_is_the_callers_own(self, tmp_path: Path):
+        """Changing the list changes no chat."""
+        chat, _ = session(tmp_path, [text("Hi.")])
+        await chat.chat("Hello")
+        chat.history().clear()
+        assert [type(each) for each in chat.history()] == [ChatMessage, ChatMessage]
+        first, second = chat.history()
+        assert first.timestamp <= second.timestamp
+        assert (first.run_id, second.run_id is None) == (None, False)
+
+    async def test_a_run_that_fails(self, tmp_path: Path):
+        """The error is the caller's; the message stays, without an answer, and the chat goes on."""
+        chat, model = session(tmp_path, [error("no such model"), text("Hi.")])
+        with pytest.raises(ModelError):
+            await chat.chat("Hello")
+        assert said(chat) == [("user", "Hello")]
+        await chat.chat("Hello?")
+        assert sent(model)[1:] == [("user", "Hello"), ("user", "Hello?")]
+
+
+class TestTheRuns:
+    async def test_each_is_recorded_and_found(self, tmp_path: Path):
+        """Its first event names the chat and the turn, and the file alone gives the run back."""
+        chat, _ = session(tmp_path, [text("Hi."), LOOK, text("a"), text("Because.")], id="chat-1", context="Be kind.")
+        replies = [await chat.chat(message) for message in ("Hello", "Find a.", "Why?")]
+        for turn, reply in enumerate(replies):
+            path = tmp_path / f"{reply.run_id}.jsonl"
+            header: Any = load_recording(path).header
+            assert (header.chat.session, header.chat.turn) == ("chat-1", turn)
+            again = await reproduce(path)
+            assert again.identical, again.divergences
+
+    async def test_other_runs_name_none(self, tmp_path: Path):
+        """A run outside of chats has no such field in its file."""
+        await make_agent(tmp_path, [text("42")]).run("Do it.", run_id="run")
+        assert '"chat"' not in (tmp_path / "run.jsonl").read_text()
+
+    async def test_streamed(self, tmp_path: Path):
+        """`stream` gives a handle; its answer joins the chat when the run is over."""
+        chat, _ = session(tmp_path, [text("Hi there."), text("Yes.")])
+        handle = chat.stream("Hello")
+        with pytest.raises(ChatError, match="answering another message"):
+            await chat.chat("And?")
+        events = await collect(handle)
+        assert len([each for each in events if isinstance(each, TextDelta)]) == 2
+        assert text_of(events) == "Hi there."
+        assert said(chat) == [("user", "Hello"), ("assistant", "Hi there.")]
+        await chat.chat("And?")
+
+    async def test_streamed_and_failed(self, tmp_path: Path):
+        """A failure ends that message, and not the chat."""
+        chat, _ = session(tmp_path, [error("no"), text("Yes.")])
+        with pytest.raises(ModelError):
+            await chat.stream("Hello")
+        await chat.chat("And?")
+        assert [role for role, _ in said(chat)] == ["user", "assistant", "user", "assistant"]
+
+
+class TestOneAtATime:
+    async def test_a_second_message_is_refused(self, tmp_path: Path):
+        """It would not know what the first one is answered."""
+        chat, _ = session(tmp_path, [text("Hi.", delay_s=0.05), text("Yes.")])
+        async with anyio.create_task_group() as group:
+            group.start_soon(chat.chat, "Hello")
+            await anyio.sleep(0.01)
+            with pytest.raises(ChatError, match="answering another message"):
+                await chat.chat("And?")
+            with pytest.raises(ChatError, match="answering another message"):
+                chat.stream("And?")
+        assert (await chat.chat("And?")).message == "Yes."
+        assert len(chat.history()) == 4
+
+    async def test_a_bad_message_blocks_nothing(self, tmp_path: Path):
+        """It is refused, and the next one is answered."""
+        chat, _ = session(tmp_path, [text("Hi.")])
+        for bad in (7, None):
+            with pytest.raises(UsageError):
+                await chat.chat(bad)  # type: ignore[arg-type]
+        assert (await chat.chat("Hello")).message == "Hi."
+        assert len(chat.history()) == 2
+
+
+class TestTheFile:
+    async def test_every_message_at_once(self, tmp_path: Path):
+        """What was said is in the file before the answer is asked for; nobody else may read it."""
+        folder, seen = tmp_path / "chats", []
+
+        def answer(_: Any) -> Any:
+            seen.append((folder / "c.jsonl").read_text())
+            return text("Hi.")
+
+        chat, _ = session(tmp_path, [answer], persist=folder, id="c")
+        await chat.chat("Hello")
+        assert [json.loads(line).get("content") for line in seen[0].splitlines()] == [None, "Hello"]
+        assert stat.S_IMODE((folder / "c.jsonl").stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+    async def test_it_goes_on(self, tmp_path: Path):
+        """A later session of this id has the history, what tools brought, and the context."""
+        chat, model = session(tmp_path, [LOOK, text("a")], persist=tmp_path / "chats", id="c", context="Be kind.")
+        await chat.chat("Find a.")
+        history = chat.history()
+        chat.end()
+        again, model = session(tmp_path, [text("Again.")], persist=tmp_path / "chats", id="c")
+        assert again.history() == history
+        await again.chat("And?")
+        assert "Be kind." in sent(model)[0][1]
+        assert "found a" in sent(model)[0][1]
+
+    async def test_ended(self, tmp_path: Path):
+        """The file stays, and the session answers no more; it may be ended twice."""
+        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
+        await chat.chat("Hello")
+        with chat:
+            pass
+        chat.end()
+        with pytest.raises(ChatError, match="has ended"):
+            await chat.chat("And?")
+        assert (len(chat.history()), (tmp_path / "c.jsonl").exists()) == (2, True)
+
+    async def test_deleted(self, tmp_path: Path):
+        """The file is gone with what was said; the traces stay."""
+        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path / "chats", id="c")
+        reply = await chat.chat("Hello")
+        chat.delete()
+        assert (chat.history(), list((tmp_path / "chats").iterdir())) == ([], [])
+        assert (tmp_path / f"{reply.run_id}.jsonl").exists()
+
+    async def test_held_by_one(self, tmp_path: Path):
+        """A second session of the same chat is refused, from this process and from others, until the first has ended."""
+        chat, _ = session(tmp_path, [], persist=tmp_path, id="c")
+        with pytest.raises(ChatError, match="in use"):
+            session(tmp_path, [], persist=tmp_path, id="c")
+        program = (
+            "import sys; from playhead import Agent; from playhead.testing import ScriptedModel;"
+            "Agent(ScriptedModel([])).session(persist=sys.argv[1], id='c')"
+        )
+        held = [sys.executable, "-c", program, str(tmp_path)]
+        done = await anyio.to_thread.run_sync(lambda: subprocess.run(held, capture_output=True, text=True, check=False))
+        assert (done.returncode, "is in use" in done.stderr) == (1, True)
+        chat.end()
+        session(tmp_path, [], persist=tmp_path, id="c")[0].end()
+
+    async def test_a_torn_last_line(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+        """A message of which a dying process wrote a part is left out, and that is said; the chat goes on."""
+        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
+        await chat.chat("Hello")
+        chat.end()
+        whole = (tmp_path / "c.jsonl").read_bytes()
+        for cut in range(1, 20):
+            (tmp_path / "c.jsonl").write_bytes(whole + whole.splitlines()[1][:cut])
+            caplog.clear()
+            again, _ = session(tmp_path, [], persist=tmp_path, id="c")
+            again.end()
+            assert len(again.history()) == 2
+            assert f"its last message was not written whole ({cut} bytes)" in caplog.text
+            assert (tmp_path / "c.jsonl").read_bytes() == whole
+
+    @pytest.mark.parametrize(
+        "content",
+        ["no json\n", "[1]\n", '{"role": "user"}\n', '{"format": "playhead-chat/1", "id": "c"}\n{"role": "boss"}\n'],
+    )
+    def test_no_chat(self, tmp_path: Path, content: str):
+        """A file that is none is refused, with the place, and stays as it is."""
+        (tmp_path / "c.jsonl").write_text(content)
+        with pytest.raises(ChatError, match=r"c\.jsonl"):
+            session(tmp_path, [], persist=tmp_path, id="c")
+        assert (tmp_path / "c.jsonl").read_text() == content
+
+    def test_arguments(self, tmp_path: Path):
+        """What cannot name a file is no id."""
+        for bad in ({"id": "../x"}, {"context": 7}, {"persist": 7}):
+            with pytest.raises(UsageError):
+                session(tmp_path, [], **bad)

@@ -1,0 +1,715 @@
+"""Handles: to await, to read, to pause, to stop and to end a run."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import queue
+import threading
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import Agent, RunHandle, load_recording, reproduce, tool
+from playhead.compose import SUPPRESS, Stop
+from playhead.compose import killswitches as ks
+from playhead.errors import ModelError, UsageError
+from playhead.streaming import IterationProgress, StreamCancelled, StreamCompleted, StreamError, collect
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.integrity import check_trace
+from playhead.trace.types import Usage
+from tests.kernel.hung import LIMIT_S, HungModel, hanging
+from tests.kernel.runs import data, make_agent
+from tests.streams import names
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+LOOKS = [call("lookup", key="a"), call("lookup", key="b"), call("lookup", key="c")]
+
+
+class Gate:
+    """A tool that waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached = anyio.Event()
+        self.open = anyio.Event()
+
+    @property
+    def tool(self) -> Any:
+        """The tool."""
+
+        @tool(read_only=True)
+        async def gate() -> str:
+            """Wait."""
+            self.reached.set()
+            await self.open.wait()
+            return "passed"
+
+        return gate
+
+
+def events_of(folder: Path, *kinds: str, ended: bool = True) -> list[dict[str, Any]]:
+    """Return the recorded events of these kinds, of a run that has ended."""
+    recording = load_recording(folder / "run.jsonl")
+    assert check_trace(recording.path).ok or not ended
+    return [{"owner": each.owner, **data(each.event)} for each in recording.records if each.kind in kinds]
+
+
+def ended(folder: Path) -> bool:
+    """Return whether a run has ended."""
+    return (folder / "run.jsonl").exists() and bool(events_of(folder, "run-completed", ended=False))
+
+
+async def reproduced(folder: Path) -> None:
+    """The recording alone gives the run back."""
+    again = await reproduce(folder / "run.jsonl")
+    assert again.identical, again.divergences
+
+
+def stopping(handle: RunHandle) -> None:
+    """Stop a run."""
+    handle.stop("enough")
+
+
+async def until(condition: Any) -> None:
+    """Wait until something is so."""
+    with anyio.fail_after(10):
+        while not condition():  # noqa: ASYNC110 - there is nothing to wait for
+            await anyio.sleep(0.001)
+
+
+class TestItsEnd:
+    async def test_awaiting_it_is_running(self, tmp_path: Path):
+        """It gives the result that `run` would, and says how it went."""
+        handle = make_agent(tmp_path, [*LOOKS[:1], text("42")], lookup).start("Do it.", run_id="run")
+        assert isinstance(handle, RunHandle)
+        assert (handle.status, handle.result, handle.run_id) == ("running", None, "run")
+        result = await handle
+        assert (result.output, result.terminated_by, handle.status) == ("42", "end_turn", "completed")
+        assert handle.result is result
+        assert await handle is result
+        await reproduced(tmp_path)
+
+    async def test_it_raises_as_run_does(self, tmp_path: Path):
+        """A model that fails is an error, which carries what was reached; the handle has that, too."""
+        handle = make_agent(tmp_path, [LOOKS[0], error("no such model")], lookup).start("Do it.", run_id="run")
+        with pytest.raises(ModelError, match="no such model"):
+            await handle
+        assert handle.status == "failed"
+        assert handle.result is not None
+        assert (handle.result.output, handle.result.terminated_by) == ("found a", "llm_error")
+
+    async def test_a_limit_is_no_failure(self, tmp_path: Path):
+        """A run that a killswitch stopped in order is completed; one that it failed is not."""
+        stopped = make_agent(tmp_path, LOOKS, lookup, compose=[ks.max_iterations(1)]).start("Do it.")
+        failed = make_agent(tmp_path, LOOKS, lookup, compose=[ks.max_iterations(1, on_trigger="terminate")]).start(
+            "Go."
+        )
+        await stopped
+        await failed
+        assert (stopped.status, failed.status) == ("completed", "failed")
+
+    async def test_what_is_wrong_at_once_is_said_at_once(self, tmp_path: Path):
+        """A bad argument raises where the run is started, and nothing is written."""
+        agent = make_agent(tmp_path, [text("42")])
+        for bad in ({"density": "some"}, {"run_id": "../x"}):
+            with pytest.raises(UsageError):
+                agent.start("Do it.", **bad)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="a task is text"):
+            agent.start(7)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="running asyncio event loop"):
+            await anyio.to_thread.run_sync(agent.start, "Do it.")
+        assert not any(tmp_path.iterdir())  # noqa: ASYNC240 - it is empty
+
+    async def test_what_is_wrong_before_the_run(self, tmp_path: Path):
+        """An id that is taken is an error of the handle and of its events, and there is no result."""
+        agent = make_agent(tmp_path, [text("42"), text("43")])
+        await agent.run("Do it.", run_id="run")
+        handle = agent.start("Do it.", run_id="run")
+        (last,) = await collect(handle)
+        assert isinstance(last, StreamError)
+        assert last.cause.startswith("TraceExistsError: ")
+        assert (last.task_id, last.metadata, handle.status, handle.result) == ("run", {}, "failed", None)
+
+    async def test_cancelling_the_one_who_awaits(self, tmp_path: Path):
+        """It cancels the run, as it does for `run`; the trace is closed when the cancelled one goes on."""
+        gate = Gate()
+        handle = make_agent(tmp_path, [LOOKS[0], call("gate")], lookup, gate.tool).start("Do it.", run_id="run")
+        with anyio.move_on_after(0.05):
+            await handle
+        assert handle.status == "terminated"
+        (ending,) = events_of(tmp_path, "run-completed")
+        assert (ending["terminated_by"], ending["output"]) == ("cancelled", "found a")
+        await reproduced(tmp_path)
+
+    async def test_shielded_from_that(self, tmp_path: Path):
+        """`asyncio.shield` keeps the run from the cancellation of who waits."""
+        gate = Gate()
+        handle = make_agent(tmp_path, [call("gate"), text("42")], gate.tool).start("Do it.")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(handle), 0.02)
+        assert handle.status == "running"
+        gate.open.set()
+        assert (await handle).output == "42"
+
+    async def test_a_handle_that_nobody_keeps(self, tmp_path: Path):
+        """The run goes on to its end."""
+        make_agent(tmp_path, [LOOKS[0], text("42")], lookup).start("Do it.", run_id="run")
+        gc.collect()
+        await until(lambda: ended(tmp_path))
+
+    async def test_a_failure_that_nobody_hears_of(self, tmp_path: Path):
+        """The loop says it, as of any task; a reader of the events has heard of it."""
+        said: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
+        make_agent(tmp_path, [error("no")]).start("Do it.", run_id="run")
+        await until(lambda: ended(tmp_path))
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert said == ["Task exception was never retrieved"]
+        events = await collect(make_agent(tmp_path, [error("no")]).start("Do it."))
+        assert names(events) == ["IterationProgress", "StreamError"]
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert len(said) == 1
+
+    async def test_its_stages(self, tmp_path: Path):
+        """From `idle` to its end, in the order of a run; those outside of the loop where hooks are asked."""
+        seen: list[str] = []
+
+        def block(harness: Any) -> None:
+            for phase in ("bootstrap", "think", "verify", "audit"):
+                harness.before(phase, lambda _: seen.append(handle.stage))
+
+        handle = make_agent(tmp_path, [text("42")], compose=[block]).start("Do it.")
+        seen.append(handle.stage)
+        await handle
+        assert [*seen, handle.stage] == ["idle", "bootstrapping", "running", "verifying", "flushing", "completed"]
+        handle = make_agent(tmp_path, [error("no")]).start("Do it.")
+        await collect(handle)
+        assert handle.stage == "failed"
+
+
+class TestItsBlock:
+    async def test_awaited_in_it(self, tmp_path: Path):
+        """A block that waits for the run ends nothing."""
+        async with make_agent(tmp_path, [text("42")]).start("Do it.") as handle:
+            assert (await handle).output == "42"
+        assert handle.status == "completed"
+
+    async def test_left_early(self, tmp_path: Path):
+        """The run is ended with the block, says so, and leaves no task."""
+        before = asyncio.all_tasks()
+        gate = Gate()
+        agent = make_agent(tmp_path, [LOOKS[0], call("gate")], lookup, gate.tool)
+        async with agent.start("Do it.", run_id="run") as handle:
+            await gate.reached.wait()
+        assert (handle.status, asyncio.all_tasks()) == ("terminated", before)
+        assert handle.result is not None
+        assert (handle.result.output, handle.result.status) == ("found a", "failed")
+        (fired,) = events_of(tmp_path, "killswitch-fired")
+        assert fired == {
+            "owner": "root",
+            "switch": "terminate",
+            "reason": "its `async with` block was left before it had ended",
+            "on_trigger": "terminate",
+            "at": "outside",
+            "terminated_by": "terminated",
+            "ends": "root",
+        }
+        await reproduced(tmp_path)
+
+    async def test_left_by_an_error(self, tmp_path: Path):
+        """The error goes on, and the trace names it."""
+        with pytest.raises(LookupError):
+            async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
+                raise LookupError
+        (ending,) = events_of(tmp_path, "run-completed")
+        assert ending["terminated_because"] == "its `async with` block was left by LookupError before it had ended"
+
+    async def test_left_before_it_began(self, tmp_path: Path):
+        """Even then the trace is whole: a beginning, a cause and an end."""
+        async with make_agent(tmp_path, LOOKS, lookup).start("Do it.", run_id="run"):
+            pass
+        kinds = [each.kind for each in load_recording(tmp_path / "run.jsonl").records]
+        assert (kinds[:2], kinds[-1]) == (["run-started", "killswitch-fired"], "run-completed")
+        assert "llm-requested" not in kinds
+        await reproduced(tmp_path)
+
+    async def test_a_failure_in_it_is_raised(self, tmp_path: Path):
+        """A run that failed while the block did something else: its error is not lost."""
+        with pytest.raises(ModelError):
+            async with make_agent(tmp_path, [error("no")]).start("Do it.") as handle:
+                await until(lambda: handle.status == "failed")
+
+    async def test_while_it_hangs(self, tmp_path: Path):
+        """What swallows its cancellation is left behind, and the block is left all the same."""
+        with hanging() as hang:
+            model = HungModel(hang.swallow)
+            agent = Agent(model, tools=[lookup], trace=tmp_path, rationale=False, meta_tools=())
+            async with agent.start("Do it.", run_id="run") as handle:
+                await until(hang.started.is_set)
+            assert handle.result is not None
+            assert (handle.result.output, handle.status) == ("found a", "terminated")
+
+
+class TestPause:
+    async def test_it_waits_and_goes_on(self, tmp_path: Path):
+        """Paused it waits before its next phase, however long; resumed it does the same as ever. The trace tells of it."""
+        gate = Gate()
+        agent = make_agent(tmp_path, [call("gate"), LOOKS[0], text("42")], lookup, gate.tool)
+        handle = agent.start("Do it.", run_id="run")
+        await gate.reached.wait()
+        assert handle.pause("lunch")
+        assert not handle.pause()
+        gate.open.set()
+        await until(lambda: handle.status == "paused")
+        await anyio.sleep(0.01)
+        before: str = handle.status
+        assert before == "paused"
+        assert handle.resume("back")
+        assert not handle.resume()
+        assert (await handle).output == "42"
+        assert events_of(tmp_path, "run-paused", "run-resumed") == [
+            {"owner": "root", "reason": "lunch"},
+            {"owner": "root", "reason": "back"},
+        ]
+        assert not handle.pause()
+        assert not handle.resume()
+        await reproduced(tmp_path)
+
+    async def test_it_says_so(self, tmp_path: Path):
+        """Whoever reads the events hears of the pause."""
+        handle = make_agent(tmp_path, [LOOKS[0], text("42")], lookup).start("Do it.")
+        handle.pause("lunch")
+        found = []
+        async for event in handle:
+            found.append(type(event).__name__)
+            if found[-1] == "RunPaused":
+                assert handle.status == "paused"
+                handle.resume()
+        assert found[:2] == ["RunPaused", "RunResumed"]
+        assert found[-1] == "StreamCompleted"
+
+    async def test_paused_and_resumed_before_a_boundary(self, tmp_path: Path):
+        """A pause that came to nothing leaves no trace."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.", run_id="run")
+        handle.pause()
+        handle.resume()
+        await handle
+        assert events_of(tmp_path, "run-paused", "run-resumed") == []
+
+    @pytest.mark.parametrize("name", ["timeout_after", "watchdog"])
+    async def test_clocks_go_on(self, tmp_path: Path, name: str):
+        """A deadline ends a paused run, and so does a watchdog: nothing happens while it is paused."""
+        handle = make_agent(tmp_path, [text("42")], compose=[getattr(ks, name)(0.05)]).start("Do it.", run_id="run")
+        handle.pause()
+        result = await handle
+        assert (result.terminated_by, handle.status) == (name, "completed")
+        await reproduced(tmp_path)
+
+    async def test_agents_below_wait_too(self, tmp_path: Path):
+        """An agent that runs beside others waits on its own, and says so under its name."""
+        gate = Gate()
+        below = make_agent(None, [call("gate"), text("below")], gate.tool, name="below")
+        handle = make_agent(tmp_path, [call("below", task="Go."), text("42")], below).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        handle.pause()
+        gate.open.set()
+        await until(lambda: handle.status == "paused")
+        handle.resume()
+        await handle
+        assert {each["owner"] for each in events_of(tmp_path, "run-paused")} == {"root/below@0.0"}
+        await reproduced(tmp_path)
+
+
+class TestStop:
+    async def test_an_answer_from_what_is_known(self, tmp_path: Path):
+        """The turn ends, calls included; then the model is asked once, without tools, and its answer is the output."""
+        gate = Gate()
+        model = ScriptedModel([calls(call("gate"), LOOKS[0]), text("as far as I know: a")])
+        handle = make_agent(tmp_path, model, lookup, gate.tool).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        assert handle.stop("enough")
+        assert not handle.stop()
+        gate.open.set()
+        result = await handle
+        assert (result.output, result.status, result.success) == ("as far as I know: a", "done", False)
+        assert (result.terminated_by, result.terminated_source, result.terminated_because) == (
+            "stopped",
+            "caller",
+            "enough",
+        )
+        assert (handle.status, result.iterations) == ("stopped", 1)
+        assert model.requests[-1].tools == ()
+        contents = [message.content for message in model.requests[-1].messages]
+        assert contents[-3:-1] == ["passed", "found a"]
+        assert str(contents[-1]).startswith("Stop here.")
+        assert [each.get("purpose") for each in events_of(tmp_path, "llm-requested")] == [None, "synthesis"]
+        await reproduced(tmp_path)
+
+    async def test_before_the_first_turn(self, tmp_path: Path):
+        """There is nothing to know yet, and the model is asked all the same."""
+        handle = make_agent(tmp_path, [text("I know nothing")], lookup).start("Do it.", run_id="run")
+        handle.stop()
+        result = await handle
+        assert (result.output, result.terminated_by, result.iterations) == ("I know nothing", "stopped", 0)
+        await reproduced(tmp_path)
+
+    async def test_an_answer_that_comes_anyway(self, tmp_path: Path):
+        """It stands, and the run is no stopped one."""
+
+        async def answer() -> None:
+            handle.stop()
+
+        class Late(ScriptedModel):
+            async def complete(self, request: Any) -> Any:
+                await answer()
+                return await super().complete(request)
+
+        handle = make_agent(tmp_path, Late([text("42")])).start("Do it.", run_id="run")
+        assert ((await handle).terminated_by, handle.status) == ("end_turn", "completed")
+        await reproduced(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("turn", "because"),
+        [
+            (error("no such model"), "(no answer could be made: no such model)"),
+            (text(""), "(the model gave no answer)"),
+        ],
+        ids=["a failure", "nothing"],
+    )
+    async def test_without_an_answer(self, tmp_path: Path, turn: Any, because: str):
+        """The best there was stays the output, and the result says why."""
+        handle = make_agent(tmp_path, [LOOKS[0], turn], lookup).start("Do it.", run_id="run")
+        async for event in handle:
+            if isinstance(event, IterationProgress):
+                handle.stop("enough")
+        result = await handle
+        assert (result.output, result.terminated_by, result.status) == ("found a", "stopped", "done")
+        assert result.terminated_because == f"enough {because}"
+        await reproduced(tmp_path)
+
+    async def test_a_budget_guards_the_question(self, tmp_path: Path):
+        """It is a request like any other: one that the ledger does not let pass is not sent."""
+        spent = Usage(input_tokens=1_300, output_tokens=30)
+        gate, model = Gate(), ScriptedModel([calls(LOOKS[0], call("gate"), usage=spent), text("never")])
+        switch = ks.budget_limit(max_tokens=1_400, output_cap=50)
+        handle = make_agent(tmp_path, model, lookup, gate.tool, compose=[switch]).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        handle.stop()
+        gate.open.set()
+        result = await handle
+        assert (result.terminated_by, result.output, len(model.requests)) == ("budget_limit", "passed", 1)
+        await reproduced(tmp_path)
+
+    async def test_hooks_see_the_question_and_the_answer(self, tmp_path: Path):
+        """Both pass the chokepoints."""
+
+        def block(harness: Any) -> None:
+            harness.on("nudge.synthesis", lambda asked, _: f"{asked} Be brief.")
+            harness.on("answer.final", lambda answer, _: f"{answer}!")
+
+        model = ScriptedModel([text("brief")])
+        handle = make_agent(tmp_path, model, compose=[block]).start("Do it.", run_id="run")
+        handle.stop()
+        assert (await handle).output == "brief!"
+        assert str(model.requests[0].messages[-1].content).endswith("Be brief.")
+        await reproduced(tmp_path)
+
+    async def test_a_question_that_a_hook_removes(self, tmp_path: Path):
+        """It is not asked, and the best there was stays the output."""
+        model = ScriptedModel([])
+        agent = make_agent(tmp_path, model, compose=[lambda h: h.on("nudge.synthesis", lambda *_: SUPPRESS)])
+        handle = agent.start("Do it.", run_id="run")
+        handle.stop()
+        assert ((await handle).output, handle.status, model.requests) == (None, "stopped", [])
+        await reproduced(tmp_path)
+
+    async def test_agents_below_stop_first(self, tmp_path: Path):
+        """Each answers with what it knows; the agent above goes on to its own answer from that."""
+        gate = Gate()
+        below = make_agent(None, [call("gate"), text("half of it")], gate.tool, name="below")
+        model = ScriptedModel([call("below", task="Go."), text("half, they say")])
+        handle = make_agent(tmp_path, model, below).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        handle.stop("enough")
+        gate.open.set()
+        assert (await handle).output == "half, they say"
+        ends = events_of(tmp_path, "agent-completed", "run-completed")
+        assert [(each["owner"], each["terminated_by"]) for each in ends] == [
+            ("root/below@0.0", "stopped"),
+            ("root", "stopped"),
+        ]
+        await reproduced(tmp_path)
+
+    async def test_inside_a_part_of_a_strategy(self, tmp_path: Path):
+        """The thread of a part need not hold the task: the question does, with what was found."""
+        model = ScriptedModel([LOOKS[0], LOOKS[1], text("a and b")])
+        agent = make_agent(tmp_path, model, lookup, strategy="reflexion")
+        agent.subscribe("tool-call-completed", lambda record: stopping(handle) if record.iteration == 1 else None)
+        handle = agent.start("Find a and b.", run_id="run")
+        result = await handle
+        assert (result.output, result.terminated_by, handle.status) == ("a and b", "stopped", "stopped")
+        asked = str(model.requests[-1].messages[-1].content)
+        assert asked.endswith("The task: Find a and b.\n\nKnown so far:\n- found a\n- found b")
+        await reproduced(tmp_path)
+
+    async def test_a_paused_run_goes_on_to_stop(self, tmp_path: Path):
+        """Nobody has to resume it first."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.", run_id="run")
+        handle.pause()
+        await until(lambda: handle.status == "paused")
+        handle.stop("enough")
+        assert not handle.pause()
+        assert ((await handle).terminated_by, handle.status) == ("stopped", "stopped")
+        (resumed,) = events_of(tmp_path, "run-resumed")
+        assert resumed["reason"] == "to stop: enough"
+        await reproduced(tmp_path)
+
+    async def test_terminated_while_it_answers(self, tmp_path: Path):
+        """The second wish is the stronger one."""
+        agent = make_agent(tmp_path, HungModel(anyio.sleep_forever), lookup)
+        handle = agent.start("Do it.", run_id="run")
+        purposes: list[str] = []
+        agent.subscribe("tool-call-completed", lambda _: stopping(handle))
+        agent.subscribe("llm-requested", lambda record: purposes.append(record.event.purpose))  # type: ignore[attr-defined]
+        await until(lambda: purposes == ["think", "synthesis"])
+        assert handle.terminate("at once")
+        assert ((await handle).terminated_by, handle.status) == ("terminated", "terminated")
+        await reproduced(tmp_path)
+
+
+class TestTerminate:
+    async def test_at_once(self, tmp_path: Path):
+        """What is in flight is cancelled, nothing is asked any more, and the best there was is kept."""
+        gate = Gate()
+        model = ScriptedModel([LOOKS[0], call("gate"), text("never")])
+        handle = make_agent(tmp_path, model, lookup, gate.tool).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        assert handle.terminate("no more")
+        assert not handle.terminate()
+        result = await handle
+        assert (result.output, result.status, result.error) == ("found a", "failed", "no more")
+        assert (result.terminated_by, result.terminated_source) == ("terminated", "killswitch:terminate")
+        assert (handle.status, len(model.requests)) == ("terminated", 2)
+        assert not handle.stop()
+        await reproduced(tmp_path)
+
+    async def test_while_it_is_paused(self, tmp_path: Path):
+        """A paused run ends too."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.", run_id="run")
+        handle.pause()
+        await until(lambda: handle.status == "paused")
+        handle.terminate()
+        assert ((await handle).terminated_by, handle.status) == ("terminated", "terminated")
+        await reproduced(tmp_path)
+
+    async def test_of_a_run_whose_beginning_was_lost(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """A trace that cannot be written keeps nobody from ending the run."""
+        from playhead.trace.writer import TraceWriter
+
+        append = TraceWriter.append
+
+        def lose(self: TraceWriter, kind: str, *rest: Any) -> Any:
+            return (
+                append(self, kind, *rest)._replace(ok=False, seq=-1)
+                if kind == "run-started"
+                else append(self, kind, *rest)
+            )
+
+        monkeypatch.setattr(TraceWriter, "append", lose)
+        for before in (True, False):
+            gate = Gate()
+            handle = make_agent(tmp_path / str(before), [call("gate")], gate.tool).start("Do it.")
+            if not before:
+                await gate.reached.wait()
+            assert handle.terminate()
+            assert ((await handle).terminated_by, handle.status) == ("terminated", "terminated")
+
+    async def test_the_last_event(self, tmp_path: Path):
+        """It says that the run was cancelled, and why."""
+        handle = make_agent(tmp_path, LOOKS, lookup).start("Do it.")
+        handle.terminate("no more")
+        (last,) = await collect(handle)
+        assert isinstance(last, StreamCancelled)
+        assert (last.reason, last.metadata["terminated_by"]) == ("no more", "terminated")
+
+    async def test_a_reason_is_a_text(self, tmp_path: Path):
+        """Anything else could not be recorded."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.")
+        for method in (handle.pause, handle.resume, handle.stop, handle.terminate):
+            with pytest.raises(UsageError, match="a reason is a text"):
+                method(7)  # type: ignore[arg-type]
+        await handle
+
+
+class TestFromAnotherThread:
+    async def test_steered(self, tmp_path: Path):
+        """Every wish may come from a thread that has no loop; it may wait for the result, too."""
+        gate = Gate()
+        model = ScriptedModel([call("gate"), text("so far")])
+        handle = make_agent(tmp_path, model, lookup, gate.tool).start("Do it.", run_id="run")
+        loop, seen = asyncio.get_running_loop(), []
+
+        def steer() -> None:
+            assert handle.pause("from a thread")
+            loop.call_soon_threadsafe(gate.open.set)
+            while handle.status != "paused":
+                threading.Event().wait(0.001)
+            assert handle.stop("enough")
+            seen.append(handle.wait(10))
+
+        await gate.reached.wait()
+        await anyio.to_thread.run_sync(steer)
+        assert seen == [await handle]
+        assert (seen[0].output, seen[0].terminated_by) == ("so far", "stopped")
+        await reproduced(tmp_path)
+
+    async def test_terminated(self, tmp_path: Path):
+        """So may the end."""
+        gate = Gate()
+        handle = make_agent(tmp_path, [call("gate")], gate.tool).start("Do it.", run_id="run")
+        await gate.reached.wait()
+        assert await anyio.to_thread.run_sync(handle.terminate)
+        assert (await handle).terminated_by == "terminated"
+
+    async def test_read_and_awaited_in_another_loop(self, tmp_path: Path):
+        """Events and result reach a loop of another thread."""
+        handle = make_agent(tmp_path, [LOOKS[0], text("42")], lookup).start("Do it.")
+
+        async def read() -> Any:
+            return await collect(handle), await handle
+
+        events, result = await anyio.to_thread.run_sync(lambda: anyio.run(read))
+        assert isinstance(events[-1], StreamCompleted)
+        assert result is await handle
+
+    async def test_waiting_for_itself(self, tmp_path: Path):
+        """In the run's own loop `wait` would never return, and says so."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.")
+        with pytest.raises(UsageError, match="write `await handle`"):
+            handle.wait()
+        await handle
+
+    @pytest.mark.parametrize("kind", ["block", "swallow"])
+    def test_while_the_loop_is_held_up(self, tmp_path: Path, kind: str):
+        """Whoever waits in another thread has the result in time, though the run's own loop does not turn."""
+        handles: queue.SimpleQueue[RunHandle] = queue.SimpleQueue()
+        with hanging() as hang:
+            model = HungModel(hang.asynchronously(kind))
+            agent = make_agent(tmp_path, model, lookup, compose=[ks.timeout_after(LIMIT_S)])
+
+            async def main() -> None:
+                handles.put(agent.start("Do it.", run_id="run"))
+                await asyncio.sleep(0.3)
+
+            thread = threading.Thread(target=lambda: asyncio.run(main()))
+            thread.start()
+            handle = handles.get()
+            result = handle.wait(5)
+            assert (result.output, result.terminated_by, handle.status) == ("found a", "timeout_after", "completed")
+            assert names(anyio.run(collect, handle))[-1] == "StreamCompleted"
+            hang.released.set()
+            thread.join(5)
+            assert not thread.is_alive()
+
+    async def test_in_time(self, tmp_path: Path):
+        """`wait` has a limit, which ends nothing."""
+        gate = Gate()
+        handle = make_agent(tmp_path, [call("gate"), text("42")], gate.tool).start("Do it.")
+        with pytest.raises(TimeoutError):
+            await anyio.to_thread.run_sync(handle.wait, 0.01)
+        gate.open.set()
+        assert (await handle).output == "42"
+
+
+async def test_a_stop_of_a_hook_is_another_one(tmp_path: Path):
+    """`Stop` of a hook ends the run without an answer being made, as ever."""
+    agent = make_agent(tmp_path, LOOKS, lookup, compose=[lambda h: h.after("observe", lambda _: Stop("enough"))])
+    handle = agent.start("Do it.")
+    assert ((await handle).terminated_by, handle.status) == ("hook_stop", "completed")
+
+
+class TestAtEveryMoment:
+    """A run with calls beside each other and an agent below, steered when its nth event is recorded."""
+
+    @staticmethod
+    def make(folder: Path) -> Agent:
+        """Return the agent."""
+        below = make_agent(None, [LOOKS[0], text("from below")], lookup, name="below")
+        turns = [calls(LOOKS[0], call("below", task="Go."), LOOKS[1]), LOOKS[2], *[text("42")] * 3]
+        return make_agent(folder, turns, lookup, below, rationale=True)
+
+    @classmethod
+    async def steered(cls, folder: Path, at: int, steer: Any) -> tuple[bool, RunHandle]:
+        """Return whether it came to that event, and the handle of the run, which is over."""
+        agent, reached = cls.make(folder), []
+
+        def hear(record: Any) -> None:
+            if record.seq == at:
+                reached.append(steer(handle))
+
+        agent.subscribe(None, hear)
+        handle = agent.start("Do it.", run_id="run")
+        await handle
+        assert check_trace(folder / "run.jsonl").ok
+        await reproduced(folder)
+        return bool(reached), handle
+
+    @classmethod
+    async def everywhere(cls, folder: Path, steer: Any) -> list[RunHandle]:
+        """Steer a run at each of its events, one run each."""
+        found: list[RunHandle] = []
+        while True:
+            reached, handle = await cls.steered(folder / str(len(found)), len(found), steer)
+            if not reached:
+                return found
+            found.append(handle)
+
+    async def test_stopped(self, tmp_path: Path):
+        """Whenever it is stopped, the run ends with an answer, and its file gives it back."""
+        found = await self.everywhere(tmp_path, lambda handle: handle.stop("now"))
+        assert len(found) > 30
+        assert {handle.status for handle in found} == {"stopped", "completed"}
+        # The script's first turn is no answer: then there is none, or the best result.
+        assert {getattr(handle.result, "output", None) for handle in found} <= {"42", "found c", "found b", None}
+
+    async def test_terminated(self, tmp_path: Path):
+        """Whenever it is ended, it ends at once, and its file gives it back up to there."""
+        found = await self.everywhere(tmp_path, lambda handle: handle.terminate("now"))
+        assert len(found) > 20
+        assert {handle.status for handle in found} <= {"terminated", "completed"}
+
+    async def test_paused(self, tmp_path: Path):
+        """Whenever it is paused, it comes to the same end when it goes on."""
+
+        def pause(handle: RunHandle) -> bool:
+            asyncio.get_running_loop().call_later(0.002, handle.resume)
+            return handle.pause()
+
+        found = await self.everywhere(tmp_path, pause)
+        assert len(found) > 30
+        assert {(handle.status, getattr(handle.result, "output", None)) for handle in found} == {("completed", "42")}
+
+
+async def test_a_replay_stops_where_the_run_was_stopped(tmp_path: Path):
+    """A replay with something changed keeps the circumstances, and with them the stop."""
+    from playhead.replay import replay
+
+    agent = make_agent(tmp_path, [*LOOKS[:1], text("so far: a")], lookup)
+    handle = agent.start("Do it.", run_id="run")
+    agent.subscribe("tool-call-completed", lambda _: stopping(handle))
+    await handle
+    other = make_agent(tmp_path, [LOOKS[0], text("a, then")], lookup)
+    again = await replay(tmp_path / "run.jsonl", {"system_prompt": "Be brief."}, agent=other, trace=None)
+    assert (again.run.output, again.run.terminated_by, again.stopped) == ("a, then", "stopped", None)

@@ -1,0 +1,538 @@
+"""What a run tells while it goes on: which events, in which order, and what they never show."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import Agent, load_recording, reproduce, tool
+from playhead.compose import SUPPRESS
+from playhead.compose import killswitches as ks
+from playhead.errors import UsageError
+from playhead.streaming import (
+    IterationProgress,
+    StreamCancelled,
+    StreamCompleted,
+    StreamEnd,
+    StreamError,
+    TextDelta,
+    TextDiscarded,
+    ToolSummary,
+    as_json,
+    collect,
+    text_of,
+    to_sse,
+)
+from playhead.streaming.queue import EventQueue
+from playhead.streaming.text import LiveText
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.trace.redaction import Redactor
+from tests.kernel.hung import BOUND_S, LIMIT_S, hanging
+from tests.kernel.runs import make_agent
+from tests.streams import (
+    BreakingModel,
+    Endless,
+    HangingStream,
+    InPieces,
+    OtherPieces,
+    WithoutStream,
+    names,
+    texts,
+    told,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> str:
+    """Look up."""
+    return f"found {key}"
+
+
+@tool(read_only=True)
+async def broken() -> str:
+    """Fail."""
+    raise ValueError("no")
+
+
+LOOK = call("lookup", key="a")
+
+
+async def events(folder: Path | None, turns: Any, *tools: Any, density: Any = None, **options: Any) -> list[Any]:
+    """Return the events of a run."""
+    return await collect(make_agent(folder, turns, *tools, **options).start("Do it.", run_id="run", density=density))
+
+
+class TestWhatIsTold:
+    async def test_tokens(self, tmp_path: Path):
+        """By default: how far it is, what the model says piece by piece, and how it ended."""
+        found = await events(tmp_path, [calls(LOOK, text="I look first."), text("It is 42")], lookup)
+        assert [told(each) for each in found] == [
+            ("IterationProgress", 0, 10, 0, ()),
+            ("TextDelta", "I", 0, 0, "think"),
+            ("TextDelta", " look", 0, 0, "think"),
+            ("TextDelta", " first.", 0, 0, "think"),
+            ("IterationProgress", 1, 10, 6, ("lookup",)),
+            ("TextDelta", "It", 1, 0, "think"),
+            ("TextDelta", " is", 1, 0, "think"),
+            ("TextDelta", " 42", 1, 0, "think"),
+            ("StreamCompleted", "run", "It is 42", "agent"),
+        ]
+        assert text_of(found) == "I look first.It is 42"
+
+    async def test_full(self, tmp_path: Path):
+        """`full` adds phases, thoughts and calls, each with its end."""
+        turns = [calls(LOOK, call("broken"), text="I look first."), text("42")]
+        found = await events(tmp_path, turns, lookup, broken, density="full", max_parallel=1)
+        assert [told(each) for each in found if not isinstance(each, TextDelta)] == [
+            ("IterationProgress", 0, 10, 0, ()),
+            ("PhaseStarted", "think"),
+            ("ThoughtEmitted", "I look first.", 0),
+            ("PhaseCompleted", "think"),
+            ("PhaseStarted", "act"),
+            ("ToolCallStarted", "lookup", "call_0_0"),
+            ("ToolCallCompleted", "lookup", "call_0_0", True),
+            ("ToolCallStarted", "broken", "call_0_1"),
+            ("ToolCallCompleted", "broken", "call_0_1", False),
+            ("PhaseCompleted", "act"),
+            ("PhaseStarted", "observe"),
+            ("PhaseCompleted", "observe"),
+            ("IterationProgress", 1, 10, 6, ("lookup", "broken")),
+            ("PhaseStarted", "think"),
+            ("PhaseCompleted", "think"),
+            ("StreamCompleted", "run", "42", "agent"),
+        ]
+        end = found[-1]
+        assert end.tool_summary == (
+            ToolSummary(tool_name="broken", calls=1, success_rate=0.0),
+            ToolSummary(tool_name="lookup", calls=1, success_rate=1.0),
+        )
+        ending = load_recording(tmp_path / "run.jsonl").ending
+        assert ending is not None
+        assert end.metadata == {
+            "status": "done",
+            "terminated_by": "end_turn",
+            "terminated_source": "kernel",
+            "iterations": 2,
+            "tokens": 13,
+            "cost_usd": 0.0,
+            "duration_ms": ending.duration_ms,
+        }
+
+    async def test_agents_below(self, tmp_path: Path):
+        """`tokens` is about the root alone; `full` tells of all, each event with its owner."""
+
+        def make() -> Agent:
+            below = make_agent(None, [text("from below")], name="below")
+            return make_agent(tmp_path, [call("below", task="Go."), text("42")], below)
+
+        few = await collect(make().start("Do it."))
+        assert {each.owner for each in few} == {"root"}
+        assert text_of(few) == "42"
+        many = await collect(make().start("Do it.", density="full"))
+        assert text_of(many, "root/below@0.0") == "from below"
+        assert text_of(many) == "42"
+
+    @pytest.mark.parametrize(
+        ("turns", "options", "last"),
+        [
+            ([text("42")], {}, StreamCompleted),
+            ([LOOK] * 3, {"max_iterations": 1}, StreamCompleted),
+            ([error("no such model")], {}, StreamError),
+            ([LOOK] * 3, {"compose": [ks.max_iterations(1, on_trigger="terminate")]}, StreamError),
+        ],
+        ids=["an answer", "a limit", "a failure", "a killswitch that terminates"],
+    )
+    async def test_one_last_event(self, tmp_path: Path, turns: Any, options: Any, last: type):
+        """Exactly one event says how it ended, and nothing comes after it."""
+        found = await events(tmp_path, turns, lookup, density="full", **options)
+        assert [type(each) for each in found if isinstance(each, StreamEnd)] == [last]
+        assert isinstance(found[-1], last)
+
+    async def test_the_last_event_of_a_cancelled_run(self, tmp_path: Path):
+        """A caller that cancels ends the stream of whoever reads, too."""
+        model = HangingStream([LOOK, text("never")])
+        handle = make_agent(tmp_path, model, lookup).start("Do it.")
+        found: list[Any] = []
+
+        async def read() -> None:
+            found.extend(await collect(handle))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            with anyio.move_on_after(0.05):
+                await handle
+        assert isinstance(found[-1], StreamCancelled)
+        assert found[-1].output == "found a"
+        assert model.closed
+
+
+class TestDensity:
+    async def test_the_nearest_wins(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """The call before the agent, the agent before the settings, and else `tokens`."""
+
+        async def is_full(density: Any, **options: Any) -> bool:
+            return "PhaseStarted" in names(await events(None, [text("42")], density=density, **options))
+
+        assert not await is_full(None)
+        monkeypatch.setenv("PLAYHEAD_STREAM_DENSITY", "full")
+        assert await is_full(None)
+        assert not await is_full(None, stream_density="tokens")
+        monkeypatch.setenv("PLAYHEAD_STREAM_DENSITY", "tokens")
+        assert await is_full(None, stream_density="full")
+        assert not await is_full("tokens", stream_density="full")
+
+    def test_there_are_two(self):
+        """Another one is an error where it is given."""
+        with pytest.raises(UsageError, match="'tokens' or 'full'"):
+            Agent(ScriptedModel([]), stream_density="some")  # type: ignore[arg-type]
+
+
+class TestReading:
+    async def test_once(self, tmp_path: Path):
+        """A second reader is told that there is nothing to read twice."""
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.")
+        assert names(await collect(handle))[-1] == "StreamCompleted"
+        with pytest.raises(UsageError, match="can be read once"):
+            aiter(handle)
+
+    async def test_whoever_stops_reading_holds_nothing_up(self, tmp_path: Path):
+        """The run goes on to its end, and nothing more is kept for nobody."""
+        handle = make_agent(tmp_path, [LOOK, text("42")], lookup).start("Do it.")
+        async for _ in handle:
+            break
+        gc.collect()
+        assert handle._stream.queue.closed
+        assert (await handle).output == "42"
+
+    async def test_whoever_reads_late_misses_nothing(self, tmp_path: Path):
+        """What came before is kept, each answer as one piece: nobody asked for less."""
+        handle = make_agent(tmp_path, [calls(LOOK, text="I look first."), text("It is 42")], lookup).start("Do it.")
+        await handle
+        found = await collect(handle)
+        assert texts(found) == ["I look first.", "It is 42"]
+        assert names(found) == ["IterationProgress", "TextDelta", "IterationProgress", "TextDelta", "StreamCompleted"]
+
+    async def test_runs_are_apart(self, tmp_path: Path):
+        """Each of many runs at the same time tells its own reader of itself alone."""
+        model = ScriptedModel([lambda request: text(f"answer to {request.messages[-1].content}")] * 20)
+        agent = make_agent(tmp_path, model)
+        handles = [agent.start(f"task {number}", run_id=f"run{number}") for number in range(20)]
+        found = await asyncio.gather(*map(collect, handles))
+        assert [text_of(each) for each in found] == [f"answer to task {number}" for number in range(20)]
+        assert [each[-1].task_id for each in found] == [f"run{number}" for number in range(20)]  # type: ignore[attr-defined]
+
+    async def test_the_queue_has_no_bound(self):
+        """Nothing is dropped for being much, until it is given up."""
+        queue = EventQueue()
+        for number in range(10_000):
+            queue.put(TextDelta(text=str(number)))
+        assert [told(await queue.get())[1] for _ in range(10_000)] == [str(number) for number in range(10_000)]  # type: ignore[arg-type]
+        queue.put(TextDelta(text="x"), last=True)
+        queue.put(TextDelta(text="late"))
+        assert texts([await queue.get()]) == ["x"]  # type: ignore[list-item]
+        assert await queue.get() is None
+
+
+class TestTheRecording:
+    async def test_it_is_the_same(self, tmp_path: Path):
+        """Streamed or not, the file holds the same bytes, but for the id."""
+        files = []
+        for name in ("one", "two"):
+            turns = [calls(LOOK, call("broken"), text="I look first."), text("It is 42")]
+            agent = make_agent(tmp_path / name, turns, lookup, broken)
+            handle = agent.start("Do it.", run_id="run", density="full") if name == "two" else None
+            await (agent.run("Do it.", run_id="run") if handle is None else collect(handle))
+            lines = (tmp_path / name / "run.jsonl").read_text().splitlines()
+            files.append([without_chain(line) for line in lines])
+        assert files[0] == files[1]
+
+    async def test_deltas_are_not_in_it(self, tmp_path: Path):
+        """No event tells of pieces or phases; the exchange stands there whole."""
+        await events(tmp_path, [text("It is 42")], density="full")
+        kinds = {each.kind for each in load_recording(tmp_path / "run.jsonl").records}
+        assert "llm-responded" in kinds
+        assert not [kind for kind in kinds if "delta" in kind or "phase" in kind]
+        assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+
+def without_chain(line: str) -> Any:
+    """Return an event without what a clock makes of it."""
+    event = json.loads(line)
+    for name in ("ts", "h"):
+        del event[name]
+    return {**event, "data": {name: value for name, value in event["data"].items() if not name.endswith("_ms")}}
+
+
+class TestStreamsThatFail:
+    async def test_broken_in_the_middle(self, tmp_path: Path):
+        """It is a failed attempt: what was shown of it is taken back, and the next attempt tells its own."""
+        found = await events(tmp_path, BreakingModel([text("It is 42")], after=2))
+        assert [told(each) for each in found[1:]] == [
+            ("TextDelta", "half 0 ", 0, 0, "think"),
+            ("TextDelta", "half 1 ", 0, 0, "think"),
+            ("TextDiscarded", 0, 0, "the line broke"),
+            ("TextDelta", "It", 0, 1, "think"),
+            ("TextDelta", " is", 0, 1, "think"),
+            ("TextDelta", " 42", 0, 1, "think"),
+            ("StreamCompleted", "run", "It is 42", "agent"),
+        ]
+        assert text_of(found) == "It is 42"
+        assert (await reproduce(tmp_path / "run.jsonl")).identical
+
+    async def test_broken_before_a_piece(self, tmp_path: Path):
+        """There is nothing to take back."""
+        found = await events(tmp_path, BreakingModel([text("42")], after=0))
+        assert names(found) == ["IterationProgress", "TextDelta", "StreamCompleted"]
+
+    async def test_broken_for_good(self, tmp_path: Path):
+        """The run fails with the model's error, and nothing of what was shown stands."""
+        found = await events(tmp_path, BreakingModel([], after=1, attempts=9), max_retries=1)
+        assert [told(each) for each in found if isinstance(each, (TextDiscarded, StreamError))] == [
+            ("TextDiscarded", 0, 0, "the line broke"),
+            ("TextDiscarded", 0, 1, "the line broke"),
+            ("StreamError", "run", None, "agent", "the line broke"),
+        ]
+        assert text_of(found) == ""
+
+    async def test_without_an_answer_at_its_end(self, tmp_path: Path):
+        """A stream that just ends is none that answered."""
+        found = await events(tmp_path, Endless([]), max_retries=0)
+        assert isinstance(found[-1], StreamError)
+        assert found[-1].cause == "the stream of scripted/model ended before the answer did"
+
+    async def test_pieces_that_are_not_the_answer(self, tmp_path: Path):
+        """The answer counts: the pieces are taken back, and it comes whole."""
+        found = await events(tmp_path, OtherPieces([text("It is 42")]))
+        assert [told(each)[:2] for each in found[1:-1]] == [
+            ("TextDelta", "something else"),
+            ("TextDiscarded", 0),
+            ("TextDelta", "It is 42"),
+        ]
+        assert text_of(found) == "It is 42"
+
+    async def test_a_model_that_cannot_stream(self, tmp_path: Path):
+        """Its answers come as one piece each."""
+        assert texts(await events(tmp_path, WithoutStream([text("It is 42")]))) == ["It is 42"]
+
+    async def test_it_is_streamed_for_readers_only(self, tmp_path: Path):
+        """Who does not read does not stream."""
+        agent = make_agent(tmp_path, BreakingModel([text("42"), text("43")], after=2, attempts=9))
+        assert (await agent.run("Do it.")).output == "42"
+        assert (await agent.start("Do it.")).output == "43"
+
+
+class TestLimits:
+    @pytest.mark.parametrize("kind", ["wait", "swallow", "block"])
+    @pytest.mark.parametrize("switch", ["timeout_after", "watchdog"])
+    def test_a_stream_that_hangs(self, tmp_path: Path, kind: str, switch: str):
+        """A deadline ends the run in its time, whatever the stream does; what was shown is taken back."""
+
+        async def main() -> tuple[float, Any]:
+            with hanging() as hang:
+                model = HangingStream([LOOK, text("never")], hang.asynchronously(kind))
+                agent = Agent(
+                    model,
+                    tools=[lookup],
+                    compose=[getattr(ks, switch)(LIMIT_S)],
+                    trace=tmp_path,
+                    rationale=False,
+                    meta_tools=(),
+                )
+                started = anyio.current_time()
+                release = asyncio.get_running_loop().run_in_executor(None, _release_later, hang)
+                found = await collect(agent.start("Do it.", run_id="run"))
+                took = anyio.current_time() - started
+                await release
+                return took, found
+
+        took, found = anyio.run(main)
+        assert [type(each) for each in found[-3:]] == [TextDelta, TextDiscarded, StreamCompleted]
+        assert (found[-1].output, found[-1].metadata["terminated_by"]) == ("found a", switch)
+        assert kind == "block" or took < LIMIT_S + BOUND_S + 0.5
+        assert load_recording(tmp_path / "run.jsonl").status == "closed"
+
+    async def test_a_reader_that_leaves_a_hanging_stream(self, tmp_path: Path):
+        """The end of the block closes the model's stream."""
+        model = HangingStream([LOOK, text("never")])
+        async with make_agent(tmp_path, model, lookup).start("Do it.") as handle:
+            async for event in handle:
+                if isinstance(event, TextDelta):
+                    break
+        assert (model.closed, handle.status) == (True, "terminated")
+
+
+def _release_later(hang: Any) -> None:
+    """Let a loop go that is held up: nothing else can."""
+    hang.started.wait(5)
+    threading_wait(LIMIT_S + BOUND_S)
+    hang.released.set()
+
+
+def threading_wait(seconds: float) -> None:
+    """Sleep in a thread."""
+    import time
+
+    time.sleep(seconds)
+
+
+def on(tag: str, function: Any, **options: Any) -> Any:
+    """Return a block with one transform."""
+    return lambda harness: harness.on(tag, function, **options)
+
+
+SECRET = "the launch code is 4711"
+
+
+class TestWhatHooksWithhold:
+    @pytest.mark.parametrize(
+        "block",
+        [
+            on("llm.response", lambda response, _: response.model_copy(update={"text": "censored"})),
+            on("message.assistant", lambda message, _: message.model_copy(update={"content": "censored"})),
+            on("answer.final", lambda *_: "censored"),
+        ],
+        ids=["llm.response", "message.assistant", "answer.final"],
+    )
+    @pytest.mark.parametrize("density", ["tokens", "full"])
+    async def test_changed_text_is_shown_as_it_was_changed(self, tmp_path: Path, block: Any, density: Any):
+        """No piece and no thought of what the hook had to see first gets out before it."""
+        final = on("answer.final", lambda *_: "censored")
+        turns = [calls(LOOK, text=SECRET), text(SECRET)]
+        found = await events(tmp_path, turns, lookup, compose=[block, final], density=density)
+        assert "4711" not in repr(found)
+        assert texts(found)[-1] == "censored"
+
+    async def test_after_each_hook_its_text(self, tmp_path: Path):
+        """With a hook on messages, each message is shown when it has passed, thoughts too."""
+        block = on(
+            "message.assistant", lambda message, _: message.model_copy(update={"content": f"<{message.content}>"})
+        )
+        turns = [calls(LOOK, text="I look."), text("42")]
+        found = await events(tmp_path, turns, lookup, compose=[block], density="full")
+        assert texts(found) == ["<I look.>", "<42>"]
+        assert [told(each) for each in found if type(each).__name__ == "ThoughtEmitted"] == [
+            ("ThoughtEmitted", "<I look.>", 0)
+        ]
+
+    @pytest.mark.parametrize("tag", ["llm.response", "message.assistant", "answer.final"])
+    @pytest.mark.parametrize("required", ["on", "tap"])
+    async def test_a_required_hook_that_fails(self, tmp_path: Path, tag: str, required: str):
+        """Nothing that it should have seen is shown, ever."""
+
+        def failing(*_: Any) -> None:
+            raise ValueError("cannot look")
+
+        def block(harness: Any) -> None:
+            getattr(harness, required)(tag, failing, required=True)
+
+        found = await events(tmp_path, [text(SECRET)], compose=[block], density="full")
+        assert "4711" not in repr(found)
+        assert isinstance(found[-1], StreamError)
+
+    async def test_a_required_hook_at_the_end(self, tmp_path: Path):
+        """A phase hook that has to let the run complete comes first as well."""
+        looked: list[str] = []
+        compose = [lambda harness: harness.before("complete", lambda _: looked.append("yes"), required=True)]
+        found = await events(tmp_path, [text("It is 42")], compose=compose)
+        assert (texts(found), looked) == (["It is 42"], ["yes"])
+
+    async def test_removed(self, tmp_path: Path):
+        """An answer that a hook removed is not shown."""
+        found = await events(tmp_path, [text(SECRET)], compose=[on("answer.final", lambda *_: SUPPRESS)])
+        assert "4711" not in repr(found)
+        assert found[-1].output is None
+
+    async def test_who_only_looks_holds_nothing_back(self, tmp_path: Path):
+        """A tap that is not required is no reason to wait."""
+        seen: list[str] = []
+        compose = [lambda harness: harness.tap("**", lambda _, context: seen.append(context.tag))]
+        assert texts(await events(tmp_path, [text("It is 42")], compose=compose)) == ["It", " is", " 42"]
+        assert "llm.response" in seen
+
+
+class TestSecrets:
+    async def test_known_ones(self, tmp_path: Path):
+        """A key that the model repeats is shown in no event, however the pieces cut it."""
+        said = "your key is sk-123456789, sk-1234, and sk-123456789"
+        for length in range(1, 12):
+            model = InPieces([text(said)], length, KEY="sk-123456789")
+            found = await events(None, model, density="full")
+            assert text_of(found) == "your key is [redacted:KEY], sk-1234, and [redacted:KEY]"
+            assert "sk-123456789" not in repr(found)
+            assert TextDiscarded not in map(type, found)
+
+    async def test_rules_see_the_whole(self, tmp_path: Path):
+        """With rules of the user's nothing is shown before they have seen all of it."""
+        found = await events(tmp_path, [text("call 555 1234 now")], redact=[lambda said: said.replace("555 1234", "#")])
+        assert texts(found) == ["call # now"]
+        assert found[-1].output == "call # now"
+
+    @given(st.text("abs-", max_size=30), st.lists(st.text("abs-", min_size=6, max_size=9), max_size=3), st.data())
+    def test_however_it_is_cut(self, said: str, secrets: list[str], data: Any):
+        """The pieces together are the redacted text, or rather less: no secret is ever shown."""
+        redactor = Redactor()
+        for number, secret in enumerate(secrets):
+            redactor.add_secret(secret, str(number))
+        live, rest = LiveText(redactor), said
+        shown = ""
+        while rest:
+            length = data.draw(st.integers(1, len(rest)))
+            shown += live.add(rest[:length])
+            rest = rest[length:]
+            assert not any(secret in shown for secret in secrets)
+        shown += live.rest()
+        assert not any(secret in shown for secret in secrets)
+        if not any(secret in said for secret in secrets):
+            assert shown == said
+
+
+class TestAdapters:
+    async def test_server_sent_events(self, tmp_path: Path):
+        """Each event is a frame with the name of its class and its fields as one line of JSON."""
+        handle = make_agent(tmp_path, [text("It is\n“42”")]).start("Do it.", run_id="run")
+        frames = [frame.decode() async for frame in to_sse(handle)]
+        read = []
+        for frame in frames:
+            name, data, *rest = frame.split("\n")
+            assert rest == ["", ""]
+            read.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+        assert [name for name, _ in read] == ["IterationProgress", *["TextDelta"] * 3, "StreamCompleted"]
+        assert all(name == data["type"] for name, data in read)
+        assert "".join(data["text"] for name, data in read if name == "TextDelta") == "It is\n“42”"
+        assert read[-1][1]["output"] == "It is\n“42”"
+
+    async def test_heartbeats(self, tmp_path: Path):
+        """While nothing happens a comment says that the connection lives; nothing is lost by it."""
+        handle = make_agent(tmp_path, [text("42", delay_s=0.05)]).start("Do it.")
+        frames = [frame async for frame in to_sse(handle, heartbeat_s=0.01)]
+        assert b": heartbeat\n\n" in frames
+        assert len([frame for frame in frames if frame.startswith(b"event: ")]) == 3
+        with pytest.raises(UsageError, match="heartbeat_s"):
+            await anext(to_sse(handle, heartbeat_s=0))
+
+    def test_an_event_as_json(self):
+        """It says of which type it is."""
+        assert as_json(IterationProgress(iteration=0, max_iterations=5, tokens_used=0)) == {
+            "type": "IterationProgress",
+            "owner": "root",
+            "iteration": 0,
+            "max_iterations": 5,
+            "tokens_used": 0,
+            "tools_called_this_step": (),
+        }
+
+    async def test_a_ticking_clock(self, tmp_path: Path):
+        """Phases have the times of the run's own clock."""
+        agent = Agent(ScriptedModel([text("42")]), trace=None, clock=TickingClock)
+        found = await collect(agent.start("Do it.", density="full"))
+        assert [each.timestamp for each in found if hasattr(each, "timestamp")] != []
