@@ -18,7 +18,7 @@ from tests.kernel.healing.corpus.schemas import (
     is_valid,
     missing_paths,
     read_lines,
-    tools,
+    tools_of,
     written,
 )
 
@@ -54,7 +54,7 @@ def _of_kind(
         part = make(base)
         if part is None:
             continue
-        case = _case(kind, base, part)
+        case = as_case(kind, base, part)
         text = written(case)
         if text not in seen and not fits_as_given(case):
             seen.add(text)
@@ -74,7 +74,8 @@ def _bases(half: int, kind: str) -> Iterator[Base]:
             turn += 1
 
 
-def _case(kind: str, base: Base, part: dict[str, Any]) -> dict[str, Any]:
+def as_case(kind: str, base: Base, part: dict[str, Any]) -> dict[str, Any]:
+    """Return the case of a broken call."""
     how = "text" if "text" in part else "native"
     return {
         "kind": "combination" if kind == "combination-text" else kind,
@@ -96,17 +97,19 @@ def _kinds() -> dict[str, Callable[[Base], dict[str, Any] | None]]:
         mutations.SHAPE_MUTATIONS,
     )
     for sort in sorts:
-        kinds |= {kind: _native(mutate) for kind, mutate in sort.items()}
+        kinds |= {kind: native(mutate) for kind, mutate in sort.items()}
     kinds["missing-arguments"] = _missing_arguments
-    kinds["path"] = _path
+    kinds["path"] = wrong_path
     kinds |= {kind: _text(form) for kind, form in text_forms.TEXT_FORMS.items()}
-    kinds |= {kind: _damaged(damage) for kind, damage in text_forms.JSON_DAMAGE.items()}
-    kinds["combination"] = _native(mutations.combination)
+    kinds |= {kind: damaged(damage) for kind, damage in text_forms.JSON_DAMAGE.items()}
+    kinds["combination"] = native(mutations.combination)
     kinds["combination-text"] = _combination_in_text
     return kinds
 
 
-def _native(mutate: Callable[[Base], mutations.Broken | None]) -> Callable[[Base], dict[str, Any] | None]:
+def native(mutate: Callable[[Base], mutations.Broken | None]) -> Callable[[Base], dict[str, Any] | None]:
+    """Return the maker of a native call that is broken so."""
+
     def make(base: Base) -> dict[str, Any] | None:
         broken = mutate(base)
         return None if broken is None else {"call": {"name": broken[0], "arguments": broken[1]}}
@@ -122,7 +125,7 @@ def _text(form: Callable[..., str | None]) -> Callable[[Base], dict[str, Any] | 
     return make
 
 
-def _damaged(damage: Callable[[str, int, int], str | None]) -> Callable[[Base], dict[str, Any] | None]:
+def damaged(damage: Callable[[str, int, int], str | None]) -> Callable[[Base], dict[str, Any] | None]:
     """Damage the arguments of a native call, or the whole call in text, in turn."""
 
     def make(base: Base) -> dict[str, Any] | None:
@@ -149,14 +152,16 @@ def _combination_in_text(base: Base) -> dict[str, Any] | None:
 
 def _missing_arguments(base: Base) -> dict[str, Any] | None:
     """Write nothing, in other ways than an empty object, for a tool that needs no arguments."""
-    tool = base.pick(tuple(name for name in tools() if not tools()[name]["parameters"].get("required")))
+    tool = base.pick(
+        tuple(name for name, tool in tools_of("tools.json").items() if not tool["parameters"].get("required"))
+    )
     raw = base.pick((("", "null", "[]"), (" ", "None", '""', "{}}"))[base.half])
     offered = [*base.offered, *([] if tool in base.offered else [tool])]
     healed = {"expected": {"name": tool, "arguments": {}}, "offered": offered}
     return {"call": {"name": tool, "raw_arguments": raw}, **healed}
 
 
-def _path(base: Base) -> dict[str, Any] | None:
+def wrong_path(base: Base) -> dict[str, Any] | None:
     """Write a path that is not there, when only one file or folder ends like it."""
     paths = missing_paths(base.name, base.arguments, [])
     if not paths:

@@ -29,8 +29,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 @cache
 def tools() -> dict[str, dict[str, Any]]:
-    """Return the tools by name."""
-    return {tool["name"]: tool for tool in json.loads((CORPUS / "tools.json").read_text(encoding="utf-8"))}
+    """Return the tools by name, those of the fresh set too."""
+    return tools_of("tools.json") | tools_of("tools_fresh.json")
+
+
+def tools_of(file: str) -> dict[str, dict[str, Any]]:
+    """Return the tools of one file by name."""
+    return {tool["name"]: tool for tool in json.loads((CORPUS / file).read_text(encoding="utf-8"))}
 
 
 @cache
