@@ -34,7 +34,7 @@ def main() -> None:
             agent.subscribe(kind, lambda record: print(record.kind))
         result = agent.run_sync("Which house is the dearest in Oslo?")
         print(model.requests[1].messages[-1].content)
-        print(model.requests[-1].messages[2].content)
+        print(next(each.content for each in model.requests[-1].messages if "[Prior work" in str(each.content)))
         print(result.output)
         print("identical:", reproduce_sync(result.trace_path or "").identical)
 

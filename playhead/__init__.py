@@ -5,7 +5,9 @@ The rooms, each importing only from those before it:
     errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
 
 `trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `compose` what may change or stop
-it, `agent` the one way to run, `replay` runs a recording again. (The function `replay` is in `playhead.replay`: here its
+it, `agent` the one way to run, `replay` runs a recording again. Beside them stand `handle`, `streaming` and `chat`, which
+follow and steer a run and talk with an agent, `mcp` with the tools of other servers, and `react`, `plan_and_execute` and
+`reflexion` with a run in one call. (The function `replay` is in `playhead.replay`: here its
 name would be the room's.) They stand in one package because a top-level package called `trace` would be shadowed
 by the standard library's.
 
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from playhead.errors import PlayheadError, RunError, UsageError
     from playhead.handle import RunHandle
     from playhead.kernel.approval import Approval, ApprovalRequest
+    from playhead.kernel.context.budget import allocate_budget
     from playhead.kernel.context.profiles import context_profile
+    from playhead.kernel.context.tokens import estimate_tokens
     from playhead.kernel.kernels import register_kernel
     from playhead.kernel.loop_detector import LoopDetection
     from playhead.kernel.review import Verdict
@@ -73,9 +77,11 @@ _HOMES = {
     "ToolResult": "playhead.replay",
     "UsageError": "playhead.errors",
     "Verdict": "playhead.kernel.review",
+    "allocate_budget": "playhead.kernel.context.budget",
     "check_trace": "playhead.trace.integrity",
     "context_profile": "playhead.kernel.context.profiles",
     "diff_recordings": "playhead.diagnose.diff",
+    "estimate_tokens": "playhead.kernel.context.tokens",
     "load_recording": "playhead.replay",
     "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies",
@@ -106,9 +112,11 @@ __all__ = [
     "ToolResult",
     "UsageError",
     "Verdict",
+    "allocate_budget",
     "check_trace",
     "context_profile",
     "diff_recordings",
+    "estimate_tokens",
     "load_recording",
     "register_kernel",
     "register_strategy",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from playhead.compose.harness import Block, Harness
+from playhead.custom_tools import CustomTools
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from playhead.handle import RunHandle
     from playhead.kernel.approval import Approver
     from playhead.kernel.catalogue import ToolFilter
+    from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.loop_detector import LoopDetection
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 
 
-class Agent:
+class Agent(CustomTools):
     """A model, its tools and a strategy. One agent may run many tasks at the same time."""
 
     def __init__(  # noqa: PLR0913 - one door, all keywords
@@ -84,6 +86,7 @@ class Agent:
         compression: Compression | Mapping[str, Any] | bool | None = None,
         profile: ContextProfile | Tier | Literal["auto"] | None = None,
         max_context_tokens: int | None = None,
+        synthesizer: Synthesizer | None = None,
         meta_tools: Sequence[str] | None = None,
         fallbacks: Sequence[str | Model] = (),
         fallback_after: int | None = None,
@@ -140,6 +143,7 @@ class Agent:
             profile: how much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name,
                 or a `ContextProfile`; None: all of it.
             max_context_tokens: tokens that the model can read, for the profile; without one it is `auto`.
+            synthesizer: a function of old turns as text that returns what is to stand for them, for the profile's `synthesis`.
             meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`, `brief`, `find`,
                 `pulse`, `recall`; by default as the strategy says, mostly `final-answer`.
             fallbacks: models that take over, one after the other, when the one before does not answer.
@@ -186,9 +190,12 @@ class Agent:
             profile=profile,
             max_context_tokens=max_context_tokens,
             novelty=novelty,
+            has_synthesizer=synthesizer is not None,
         )
         meta_tools = with_recall(meta_tools, context["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, tool_filter)
+        self.tools = make_toolset(
+            checks.listed("tools", tools), meta_tools, of_strategies, tool_filter, settings
+        )
         self._reviews = Reviews(
             output_type=output_type,
             validators=validators,
@@ -196,6 +203,7 @@ class Agent:
             done_when=done_when,
             verify=verify,
             min_iterations=min_iterations,
+            synthesizer=synthesizer,
         )
         self.header = checks.checked_header(
             name=checks.checked_name(name),
@@ -211,7 +219,7 @@ class Agent:
             rationale=known.rationale if rationale is None else rationale,
             meta_tools=tuple(meta_tools),
             healing=heal,
-            max_iterations=checks.at_least("max_iterations", turns, 1),
+            max_iterations=checks.checked_turns(turns, min_iterations),
             max_retries=checks.at_least("max_retries", max_retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
             max_parallel=checks.at_least("max_parallel", max_parallel, 1),

@@ -223,12 +223,19 @@ class NotReplayableError(ReplayError):
 
 
 SHOWN_NAMES = 12
+SHORTEST_BEGINNING = 3
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the tail of an error message that names the nearest valid thing, and all of them when they are few."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-    return f"{guess} Known: {shown or 'none'}."
+    return f"{did_you_mean(name, names)} Known: {shown or 'none'}."
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question for the nearest name: the one that begins like this, else the most similar; or nothing."""
+    names = sorted(known)
+    begun = [each for each in names if len(name) >= SHORTEST_BEGINNING and each.startswith(name)]
+    close = begun if len(begun) == 1 else get_close_matches(name, names, n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""

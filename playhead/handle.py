@@ -156,8 +156,8 @@ class RunHandle:
                 self._tell()
 
     def when_over(self, function: Callable[[RunResult | None], object]) -> None:
-        """Call a function when the run is over, with what it reached, in the thread in which it ends; None: as `result`."""
-        self._outcome.add_done_callback(lambda _: function(self.result))
+        """Call a function when the run is over, with its result, in the thread in which it ends; None: awaiting it raises."""
+        self._outcome.add_done_callback(lambda _: function(None if self._error is not None else self.result))
 
     async def __aenter__(self) -> Self:
         return self
@@ -170,7 +170,6 @@ class RunHandle:
             why = f" by {kind.__name__}" if kind is not None else ""
             self._control.end(f"its `async with` block was left{why} before it had ended")
         await self._over()
-        self._stream.queue.give_up()
         ours = error is None and not left_early and not self._told
         self._tell()
         if ours and isinstance(self._error, Exception):  # else nobody would hear of it
@@ -223,7 +222,7 @@ class RunHandle:
             self._outcome.set_result(result)
         else:
             self._outcome.set_exception(error)
-        self._stream.finish(error)
+        self._stream.finish(self.result, error)
 
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
         _going_on.discard(task)

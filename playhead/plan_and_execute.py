@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from playhead.kernel import checks
 from playhead.planners import Limits, Planner, PlannerResult, run_planner, wait_for
 
 if TYPE_CHECKING:
@@ -57,9 +58,10 @@ async def run(  # noqa: PLR0913 - one call says all
         UsageError: an argument is not valid, or a key is missing.
     """
     planner = Planner(
+        run,
         "plan-execute-reflect",
-        {**(settings or {}), "max_replans": max_replans},
-        max_iterations=max_steps + 1,
+        {**(settings or {}), "max_replans": checks.at_least("max_replans", max_replans, 0)},
+        max_iterations=checks.at_least("max_steps", max_steps, 1) + 1,
         notes={"plan-created:plans": _plan},
     )
     return await run_planner(
@@ -71,7 +73,7 @@ async def run(  # noqa: PLR0913 - one call says all
         session=session,
         limits=Limits(max_cost_usd, max_tokens, max_wall_time_s, prices),
         parameters={"temperature": temperature, "max_tokens": max_tokens_per_step},
-        **options,
+        options=options,
     )
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from playhead.agent import Agent
 from playhead.compose.killswitches import budget_limit, timeout_after
-from playhead.errors import RunError, UsageError, nearest
+from playhead.errors import RunError, UsageError, did_you_mean, nearest
 from playhead.kernel import checks
 from playhead.kernel.catalogue import filtered
 from playhead.kernel.plan.prompt import tool_line
@@ -20,7 +21,6 @@ from playhead.kernel.signals import listening
 from playhead.kernel.threads import run_blocking
 from playhead.kernel.tools import Tool, tool
 from playhead.result import RunResult
-from playhead.running import DEFAULT as USUAL
 from playhead.trace.events.run import TERMINATED_BY
 from playhead.trace.types import Message, text_of
 from playhead.trace.values import as_text, to_json
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from playhead.compose.harness import Block
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import Step
-    from playhead.running import TraceTo
     from playhead.trace.line import Record
     from playhead.trace.types import Prices, ToolSpec
     from playhead.trace.values import JsonValue
@@ -49,6 +48,14 @@ _ENDED: Final[dict[str, Stopped]] = {
     "unsatisfied": "max_steps",
     "timeout_after": "max_wall_time",
 }
+_INSTEAD: Final = {
+    "compose": "max_cost_usd=, max_tokens= and max_wall_time_s=, or an Agent",
+    "examples": "session=",
+    "max_iterations": "max_steps=",
+    "model": "llm=",
+    "system_prompt": "an Agent",
+}
+"""Arguments of `Agent` that a planner fills in by itself, and what says the same here."""
 _CHARACTERS_PER_TOKEN: Final = 4
 _registered: dict[str, Tool] = {}
 
@@ -256,6 +263,8 @@ class PlannerResult:
 class Planner:
     """A way to reach a goal: a strategy with its settings."""
 
+    run: Callable[..., Any]
+    """What the caller called."""
     strategy: str
     settings: dict[str, JsonValue] = field(default_factory=dict)
     max_iterations: int = 10
@@ -273,10 +282,9 @@ async def run_planner(  # noqa: PLR0913 - one call says all
     session: Session | None,
     limits: Limits,
     parameters: dict[str, JsonValue],
-    trace: TraceTo = USUAL,
-    **options: Any,  # noqa: ANN401 - those of Agent
+    options: Mapping[str, Any],
 ) -> PlannerResult:
-    """Run a goal to its end.
+    """Run a goal to its end; `options` are further arguments of `Agent`.
 
     Returns:
         What became of it, also when the model did not answer: `stopped` is `error` then.
@@ -284,6 +292,7 @@ async def run_planner(  # noqa: PLR0913 - one call says all
     Raises:
         UsageError: an argument is not valid, or a key is missing.
     """
+    _check_options(planner, options)
     session = session or Session()
     chosen, unknown = _chosen(tools)
     agent = Agent(
@@ -297,7 +306,6 @@ async def run_planner(  # noqa: PLR0913 - one call says all
         parameters=parameters,
         max_iterations=planner.max_iterations,
         compose=limits.blocks,
-        trace=trace,
         **options,
     )
     for note, value_of in planner.notes.items():
@@ -311,6 +319,23 @@ async def run_planner(  # noqa: PLR0913 - one call says all
         result = error.result
     session.end(goal, result)
     return as_planner_result(result)
+
+
+def _check_options(planner: Planner, options: Mapping[str, object]) -> None:
+    """Refuse arguments of `Agent` that a planner has words of its own for, and such that nobody knows."""
+    own = tuple(signature(planner.run).parameters)
+    known = {*own, *signature(Agent).parameters} - {*_INSTEAD, "options", "parameters", "strategy", "strategy_settings"}
+    tokens = next(name for name in own if name.startswith("max_tokens_per"))
+    instead = {
+        **{name: f": use {said}" for name, said in _INSTEAD.items()},
+        "parameters": f": use temperature= and {tokens}=",
+        "strategy": f": it is the strategy {planner.strategy!r}; Agent(strategy={options.get('strategy')!r}) runs another",
+        "strategy_settings": ": use settings=" if "settings" in own else ": its strategy has none",
+    }
+    for name in options:
+        if name not in known:
+            called = planner.run.__module__.rpartition(".")[2]
+            raise UsageError(f"{called}.run takes no {name}={instead.get(name, '.' + did_you_mean(name, known))}")
 
 
 def wait_for(run: Callable[[], Awaitable[PlannerResult]]) -> PlannerResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from playhead.kernel import checks
 from playhead.planners import Limits, Planner, PlannerResult, run_planner, wait_for
 
 if TYPE_CHECKING:
@@ -53,14 +54,14 @@ async def run(  # noqa: PLR0913 - one call says all
     """
     return await run_planner(
         goal,
-        Planner("reactive", max_iterations=max_steps),
+        Planner(run, "reactive", max_iterations=checks.at_least("max_steps", max_steps, 1)),
         llm=llm,
         tools=tools,
         tool_filter=tool_filter,
         session=session,
         limits=Limits(max_cost_usd, max_tokens, max_wall_time_s, prices),
         parameters={"temperature": temperature, "max_tokens": max_tokens_per_step},
-        **options,
+        options=options,
     )
 
 

@@ -60,6 +60,7 @@ async def run(  # noqa: PLR0913 - one call says all
     steps = checks.at_least("max_steps", max_steps, 1)
     answers = checks.at_least("max_outer_iterations", max_outer_iterations, 1)
     planner = Planner(
+        run,
         "reflexion",
         {**(settings or {}), "max_retries": answers - 1, "kernel_max_iterations": steps},
         max_iterations=answers * (steps + 1),  # an answer that took all its turns has one more to be given
@@ -74,7 +75,7 @@ async def run(  # noqa: PLR0913 - one call says all
         session=session,
         limits=Limits(max_cost_usd, max_tokens, max_wall_time_s, prices),
         parameters={"temperature": temperature, "max_tokens": max_tokens_per_call},
-        **options,
+        options=options,
     )
 
 

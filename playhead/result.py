@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from playhead.kernel.state import Step
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.events.run import ANSWERED, FIXES
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
@@ -78,6 +78,12 @@ class RunResult(BaseModel):
         return fold.result()
 
     @property
+    def fix(self) -> str | None:
+        """What may be done about an ending without an answer, where that is known: `Fix: …`."""
+        said = "Fix: " in (self.terminated_because or "")
+        return None if said else FIXES.get(self.terminated_by)
+
+    @property
     def success(self) -> bool:
-        """Whether the model itself gave the answer; false when a limit or a failure ended the run."""
-        return self.status == "done" and self.terminated_by in ANSWERED
+        """Whether the model itself gave the answer; false when a limit or a failure ended the run, or there is none."""
+        return self.status == "done" and self.terminated_by in ANSWERED and self.output is not None

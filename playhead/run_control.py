@@ -88,7 +88,7 @@ class RunControl:
         if paused:
             session.emit(RunResumed(reason=self._resuming))
 
-    def stops(self, session: Session, turn: int) -> str | None:  # noqa: ARG002 - any agent, at any turn
+    def stops(self, session: Session, before: str) -> str | None:  # noqa: ARG002 - any agent, anywhere
         """Return why the run is to stop, or None."""
         return self._stopping
 

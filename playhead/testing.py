@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playhead.kernel.models.scripted import ScriptedModel, Turn, call, calls, error, text, with_match
+from playhead.streaming import StreamCompleted, StreamEnd, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from playhead.result import RunResult
+    from playhead.streaming import StreamEvent
 
 
 class TickingClock:
@@ -41,12 +45,40 @@ def assert_cost_under(result: RunResult, usd: float) -> None:
     assert result.cost_usd is not None and result.cost_usd < usd, f"the run cost {result.cost_usd} US dollars"  # noqa: S101, PT018
 
 
+def assert_stream(
+    events: Iterable[StreamEvent],
+    *kinds: type[StreamEvent],
+    end: type[StreamEnd] = StreamCompleted,
+    text: str | None = None,
+) -> None:
+    """Fail unless these are all events of one run, with one end, which comes last.
+
+    Args:
+        events: the events, as `playhead.streaming.collect` gives them.
+        kinds: classes of events that came, each after the one before; others may have come between.
+        end: the class of the last one: `StreamCompleted`, `StreamError` or `StreamCancelled`.
+        text: what the root agent said; None: whatever it said.
+    """
+    found = list(events)
+    names = [type(event).__name__ for event in found]
+    ends = [event for event in found if isinstance(event, StreamEnd)]
+    assert len(ends) == 1 and found[-1] is ends[0], f"a stream ends once, with its last event; it was: {names}"  # noqa: S101, PT018
+    assert isinstance(found[-1], end), f"it ended with {found[-1]}, not with {end.__name__}"  # noqa: S101
+    rest = iter(found)
+    for kind in kinds:
+        # Takes what comes before the event, too: the next kind is looked for after it.
+        assert any(isinstance(event, kind) for event in rest), f"no {kind.__name__} came in its place; it was: {names}"  # noqa: S101
+    said = text_of(found)
+    assert text is None or said == text, f"the agent said {said!r}, not {text!r}"  # noqa: S101
+
+
 __all__ = [
     "ScriptedModel",
     "TickingClock",
     "Turn",
     "assert_cost_under",
     "assert_step_count",
+    "assert_stream",
     "assert_tool_called",
     "call",
     "calls",

@@ -49,23 +49,38 @@ def make_model(model: str | Model, api_base: str | None = None, api_key: str | N
 
 
 def make_toolset(
-    tools: Sequence[Any], meta_tools: tuple[str, ...], of_strategy: Mapping[str, Tool], keep: ToolFilter | None
+    tools: Sequence[Any],
+    meta_tools: tuple[str, ...],
+    of_strategy: Mapping[str, Tool],
+    keep: ToolFilter | None,
+    settings: Mapping[str, Any],
 ) -> dict[str, Tool]:
-    """Return an agent's tools by name: its own, then the kernel's.
+    """Return an agent's tools by name: its own, then the kernel's; `settings` are the strategy's, which may name its tools.
 
     Raises:
         ToolDefinitionError: something is no tool, or two are called the same.
+        UsageError: the filter is none, or keeps no tool.
     """
     own = make_meta_tools(meta_tools)
-    of_the_kernel = {*map(folded, own), *map(folded, of_strategy)}
+    of_strategies = set(map(folded, of_strategy))
     found: dict[str, Tool] = {}
+    for name in own:
+        if folded(name) in of_strategies:
+            raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
     for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
-        if folded(name) in of_the_kernel:
-            raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
+        if folded(name) in {*map(folded, own), *of_strategies}:
+            raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
         if folded(name) in found:
             raise ToolDefinitionError(_same_name(found[folded(name)].spec.name, name))
         found[folded(name)] = made
     return {**filtered({each.spec.name: each for each in found.values()}, keep), **own}
+
+
+def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -> str:
+    """Return what is wrong with the name of a tool, with the setting of the strategy that names another one so."""
+    naming = [key for key, value in settings.items() if isinstance(value, str) and folded(value) == folded(name)]
+    strategys = f", or the strategy's with strategy_settings={{{naming[0]!r}: …}}" if naming else ""
+    return f"{name!r} is a tool of the kernel; {fix}{strategys or otherwise}"
 
 
 def _same_name(one: str, other: str) -> str:

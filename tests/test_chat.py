@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -14,7 +16,9 @@ import pytest
 from playhead import load_recording, reproduce, tool
 from playhead.chat import ChatMessage, ChatReply
 from playhead.chat.routing import ACTIONS, wants_tools
+from playhead.chat.session import NO_TOOLS_NOW
 from playhead.errors import ChatError, ModelError, UsageError
+from playhead.kernel.prompts import DEFAULT_WITHOUT_TOOLS
 from playhead.streaming import TextDelta, collect, text_of
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
@@ -65,6 +69,7 @@ class TestAMessage:
             cost_usd=0.0,
             run_id=reply.run_id,
             terminated_by="end_turn",
+            tools_offered=False,
         )
         assert (model.requests[0].tools, len(model.requests)) == ((), 1)
         assert said(chat) == [("user", "Hello!"), ("assistant", "Hi there.")]
@@ -74,6 +79,26 @@ class TestAMessage:
         chat, _ = session(tmp_path, [LOOK, LOOK, text("It is a.")])
         reply = await chat.chat("Find a, please.")
         assert (reply.message, reply.tools_used, reply.from_memory, reply.steps) == ("It is a.", ("lookup",), False, 3)
+        assert reply.tools_offered
+
+    async def test_no_tools_is_said(self, tmp_path: Path):
+        """A model that is offered no tools is told so, and that nothing was done; where there are none at all it is not."""
+        chat, model = session(tmp_path, [text("No."), text("Done.")])
+        assert not (await chat.chat("Could it be sent by you?")).tools_offered
+        assert sent(model)[0][1] == f"{DEFAULT_WITHOUT_TOOLS}\n\n{NO_TOOLS_NOW}"
+        assert (await chat.chat("Send it.")).tools_offered
+        assert NO_TOOLS_NOW not in sent(model)[0][1]
+        agent = make_agent(tmp_path, [text("Hi.")])
+        reply = await agent.session().chat("Send it.", use_tools=True)
+        assert (reply.tools_offered, agent.model.requests[0].messages[0].content) == (False, DEFAULT_WITHOUT_TOOLS)  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"])
+    async def test_nothing_is_no_message(self, tmp_path: Path, empty: Any):
+        """It is refused before anything is sent, and the chat is as before."""
+        chat, model = session(tmp_path, [])
+        with pytest.raises(UsageError, match="the message is empty"):
+            await chat.chat(empty)
+        assert (model.requests, chat.history()) == ([], [])
 
     async def test_as_the_caller_says(self, tmp_path: Path):
         """`use_tools` comes before the words."""
@@ -147,7 +172,7 @@ class TestWhatIsRemembered:
         turns = [text("Hi."), LOOK, text("a")]
         chat, model = session(tmp_path, turns, context="You talk to Ann.", agent={"system_prompt": "Be kind."})
         await chat.chat("Hello")
-        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
+        assert sent(model)[0] == ("system", f"Be kind.\n\nYou talk to Ann.\n\n{NO_TOOLS_NOW}")
         await chat.chat("Find a.")
         assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
 
@@ -201,12 +226,12 @@ class TestTheRuns:
         await chat.chat("And?")
 
     async def test_streamed_and_failed(self, tmp_path: Path):
-        """A failure ends that message, and not the chat."""
+        """A failure ends that message, which stays without an answer as with `chat`, and not the chat."""
         chat, _ = session(tmp_path, [error("no"), text("Yes.")])
         with pytest.raises(ModelError):
             await chat.stream("Hello")
         await chat.chat("And?")
-        assert [role for role, _ in said(chat)] == ["user", "assistant", "user", "assistant"]
+        assert said(chat) == [("user", "Hello"), ("user", "And?"), ("assistant", "Yes.")]
 
 
 class TestOneAtATime:
@@ -309,9 +334,76 @@ class TestTheFile:
             assert f"its last message was not written whole ({cut} bytes)" in caplog.text
             assert (tmp_path / "c.jsonl").read_bytes() == whole
 
+    async def test_a_torn_first_line(self, tmp_path: Path):
+        """A chat that died before it had begun begins."""
+        session(tmp_path, [], persist=tmp_path, id="c")[0].end()
+        whole = (tmp_path / "c.jsonl").read_bytes()
+        for cut in range(len(whole)):
+            (tmp_path / "c.jsonl").write_bytes(whole[:cut])
+            session(tmp_path, [], persist=tmp_path, id="c")[0].end()
+            assert (tmp_path / "c.jsonl").read_bytes() == whole
+
+    async def test_a_last_line_without_its_end(self, tmp_path: Path):
+        """Some editors leave it so: it is whole, and it is kept."""
+        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
+        await chat.chat("Hello")
+        chat.end()
+        whole = (tmp_path / "c.jsonl").read_bytes()
+        (tmp_path / "c.jsonl").write_bytes(whole[:-1])
+        again, _ = session(tmp_path, [], persist=tmp_path, id="c")
+        again.end()
+        assert (said(again), (tmp_path / "c.jsonl").read_bytes()) == (said(chat), whole)
+
+    @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "removed"])
+    async def test_a_file_that_is_there_no_more(self, tmp_path: Path, replaced: bool):
+        """What is said is not written where nobody will find it: that is an error, and no model is asked."""
+        chat, model = session(tmp_path, [text("Hi."), text("Yes.")], persist=tmp_path, id="c")
+        await chat.chat("Hello")
+        if replaced:
+            (tmp_path / "new").write_bytes((tmp_path / "c.jsonl").read_bytes())
+            (tmp_path / "new").replace(tmp_path / "c.jsonl")
+        else:
+            (tmp_path / "c.jsonl").unlink()
+        with pytest.raises(ChatError, match="removed or replaced"):
+            await chat.chat("And?")
+        assert (len(model.requests), len(chat.history())) == (1, 2)
+
+    async def test_a_full_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """Half a message does not stay in the file: what comes after it could not be read either."""
+
+        def half(descriptor: int, content: bytes) -> None:
+            os.write(descriptor, content[:9])
+            raise OSError(errno.ENOSPC, "no space left")
+
+        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
+        with monkeypatch.context() as patch:
+            patch.setattr("playhead.chat.log.write_all", half)
+            with pytest.raises(OSError, match="no space"):
+                await chat.chat("Hello")
+        await chat.chat("Hello again")
+        chat.end()
+        again, _ = session(tmp_path, [], persist=tmp_path, id="c")
+        again.end()
+        assert said(again) == [("user", "Hello again"), ("assistant", "Hi.")]
+
+    async def test_ended_while_it_answers(self, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+        """The answer comes too late for the chat, and that is said."""
+        with session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")[0] as chat:
+            handle = chat.stream("Hello")
+        assert (await handle).output == "Hi."
+        assert said(chat) == [("user", "Hello")]
+        assert f"ended before the answer of the run {handle.run_id}" in caplog.text
+
     @pytest.mark.parametrize(
         "content",
-        ["no json\n", "[1]\n", '{"role": "user"}\n', '{"format": "playhead-chat/1", "id": "c"}\n{"role": "boss"}\n'],
+        [
+            "no json\n",
+            "[1]\n",
+            '{"role": "user"}\n',
+            '{"format": "playhead-chat/1", "id": "c"}\n{"role": "boss"}\n',
+            "notes",
+            "{}",
+        ],
     )
     def test_no_chat(self, tmp_path: Path, content: str):
         """A file that is none is refused, with the place, and stays as it is."""
@@ -325,3 +417,6 @@ class TestTheFile:
         for bad in ({"id": "../x"}, {"context": 7}, {"persist": 7}):
             with pytest.raises(UsageError):
                 session(tmp_path, [], **bad)
+        for bad_id in ("../x", "", 7, "latest", "a.jsonl"):
+            with pytest.raises(UsageError, match="cannot name a chat: letters, digits, "):
+                session(tmp_path, [], id=bad_id)

@@ -88,7 +88,7 @@ EXPECTED = {
         "[1] city=Oslo, house=1, price=101",
         "[2] city=Oslo, house=2, price=102",
         '…47 more: recall(key="_tool_result_1")',
-        "[Prior work: turns 1-2, put together to save room]",
+        '[Prior work: turns 1-2, put together to save room; recall(action="list") names what is stored]',
         "Results:",
         (
             '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices] Type: Array(50) | Schema: city, house, price [0] '
@@ -120,7 +120,7 @@ EXPECTED = {
         "  5 llm-requested, 2 critique; identical: True",
     ],
     "resume": [
-        'unresolved: charge({"dollars":20}), call \'call_1_0\' of root, line 14 of the trace',
+        "unresolved: charge({\"dollars\":20}), call 'call_1_0' of root, line 14 of the trace",
         "Paid, thank you.",
         "the bank got: ['20 dollars']",
         "continues: order-7",

@@ -80,6 +80,11 @@ def stopping(handle: RunHandle) -> None:
     handle.stop("enough")
 
 
+def pausing(handle: RunHandle) -> None:
+    """Pause a run."""
+    handle.pause()
+
+
 async def until(condition: Any) -> None:
     """Wait until something is so."""
     with anyio.fail_after(10):
@@ -462,6 +467,27 @@ class TestStop:
         assert (result.output, result.terminated_by, handle.status) == ("a and b", "stopped", "stopped")
         asked = str(model.requests[-1].messages[-1].content)
         assert asked.endswith("The task: Find a and b.\n\nKnown so far:\n- found a\n- found b")
+        await reproduced(tmp_path)
+
+    async def test_in_a_search(self, tmp_path: Path):
+        """A strategy that asks much before its first turn stops between two of its requests, and not after the last."""
+        thoughts = text("1. a\n2. b\n3. c")
+        model = ScriptedModel([thoughts, text("7"), text("as far as I know")])
+        agent = make_agent(tmp_path, model, lookup, strategy="tree-of-thought")
+        agent.subscribe("critique", lambda _: stopping(handle))
+        handle = agent.start("Do it.", run_id="run")
+        assert ((await handle).output, handle.status, len(model.requests)) == ("as far as I know", "stopped", 3)
+        await reproduced(tmp_path)
+
+    async def test_a_search_waits(self, tmp_path: Path):
+        """It is paused there as well."""
+        agent = make_agent(tmp_path, [text("1. a"), text("9"), text("42")], strategy="tree-of-thought")
+        agent.subscribe("thought", lambda record: pausing(handle) if record.iteration is None else None)
+        handle = agent.start("Do it.", run_id="run")
+        await until(lambda: handle.status == "paused")
+        assert not events_of(tmp_path, "critique", ended=False)
+        handle.resume()
+        assert (await handle).output == "42"
         await reproduced(tmp_path)
 
     async def test_a_paused_run_goes_on_to_stop(self, tmp_path: Path):

@@ -287,3 +287,31 @@ def test_all_of_it_works_without_async(tmp_path: Path):
         if planner is plan_and_execute:
             turns = [plan({"type": "analysis", "instruction": "think"}), text("thought"), verdict(), text("x")]
         assert planner.run_sync("Go.", llm=ScriptedModel(turns), trace=tmp_path).answer == "x"
+
+
+@pytest.mark.parametrize(
+    ("planner", "options", "problem"),
+    [
+        (react, {"strategy": "direct"}, "react.run takes no strategy=: it is the strategy 'reactive'; Agent(strategy='direct') runs another"),
+        (plan_and_execute, {"strategy_settings": {}}, "plan_and_execute.run takes no strategy_settings=: use settings="),
+        (react, {"strategy_settings": {}}, "react.run takes no strategy_settings=: its strategy has none"),
+        (reflexion, {"model": "x"}, "reflexion.run takes no model=: use llm="),
+        (react, {"max_iterations": 3}, "react.run takes no max_iterations=: use max_steps="),
+        (react, {"parameters": {}}, "react.run takes no parameters=: use temperature= and max_tokens_per_step="),
+        (reflexion, {"parameters": {}}, "reflexion.run takes no parameters=: use temperature= and max_tokens_per_call="),
+        (react, {"examples": []}, "react.run takes no examples=: use session="),
+        (react, {"compose": []}, "react.run takes no compose=: use max_cost_usd=, max_tokens= and max_wall_time_s=, or an Agent"),
+        (react, {"system_prompt": "x"}, "react.run takes no system_prompt=: use an Agent"),
+        (react, {"max_stepz": 3}, "react.run takes no max_stepz=. Did you mean 'max_steps'?"),
+        (react, {"max_steps": 0}, "max_steps must be a whole number of at least 1; it is 0"),
+        (plan_and_execute, {"max_steps": "many"}, "max_steps must be a whole number of at least 1; it is 'many'"),
+        (plan_and_execute, {"max_replans": -1}, "max_replans must be a whole number of at least 0; it is -1"),
+        (reflexion, {"max_outer_iterations": 0}, "max_outer_iterations must be a whole number of at least 1; it is 0"),
+    ],
+    ids=range(15),
+)  # fmt: skip
+def test_an_argument_that_is_none_of_them(planner: Any, options: dict[str, Any], problem: str):
+    """The error names what the caller wrote, and what to write instead."""
+    with pytest.raises(UsageError) as raised:
+        planner.run_sync("Go.", **{"llm": ScriptedModel([text("x")]), "trace": None, **options})
+    assert str(raised.value).startswith(problem)

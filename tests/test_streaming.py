@@ -34,6 +34,7 @@ from playhead.streaming.queue import EventQueue
 from playhead.streaming.text import LiveText
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.redaction import Redactor
+from playhead.trace.writer import TraceWriter
 from tests.kernel.hung import BOUND_S, LIMIT_S, hanging
 from tests.kernel.runs import make_agent
 from tests.streams import (
@@ -65,6 +66,7 @@ async def broken() -> str:
 
 
 LOOK = call("lookup", key="a")
+PLAN = '{"steps": [{"title": "one", "type": "analysis", "instruction": "Think."}]}'
 
 
 async def events(folder: Path | None, turns: Any, *tools: Any, density: Any = None, **options: Any) -> list[Any]:
@@ -124,6 +126,7 @@ class TestWhatIsTold:
             "terminated_source": "kernel",
             "iterations": 2,
             "tokens": 13,
+            "lost_events": 0,
             "cost_usd": 0.0,
             "duration_ms": ending.duration_ms,
         }
@@ -230,6 +233,58 @@ class TestReading:
         found = await asyncio.gather(*map(collect, handles))
         assert [text_of(each) for each in found] == [f"answer to task {number}" for number in range(20)]
         assert [each[-1].task_id for each in found] == [f"run{number}" for number in range(20)]  # type: ignore[attr-defined]
+
+    async def test_left_while_somebody_reads(self, tmp_path: Path):
+        """A slow reader gets everything, the last event too, when the block around the run is left meanwhile."""
+        found: list[Any] = []
+
+        async def read() -> None:
+            async for event in handle:
+                found.append(event)
+                await anyio.sleep(0.005)
+
+        async with make_agent(tmp_path, [text("It is 42")]).start("Do it.") as handle:
+            reader = asyncio.create_task(read())
+            await handle
+        await reader
+        assert names(found)[-1] == "StreamCompleted"
+
+    async def test_read_after_its_block(self, tmp_path: Path):
+        """The stream is there, with its end."""
+        async with make_agent(tmp_path, [text("It is 42")]).start("Do it.") as handle:
+            await handle
+        assert names(await collect(handle)) == ["IterationProgress", "TextDelta", "StreamCompleted"]
+
+    async def test_two_at_a_time(self, tmp_path: Path):
+        """Two readers of one iterator would each miss what the other gets: the second one is told."""
+        handle = make_agent(tmp_path, [text("42", delay_s=0.02)]).start("Do it.")
+        coming = aiter(handle)
+        first = asyncio.create_task(collect(coming))
+        await asyncio.sleep(0.005)
+        with pytest.raises(UsageError, match="one reader at a time"):
+            await anext(coming)
+        assert names(await first)[-1] == "StreamCompleted"
+
+    @pytest.mark.parametrize("secret", ["", "secret-key"], ids=["plain", "secret"])
+    async def test_the_end_could_not_be_recorded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str):
+        """Then the stream says all the same how the run ended, without secrets, and that events are lost."""
+        append = TraceWriter.append
+
+        def lose(self: TraceWriter, kind: str, *rest: Any) -> Any:
+            written = append(self, kind, *rest)
+            return written._replace(ok=False, seq=-1) if kind == "run-completed" else written
+
+        monkeypatch.setattr(TraceWriter, "append", lose)
+        model = InPieces([text(f"It is 42{secret}")], 3, **({"KEY": secret} if secret else {}))
+        end = (await collect(make_agent(tmp_path, model).start("Do it.")))[-1]
+        assert isinstance(end, StreamCompleted)
+        assert end.output == ("It is 42[redacted:KEY]" if secret else "It is 42")
+        assert end.metadata["terminated_by"] == "end_turn"
+        handle = make_agent(tmp_path, [text("42")]).start("Do it.")
+        handle.terminate("enough")
+        end = (await collect(handle))[-1]
+        assert isinstance(end, StreamCancelled)
+        assert end.reason == "enough"
 
     async def test_the_queue_has_no_bound(self):
         """Nothing is dropped for being much, until it is given up."""
@@ -424,6 +479,14 @@ class TestWhatHooksWithhold:
             ("ThoughtEmitted", "<I look.>", 0)
         ]
 
+    async def test_text_that_passes_no_hook(self, tmp_path: Path):
+        """An answer that the kernel puts into a thread past the hooks on messages is not shown."""
+        block = on("message.assistant", lambda message, _: message.model_copy(update={"content": "censored"}))
+        turns = [calls(LOOK, text=SECRET), *[text(PLAN)] * 2, text("42")]
+        options = {"strategy": "plan-execute-reflect", "rationale": True}
+        found = await events(tmp_path, turns, lookup, compose=[block], density="full", **options)
+        assert "4711" not in repr(found)
+
     @pytest.mark.parametrize("tag", ["llm.response", "message.assistant", "answer.final"])
     @pytest.mark.parametrize("required", ["on", "tap"])
     async def test_a_required_hook_that_fails(self, tmp_path: Path, tag: str, required: str):
@@ -519,6 +582,18 @@ class TestAdapters:
         assert len([frame for frame in frames if frame.startswith(b"event: ")]) == 3
         with pytest.raises(UsageError, match="heartbeat_s"):
             await anext(to_sse(handle, heartbeat_s=0))
+
+    async def test_heartbeats_of_a_generator(self, tmp_path: Path):
+        """What stands between the handle and the adapter is not ended by a heartbeat."""
+
+        async def passing(source: Any) -> Any:
+            async for event in source:
+                yield event
+
+        handle = make_agent(tmp_path, [text("42", delay_s=0.05)]).start("Do it.")
+        frames = [frame async for frame in to_sse(passing(handle), heartbeat_s=0.01)]
+        assert b": heartbeat\n\n" in frames
+        assert frames[-1].startswith(b"event: StreamCompleted")
 
     def test_an_event_as_json(self):
         """It says of which type it is."""

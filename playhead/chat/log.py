@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("playhead")
 
 FORMAT: Final = "playhead-chat/1"
+_BEGINNING: Final = f'{{"format": "{FORMAT}"'.encode()
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -89,10 +90,10 @@ class ChatLog:
                 os.close(descriptor)
 
     def delete(self) -> None:
-        """Close the file and remove it."""
-        self.close()
+        """Remove the file, while nobody else can hold it, and close it."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+        self.close()
 
     @staticmethod
     def _hold(path: Path, descriptor: int) -> None:
@@ -106,33 +107,62 @@ class ChatLog:
             raise ChatError(f"the chat {path} is in use; end the other session first") from None
 
     def _go_on(self, path: Path, descriptor: int, chat_id: str) -> None:
-        content = _whole_lines(path, descriptor)
-        lines = _objects(path, content)
+        content = path.read_bytes()
+        whole = _whole_lines(content)
+        lines = _objects(path, whole)
         head = next(lines, None)
-        if head is None:
-            self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
-            return
-        known: _Head = _read(_Head, head, f"{path}, line 1")
-        self.context = known.context if self.context is None else self.context
+        if head is not None:
+            known: _Head = _read(_Head, head, f"{path}, line 1")
+            self.context = known.context if self.context is None else self.context
+        elif not content.startswith(_BEGINNING[: len(content)]):
+            raise ChatError(f"{path} is no chat")
         for number, line in enumerate(lines, 2):
             self.messages.append(_read(ChatMessage, line, f"{path}, line {number}"))
+        _mend_end(path, descriptor, content, whole)  # not before it is known to be ours
+        if head is None:
+            self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
 
     def _write(self, line: _Line) -> None:
-        if self._descriptor is not None:
+        if self.path is not None:
+            if self._descriptor is None:
+                raise ChatError(f"the chat {self.path} is closed")
             text = json.dumps(line.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-            write_all(self._descriptor, f"{text}\n".encode(errors="replace"))
+            _append(self.path, self._descriptor, f"{text}\n".encode(errors="replace"))
 
 
-def _whole_lines(path: Path, descriptor: int) -> bytes:
-    """Return the file up to its last line end; what was being written when a process died is cut off, and said."""
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        log.warning(
-            "%s: its last message was not written whole (%d bytes) and is gone", path, len(content) - len(whole)
-        )
+def _append(path: Path, descriptor: int, content: bytes) -> None:
+    """Write a line whole, or nothing of it: what follows half a line could not be read either."""
+    ours = os.fstat(descriptor)
+    if not (path.exists() and os.path.samestat(ours, path.stat())):  # most editors put a new file in its place
+        raise ChatError(f"the chat {path} was removed or replaced meanwhile; begin a session anew")
+    try:
+        write_all(descriptor, content)
+    except BaseException:
+        os.ftruncate(descriptor, ours.st_size)
+        raise
+
+
+def _whole_lines(content: bytes) -> bytes:
+    """Return the lines that were written whole; the last one may lack its end, as some editors leave it."""
+    end = content.rfind(b"\n") + 1
+    return content if _is_object(content[end:]) else content[:end]
+
+
+def _mend_end(path: Path, descriptor: int, content: bytes, whole: bytes) -> None:
+    """Cut off what was being written when a process died, and say so; end the last line."""
+    torn = len(content) - len(whole)
+    if torn:
+        log.warning("%s: its last message was not written whole (%d bytes) and is gone", path, torn)
         os.ftruncate(descriptor, len(whole))
-    return whole
+    if whole and not whole.endswith(b"\n"):
+        write_all(descriptor, b"\n")
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _objects(path: Path, content: bytes) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.chat.log import ChatLog, ChatMessage
 from playhead.chat.routing import wants_tools
-from playhead.errors import ChatError, UsageError
+from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
 from playhead.running import Variant
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from playhead.streaming import Density
     from playhead.trace.types import AgentHeader, Content
 
+log = logging.getLogger("playhead")
+
 Run = Callable[["Content", Variant], Awaitable["RunResult"]]
 Start = Callable[["Content", Variant, "Density | None"], "RunHandle"]
 WITHOUT_TOOLS: Final[dict[str, Any]] = {
@@ -43,6 +46,8 @@ WITHOUT_TOOLS: Final[dict[str, Any]] = {
     "reviews": (),
 }
 """What of an agent's header is otherwise where a message is just answered."""
+NO_TOOLS_NOW: Final = "There are no tools in this turn, and nothing has been done for this message."
+"""What a model is told that has tools in other turns: small ones say otherwise that they did what was asked."""
 CALLS: Final = 20
 """Calls that an account tells of, the last ones."""
 LONGEST: Final = 300
@@ -57,6 +62,8 @@ class ChatReply:
     """What the agent says; empty when it has nothing to say: see `terminated_by`."""
     tools_used: tuple[str, ...] = ()
     """The tools that were called for it, each once."""
+    tools_offered: bool = False
+    """How the message was routed: with the agent's tools, or answered at once without any."""
     from_memory: bool = True
     """Whether no tool was called: it is from what the model knows, and from the chat."""
     tokens: int = 0
@@ -91,7 +98,7 @@ class ChatSession:
             UsageError: an argument is not valid.
             ChatError: the chat's file is in use, or holds no chat.
         """
-        self.id = new_run_id() if chat_id is None else checks.checked_id(chat_id)
+        self.id = new_run_id() if chat_id is None else _checked_id(chat_id)
         """The chat's id; the header of each of its runs names it."""
         self._header, self._tools, self._run, self._start = header, dict(tools), run, start
         folder = None if persist is None else checks.checked_folder(persist)
@@ -160,7 +167,7 @@ class ChatSession:
 
     def delete(self) -> None:
         """End the chat and forget it, with its file. The traces of its runs stay."""
-        self.end()
+        self._ended = True
         self._log.delete()
         self._log.messages.clear()
 
@@ -171,7 +178,7 @@ class ChatSession:
         self.end()
 
     def _begin(self, message: Content, use_tools: bool | None, max_iterations: int) -> tuple[Content, Variant]:  # noqa: FBT001
-        message = checks.checked_task(message)
+        message = _checked_message(message)
         checks.at_least("max_iterations", max_iterations, 1)
         if self._ended:
             raise ChatError(f"the chat {self.id} has ended; go on with it in session(id={self.id!r}, persist=…)")
@@ -187,12 +194,16 @@ class ChatSession:
 
     def _answered(self, result: RunResult, variant: Variant) -> ChatReply:
         reply = _reply(result, variant)
-        self._add("assistant", reply.message, run_id=reply.run_id, account=_account(result))
+        if self._ended:
+            log.warning(
+                "the chat %s ended before the answer of the run %s; it is not in the chat", self.id, reply.run_id
+            )
+        else:
+            self._add("assistant", reply.message, run_id=reply.run_id, account=_account(result))
         return reply
 
     def _add(self, role: Any, content: Content, **fields: str | None) -> None:  # noqa: ANN401 - a role
-        if not self._ended:  # it may have been ended while the run went on
-            self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
+        self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
 
     def _variant(self, message: Content, use_tools: bool | None, max_iterations: int) -> Variant:  # noqa: FBT001
         own = [name for name, tool in self._tools.items() if tool.spec.kind != "meta"]
@@ -203,17 +214,19 @@ class ChatSession:
         header: dict[str, Any] = {
             "examples": (*self._header.examples, *history),
             "max_iterations": max_iterations,
-            "system_prompt": self._prompt(use_tools=use_tools and bool(own)),
+            "system_prompt": self._prompt(use_tools=use_tools and bool(own), has_tools=bool(own)),
         }
         turn = ChatTurn(session=self.id, turn=sum(each.role == "user" for each in said))
         if use_tools:
             return Variant(header, self._tools, turn)
         return Variant({**header, **WITHOUT_TOOLS}, {}, turn)
 
-    def _prompt(self, *, use_tools: bool) -> str | None:
-        """Return the prompt with the chat's context, and where no tool can be asked with what tools brought last."""
+    def _prompt(self, *, use_tools: bool, has_tools: bool) -> str | None:
+        """Return the prompt with the chat's context, and where no tool can be asked with that, and what tools brought last."""
         accounts = [each.account for each in self._log.messages if each.role == "assistant"]
         more = [] if self._log.context is None else [self._log.context]
+        if has_tools and not use_tools:
+            more.append(NO_TOOLS_NOW)
         if not use_tools and accounts and accounts[-1]:
             more.append(f"For your last answer this was done:\n{accounts[-1]}")
         if not more:
@@ -224,6 +237,25 @@ class ChatSession:
         return "\n\n".join([prompt, *more])
 
 
+def _checked_id(chat_id: str) -> str:
+    """Return a chat's id, which names its file."""
+    try:
+        return checks.checked_id(chat_id)
+    except (RunIdError, TypeError):
+        raise UsageError(
+            f"{chat_id!r} cannot name a chat: letters, digits, '.', '_' and '-', first a letter or digit, at most 128, "
+            "and neither 'latest' nor the name of a file"
+        ) from None
+
+
+def _checked_message(message: Content) -> Content:
+    """Return a message that says or shows something."""
+    message = checks.checked_task(message)
+    if not text_of(message).strip() and (isinstance(message, str) or all(part.type == "text" for part in message)):
+        raise UsageError("the message is empty: give text, or parts of text and images")
+    return message
+
+
 def _reply(result: RunResult, variant: Variant) -> ChatReply:
     called = [each.tool for each in result.steps if each.type == "action" and each.tool is not None]
     used = tuple(dict.fromkeys(name for name in called if not _is_meta(variant.tools.get(name))))
@@ -231,6 +263,7 @@ def _reply(result: RunResult, variant: Variant) -> ChatReply:
     return ChatReply(
         message="" if output is None else as_text(output),
         tools_used=used,
+        tools_offered=any(not _is_meta(each) for each in variant.tools.values()),
         from_memory=not used,
         tokens=result.usage.total_tokens,
         steps=result.iterations,

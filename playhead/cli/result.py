@@ -30,6 +30,7 @@ def print_result(console: Console, result: RunResult) -> None:
     console.print(
         ending_row(result, 8),
         *([] if result.success or result.output is None else [_best(result)]),
+        *([] if result.fix is None else [Line(("fix     ", "dim"), result.fix.removeprefix("Fix: "))]),
         Line(("tokens  ", "dim"), usage),
         Line(("trace   ", "dim"), _trace(result), whole=True),
         crop=False,

@@ -170,13 +170,15 @@ def agent_of(  # noqa: PLR0913 - the options
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above
     from playhead.replay.redacted import Rebinding, require_whole  # noqa: PLC0415 - as above
+    from playhead.replay.resume_follow import different_fields  # noqa: PLC0415 - as above
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)
     require_whole(live_texts("", header, {}))
     name = model or header.model
-    if name.partition("/")[0] in NO_ADAPTER or header.reviews:
-        what = f"{name!r}, an object of that program" if not header.reviews else "checks of its answer"
-        raise UsageError(f"the run was made by a program, with {what}: resume it there, with playhead.resume(agent, …)")
+    if name.partition("/")[0] in NO_ADAPTER:
+        raise made_by_a_program(f"{name!r}, an object of that program")
+    if header.reviews or header.fallbacks:
+        raise made_by_a_program("checks of its answer" if header.reviews else "models that take over")
     if header.address is not None and api_base is None:
         raise UsageError(
             f"{header.model} was reached at {header.address}; pass that address, or another one, with --api-base, or the "
@@ -186,7 +188,7 @@ def agent_of(  # noqa: PLR0913 - the options
     had = [f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name for hook in header.hooks]
     if had and not given and not no_switches:
         raise UsageError(f"the run was under {', '.join(had)}: give that again with --switch, or pass --no-switches")
-    return Agent(
+    agent = Agent(
         name,
         name=header.name,
         tools=[*load_tools(tool_names), *served],
@@ -206,6 +208,15 @@ def agent_of(  # noqa: PLR0913 - the options
         compose=[each.block for each in given],
         api_base=api_base,
     )
+    unlike = [each for each in different_fields(header, agent.header) if each != "model"]
+    if unlike:
+        raise made_by_a_program(f"settings that the command line does not have ({', '.join(unlike)})")
+    return agent
+
+
+def made_by_a_program(what: str) -> UsageError:
+    """Return the error for a run that nothing but its own code can go on with."""
+    return UsageError(f"the run was made by a program, with {what}: resume it there, with playhead.resume(agent, …)")
 
 
 def resolutions(

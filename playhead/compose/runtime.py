@@ -95,7 +95,9 @@ class ComposedHooks:
 
     def requires(self, phase: PhaseName) -> bool:
         """Return whether the run ends without an output when a hook of this phase fails."""
-        return any(each.required and each.matcher is None and each.phase in (None, phase) for each in self.registrations)
+        return any(
+            each.required and each.matcher is None and each.phase in (None, phase) for each in self.registrations
+        )
 
     async def offer(
         self,

@@ -28,6 +28,11 @@ NudgeTag = Literal[
     "nudge.synthesis",
     "nudge.output-rejected",
     "nudge.unfinished",
+    "nudge.task-framing",
+    "nudge.continuation",
+    "nudge.error-recovery",
+    "nudge.produce",
+    "nudge.quality-check",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

@@ -23,6 +23,7 @@ from playhead.diagnose.debrief_facts import (
     short,
     shown,
 )
+from playhead.diagnose.debrief_strategies import StrategiesFold
 from playhead.diagnose.numbers import SeenNumbers
 from playhead.trace import events as e
 from playhead.trace.line import Record
@@ -58,6 +59,7 @@ class DebriefFold:
         self.alternatives: list[m.RejectedOption] = []
         self.curator: list[m.CuratorAction] = []
         self.approvals: list[m.ApprovalAnswer] = []
+        self.strategies = StrategiesFold()
         self.steering: list[m.Steering] = []
         self.endings: dict[str, m.AgentEnding] = {}
         self.findings: dict[tuple[str, str], m.Finding] = {}
@@ -83,6 +85,7 @@ class DebriefFold:
         self.last_us, self.last_seq = max(self.last_us, record.ts), record.seq
         if record.owner == "root" and record.iteration is not None:
             self.last_iteration = max(self.last_iteration, record.iteration)
+        self.strategies.add(record)
         self._take(record.event, record)
 
     def result(self, recording: m.RecordingState | None = None, problems: tuple[str, ...] = ()) -> m.Debrief:

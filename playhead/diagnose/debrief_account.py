@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, reason_of, short, shown
 from playhead.diagnose.debrief_rules import flags_of
+from playhead.diagnose.debrief_strategies import stages_of
 from playhead.diagnose.numbers import MOST
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.events.run import ANSWERED, FIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from playhead.diagnose.debrief import DebriefFold
     from playhead.diagnose.debrief_facts import AgentFacts, CallFacts
+    from playhead.diagnose.debrief_strategies import Stages
 
 MOST_FINDINGS: Final = 20
 """Findings that a debrief lists, the newest."""
@@ -29,6 +31,7 @@ MEANINGS: Final = {
     "output_filtered": "the provider kept the reply, or a part of it, back, so it counts as no answer",
     "required_tools_missing": "the model answered without having called the tools it had to call",
     "unsatisfied": "the critic was satisfied with no answer, or could not be understood",
+    "output_rejected": "a review refused the last answer, as often as it may",
     "llm_error": "the model could not be asked, or gave no answer",
     "error": "the strategy, or something it called, raised an error",
     "cancelled": "the program that ran the agent cancelled it",
@@ -50,6 +53,20 @@ MEANINGS: Final = {
 }
 """What the kernel's own reason codes mean."""
 
+ANSWERS: Final = {
+    "unsatisfied": ("best answer", "no critic was satisfied with it"),
+    "output_rejected": ("last answer", "a review refused it"),
+    "required_tools_missing": ("answer", "given without the tools that had to be called"),
+}
+"""What the output is where the model did answer, but the answer does not stand."""
+
+
+def output_kind(outcome: m.Outcome, by: str | None) -> tuple[str, str]:
+    """Return what the output of a run that ended so is, and why it is no more than that; that is empty for an answer."""
+    if outcome == "success":
+        return "answer", ""
+    return ANSWERS.get(by or "", ("best result so far", "the agent gave no answer of its own"))
+
 
 def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...]) -> m.Debrief:
     """Return what a fold adds up to."""
@@ -58,6 +75,8 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
     outcome, honesty = _outcome(fold), _honesty(fold)
     confidence, basis = _confidence(outcome, honesty, state, flags, metrics)
     header = fold.header
+    healed = fold.strategies.healed_calls(fold.agents)
+    stages = stages_of(healed)
     return m.Debrief(
         run_id=header.run_id if header else "",
         agent=header.agent.name if header else "",
@@ -72,7 +91,15 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         confidence_basis=basis,
         summary=" ".join(_summary(fold, ended, metrics)),
         answer=_answer(fold),
-        path=tuple(_step(step, call) for step, call in fold.path),
+        strategy=short(header.agent.strategy, 100) if header else "",
+        strategy_used=_strategy_used(fold),
+        strategies=tuple(fold.strategies.choices),
+        judged_answers=fold.strategies.judged_answers(),
+        plans=fold.strategies.plans(),
+        reflections=tuple(fold.strategies.reflections),
+        thoughts=fold.strategies.thoughts(),
+        healed=healed,
+        path=tuple(_step(step, call, stages) for step, call in fold.path),
         rationale=(*fold.decisions, *_last_decision(ended)),
         assumptions=tuple(fold.assumptions),
         alternatives=tuple(fold.alternatives),
@@ -146,6 +173,8 @@ def _termination(fold: DebriefFold) -> m.Termination | None:
     seq, end = fold.ending
     rationale = fold.snapshot[1].termination_rationale if fold.snapshot else None
     meaning = MEANINGS.get(end.terminated_by) or f"{end.terminated_source} ended it"
+    if end.terminated_because is None and end.terminated_by in FIXES:
+        meaning = f"{meaning}. {FIXES[end.terminated_by]}"
     return m.Termination(
         by=short(end.terminated_by, 100),
         source=short(end.terminated_source, 100),
@@ -180,6 +209,11 @@ def _answer(fold: DebriefFold) -> str | None:
     if fold.answer is not None or fold.ending is None or fold.ending[1].output is None:
         return fold.answer
     return shown(fold.ending[1].output, LONG)
+
+
+def _strategy_used(fold: DebriefFold) -> str | None:
+    used = fold.ending[1].strategy_used if fold.ending else None
+    return None if used is None else short(used, 100)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -268,7 +302,7 @@ def _summary(fold: DebriefFold, ended: m.Termination | None, metrics: m.Metrics)
     left = (
         ""
         if answer is None
-        else f' Its {"answer" if fold.answer is not None else "best result so far"}: "{short(" ".join(answer.split()), 160)}"'
+        else f' Its {output_kind(_outcome(fold), ended.by)[0]}: "{short(" ".join(answer.split()), 160)}"'
     )
     yield f"It ended by {ended.by}{because}, which means that {ended.meaning}{error}.{left}"
 
@@ -329,10 +363,17 @@ def _caveats(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ..
         yield f"events of kinds that this version does not know were left out: {kinds}"
 
 
-def _step(step: m.PathStep, call: CallFacts | None) -> m.PathStep:
+def _step(step: m.PathStep, call: CallFacts | None, stages: Stages) -> m.PathStep:
     if call is None:
         return step
-    notes = ["cached" if call.cached else None, "abandoned" if call.abandoned else None, call.ended, call.error]
+    healed = ", ".join(stages.get((call.owner, call.call_id), ()))
+    notes = [
+        f"healed: {healed}" if healed else None,
+        "cached" if call.cached else None,
+        "abandoned" if call.abandoned else None,
+        call.ended,
+        call.error,
+    ]
     note = ", ".join(note for note in dict.fromkeys(notes) if note)
     more = {
         "ok": call.ok,

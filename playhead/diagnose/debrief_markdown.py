@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_facts import LAST_WORDS
+from playhead.diagnose.debrief_strategy_view import curator_rows, healed_rows, is_review, strategy_lines
 from playhead.diagnose.terminal import escape
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def _sections(debrief: m.Debrief) -> Iterator[tuple[str, Iterable[str]]]:
             f"{_at(each)} {_text(each.source.replace(':', ' '))}: {_text(each.text)}" for each in debrief.key_findings
         ),
     )
+    for title, rows in strategy_lines(debrief):
+        yield title, _items(_text(f"{lead}{told}") for _, lead, told, _ in rows)
     yield "Path", _items(_step(each) for each in debrief.path)
     yield "Tools Used", _tools(debrief)
     yield "Metrics", _metrics(debrief.metrics)
@@ -51,8 +54,20 @@ def _sections(debrief: m.Debrief) -> Iterator[tuple[str, Iterable[str]]]:
         ),
     )
     yield (
+        "Curator",
+        _items(_text(f"{lead}{told}") for _, lead, told, _ in curator_rows(debrief)),
+    )
+    yield (
         "Steering",
-        _items(f"{_at(each)} {_text(each.who)} {_text(each.what)}{_because(each.why)}" for each in debrief.steering),
+        _items(
+            f"{_at(each)} {_text(each.who)} {_text(each.what)}{_because(each.why)}"
+            for each in debrief.steering
+            if not is_review(each)
+        ),
+    )
+    yield (
+        "Healed calls",
+        _items(_text(f"{lead}{told}") for _, lead, told, _ in healed_rows(debrief)),
     )
     yield (
         "Errors",
@@ -99,7 +114,7 @@ def _metrics(metrics: m.Metrics) -> Iterator[str]:
 
 
 def _decisions(debrief: m.Debrief) -> Iterator[str]:
-    rows = list(_items(_decision(each) for each in debrief.rationale))
+    rows = list(_items(_decision(each) for each in debrief.rationale if each.by != "curator"))
     yield from rows or ["No decision came with a stated reason."]
 
 

@@ -6,11 +6,17 @@ all of it.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
-
-from playhead.trace.values import scrub
+from playhead.diagnose.debrief_base import Part, Placed, Text
+from playhead.diagnose.debrief_strategy_model import (
+    HealedCall,
+    JudgedAnswer,
+    Plan,
+    Reflected,
+    StrategyChoice,
+    TreeThought,
+)
 
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Level = Literal["high", "medium", "low"]
@@ -20,32 +26,7 @@ RecordingState = Literal["closed", "open", "truncated", "damaged"]
 Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch", "approver"]
 
 
-def _scrubbed(value: object) -> object:
-    return scrub(value) if isinstance(value, str) else value
-
-
-Text = Annotated[str, BeforeValidator(_scrubbed)]
-"""Text that every JSON writer takes: a live run may hold half characters that a file never does."""
-
-
-class _Part(BaseModel):
-    """A part of a debrief."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class _Placed(_Part):
-    """Something that stands in the trace."""
-
-    seq: int
-    """The event that says it."""
-    owner: Text
-    """Whose it is: `root`, or a sub-agent such as `root/researcher@3.0`."""
-    iteration: int | None
-    """Turn of the owner's loop, from 0; null outside it."""
-
-
-class Reason(_Part):
+class Reason(Part):
     """A stated reason, in the words of whoever stated it."""
 
     why: Text
@@ -56,7 +37,7 @@ class Reason(_Part):
     """The stated confidence, 0 to 1; null when none was stated."""
 
 
-class PathStep(_Placed):
+class PathStep(Placed):
     """One thing that the agent did."""
 
     action: Text
@@ -64,7 +45,7 @@ class PathStep(_Placed):
     ok: bool | None
     """Whether it worked; null when the recording ends before that is known."""
     note: Text | None = None
-    """How it failed, or what was special about it: `cached`, `abandoned`, …"""
+    """How it failed, or what was special about it: `cached`, `abandoned`, `healed: …`, …"""
     call_id: Text | None = None
     """The call's id."""
     arguments: Text | None = None
@@ -73,7 +54,7 @@ class PathStep(_Placed):
     """The reason that the model stated for it."""
 
 
-class Decision(_Placed):
+class Decision(Placed):
     """A decision for which somebody stated a reason."""
 
     decision: Text
@@ -87,7 +68,7 @@ class Decision(_Placed):
     """The reason."""
 
 
-class Assumption(_Placed):
+class Assumption(Placed):
     """What the model said it assumes."""
 
     assumption: Text
@@ -96,8 +77,8 @@ class Assumption(_Placed):
     """The stated ground; null when none was given."""
 
 
-class RejectedOption(_Placed):
-    """An option that the model said it rejected."""
+class RejectedOption(Placed):
+    """An option that the model, or a strategy, rejected."""
 
     decision: Text
     """What it decided instead: the tool, or the decision in its words."""
@@ -107,7 +88,7 @@ class RejectedOption(_Placed):
     """The stated reason."""
 
 
-class CuratorAction(_Placed):
+class CuratorAction(Placed):
     """What the context curator did with an observation."""
 
     action: Text
@@ -118,7 +99,7 @@ class CuratorAction(_Placed):
     """The stated reason."""
 
 
-class ApprovalAnswer(_Placed):
+class ApprovalAnswer(Placed):
     """An answer to the question whether a call may run."""
 
     call_id: Text
@@ -133,7 +114,7 @@ class ApprovalAnswer(_Placed):
     """Who decided."""
 
 
-class Steering(_Placed):
+class Steering(Placed):
     """Something other than the model that changed the course: a hook, a limit, a guard, a nudge, a fallback."""
 
     kind: Text
@@ -146,7 +127,7 @@ class Steering(_Placed):
     """The reason given."""
 
 
-class Finding(_Placed):
+class Finding(Placed):
     """What a successful call, or the answer, brought to light."""
 
     source: Text
@@ -155,7 +136,7 @@ class Finding(_Placed):
     """Its beginning."""
 
 
-class ErrorSeen(_Placed):
+class ErrorSeen(Placed):
     """An error, once for all its repetitions."""
 
     where: Text
@@ -168,7 +149,7 @@ class ErrorSeen(_Placed):
     """How often it came."""
 
 
-class Lesson(_Part):
+class Lesson(Part):
     """What follows from the trace by rule."""
 
     text: Text
@@ -177,7 +158,7 @@ class Lesson(_Part):
     """The events that it follows from."""
 
 
-class ToolUse(_Part):
+class ToolUse(Part):
     """What became of the calls of one tool."""
 
     name: Text
@@ -192,7 +173,7 @@ class ToolUse(_Part):
     """Milliseconds that its calls took together."""
 
 
-class Metrics(_Part):
+class Metrics(Part):
     """What the run took, sub-agents included."""
 
     tokens_in: int
@@ -221,7 +202,7 @@ class Metrics(_Part):
     """Those of them that came with one."""
 
 
-class Termination(_Part):
+class Termination(Part):
     """How the run ended."""
 
     by: Text
@@ -240,7 +221,7 @@ class Termination(_Part):
     """The event that says so."""
 
 
-class AgentEnding(_Placed):
+class AgentEnding(Placed):
     """How a sub-agent ended."""
 
     name: Text
@@ -255,7 +236,7 @@ class AgentEnding(_Placed):
     """Its answer."""
 
 
-class ReplayOrigin(_Part):
+class ReplayOrigin(Part):
     """What the run is a replay of."""
 
     replay_of: Text
@@ -270,7 +251,7 @@ class ReplayOrigin(_Part):
     """Notes that the replay did something else than the recording."""
 
 
-class Flag(_Part):
+class Flag(Part):
     """A place where a stated reason, or the claimed outcome, does not hold against the trace."""
 
     rule: Text
@@ -285,7 +266,7 @@ class Flag(_Part):
     """The events to look at."""
 
 
-class Debrief(_Part):
+class Debrief(Part):
     """An account of a run's decisions, made of nothing but its trace."""
 
     version: Literal[1] = 1
@@ -310,7 +291,7 @@ class Debrief(_Part):
     honesty: Honesty
     """`backed`: it answered after a tool call that succeeded, which does not make the answer right; `unverified`: it
     answered, and no tool was called; `suspect`: it answered though calls had failed and none succeeded; `no-claim`: it
-    gave no answer. What a sub-agent says counts by the calls of that sub-agent."""
+    gave no answer that stands. What a sub-agent says counts by the calls of that sub-agent."""
     confidence: Level
     """How far the trace supports the outcome. It is not the probability that the answer is right."""
     confidence_basis: tuple[Text, ...]
@@ -319,6 +300,22 @@ class Debrief(_Part):
     """What was asked, what was done and how it ended, from facts of the trace alone."""
     answer: Text | None
     """The output, in short."""
+    strategy: Text
+    """The agent's own strategy."""
+    strategy_used: Text | None
+    """The strategy that made the output, where it is not the agent's own; null otherwise."""
+    strategies: tuple[StrategyChoice, ...]
+    """Strategies that were chosen, or took over, and why."""
+    judged_answers: tuple[JudgedAnswer, ...]
+    """Answers, what a critic said of them, and which was kept."""
+    plans: tuple[Plan, ...]
+    """Plans, with what became of their steps."""
+    reflections: tuple[Reflected, ...]
+    """What the model found when it judged its progress."""
+    thoughts: tuple[TreeThought, ...]
+    """Thoughts of a search in several directions, with their scores."""
+    healed: tuple[HealedCall, ...]
+    """What was put right in calls before they ran."""
     path: tuple[PathStep, ...]
     """What the agent and its sub-agents did, in order."""
     rationale: tuple[Decision, ...]

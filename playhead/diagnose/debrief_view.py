@@ -6,7 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.debrief_account import ANSWERS, output_kind
 from playhead.diagnose.debrief_facts import LAST_WORDS
+from playhead.diagnose.debrief_rows import DEEPEST, MOST, Row, indent, most, quoted, when
+from playhead.diagnose.debrief_strategy_view import (
+    curator_rows,
+    fallback_rows,
+    healed_rows,
+    is_review,
+    strategy_lines,
+)
 from playhead.diagnose.terminal import ELLIPSIS, Line, escape
 
 if TYPE_CHECKING:
@@ -16,20 +25,10 @@ if TYPE_CHECKING:
 
     from playhead.diagnose import debrief_model as m
 
-    _Entry = (
-        m.Decision | m.Steering | m.ErrorSeen | m.Assumption | m.CuratorAction | m.ApprovalAnswer | m.RejectedOption
-    )
-
-MOST: Final = 40
-"""Entries of a section; a longer one says how many are left out."""
-_DEEPEST: Final = 6
-"""Levels of agents that are indented."""
 _NARROWEST: Final = 24
 _SEVERITY: Final = {"high": "bold red", "warning": "yellow", "info": "dim"}
 _OUTCOME: Final = {"success": "bold green", "partial": "bold yellow", "failed": "bold red", "unknown": "bold yellow"}
 
-Row = tuple[int, str, str, str]
-"""Indent, what the first line begins with, the text, its style."""
 _NO_FLAG: Final[Row] = (2, "", "none: no rule found anything, which proves nothing by itself", "dim")
 _SHORT_ARGUMENTS: Final = 40
 _TIED: Final = "\u00a0"
@@ -60,16 +59,19 @@ def sections(debrief: m.Debrief) -> Iterator[tuple[str, list[Row]]]:
     for title, rows in (
         ("Goal", [(2, "", debrief.goal or "(not known)", "")]),
         ("Path", list(_path(debrief))),
-        ("Why this path", _most(_why(debrief))),
-        ("Assumptions", _most(_assumption(each) for each in debrief.assumptions)),
-        ("Alternatives considered", _most(_alternative(each) for each in debrief.alternatives)),
-        ("Curator", _most(_curator(each) for each in debrief.curator)),
-        ("Approvals", _most(_approval(each) for each in debrief.approvals)),
-        ("Hooks and limits that steered", _most(_steering(each) for each in debrief.steering)),
+        *((title, most(rows)) for title, rows in strategy_lines(debrief)),
+        ("Why this path", most(_why(debrief))),
+        ("Assumptions", most(_assumption(each) for each in debrief.assumptions)),
+        ("Alternatives considered", most(_alternative(each) for each in _alternatives(debrief))),
+        ("Curator", list(curator_rows(debrief))),
+        ("Approvals", most(_approval(each) for each in debrief.approvals)),
+        ("Hooks and limits that steered", most(_steering(each) for each in _others(debrief))),
+        ("Other models", most(fallback_rows(debrief))),
+        ("Healed calls", most(healed_rows(debrief))),
         ("Replay", list(_replay(debrief))),
-        ("Errors on the way", _most(_error(each) for each in debrief.errors if each.where != "run")),
-        ("Learned", _most((2, "- ", each.text, "") for each in debrief.lessons)),
-        ("Flags: what does not hold against the trace", _most(_flag(each) for each in debrief.flags) or [_NO_FLAG]),
+        ("Errors on the way", most(_error(each) for each in debrief.errors if each.where != "run")),
+        ("Learned", most((2, "- ", each.text, "") for each in debrief.lessons)),
+        ("Flags: what does not hold against the trace", most(_flag(each) for each in debrief.flags) or [_NO_FLAG]),
         (_output_title(debrief), [(2, "", debrief.answer, "")] if debrief.answer is not None else []),
         ("Caveats", [(2, "- ", each, "yellow") for each in debrief.caveats]),
     ):
@@ -90,7 +92,25 @@ def _last_lines(debrief: m.Debrief) -> Iterator[Row]:
 
 
 def _output_title(debrief: m.Debrief) -> str:
-    return "Answer" if debrief.outcome == "success" else "Best result so far (the agent gave no answer of its own)"
+    what, why = output_kind(debrief.outcome, _by(debrief))
+    return f"{what.capitalize()} ({why})" if why else what.capitalize()
+
+
+def _by(debrief: m.Debrief) -> str | None:
+    return debrief.termination.by if debrief.termination else None
+
+
+def _alternatives(debrief: m.Debrief) -> Iterator[m.RejectedOption]:
+    """Yield what was rejected, without the thoughts of a search, which stand in a section of their own."""
+    searched = {each.owner for each in debrief.thoughts}
+    for each in debrief.alternatives:
+        if not (each.owner in searched and each.decision.startswith("tree-of-thought: ")):
+            yield each
+
+
+def _others(debrief: m.Debrief) -> Iterator[m.Steering]:
+    """Yield what steered and stands in no section of its own."""
+    return (each for each in debrief.steering if each.kind != "provider-fallback" and not is_review(each))
 
 
 def _path(debrief: m.Debrief) -> Iterator[Row]:
@@ -100,20 +120,25 @@ def _path(debrief: m.Debrief) -> Iterator[Row]:
         by_owner.setdefault(step.owner, []).append(step)
     names = {each.owner: each.name for each in debrief.agents}
     for owner, steps in list(by_owner.items())[:MOST]:
-        depth = min(owner.count("/"), _DEEPEST)
+        depth = min(owner.count("/"), DEEPEST)
         who = "" if owner == "root" else f"{owner.rpartition('/')[2]}: "
         if owner == "root" or steps or owner in names:
-            yield 2 + 2 * depth, who, _arrows(steps), ""
+            yield 2 + 2 * depth, who, _arrows(steps) or _nothing(debrief, owner), ""
     if len(by_owner) > MOST:
         yield 2, "", f"{ELLIPSIS} and {len(by_owner) - MOST} more agents (--json has all)", "dim"
     for each in debrief.agents:
         if each.owner not in by_owner and len(by_owner) <= MOST:
-            yield 2 + 2 * min(each.owner.count("/"), _DEEPEST), f"{each.owner.rpartition('/')[2]}: ", "did nothing", ""
+            yield 2 + 2 * min(each.owner.count("/"), DEEPEST), f"{each.owner.rpartition('/')[2]}: ", "did nothing", ""
+
+
+def _nothing(debrief: m.Debrief, owner: str) -> str:
+    """Return what an agent did that made no step: it may have given an answer that did not stand."""
+    judged = any(each.owner == owner and each.answer for each in debrief.judged_answers)
+    refused = owner == "root" and debrief.answer is not None and _by(debrief) in ANSWERS
+    return "no call" if judged or refused else "no call, no answer"
 
 
 def _arrows(steps: Sequence[m.PathStep]) -> str:
-    if not steps:
-        return "no call, no answer"
     runs: list[tuple[str, int]] = []
     for step in steps:
         text = _step(step)
@@ -148,12 +173,11 @@ def _call(step: m.PathStep) -> str:
 
 def _why(debrief: m.Debrief) -> Iterator[Row]:
     """Yield the reasons for what was done; those of curators, hooks, limits and the end stand in their own sections."""
-    apart = ("curator-", "approval-", "hook-", "killswitch:", "termination:")
+    apart = ("curator-", "approval-", "hook-", "killswitch:", "termination:", "strategy-")
     for each in debrief.rationale:
         if each.decision.startswith(apart):
             continue
-        what = f"tool:{each.tool_name}" if each.decision == "tool-selection" else each.decision
-        yield _indent(each), f"{_when(each)} ", f"chose {what}: {_reason(each.rationale)}", ""
+        yield indent(each), f"{when(each)} ", f"{_chosen(each)}: {_reason(each.rationale)}", ""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
         own = next((f", {_call(step)} not counted" for step in debrief.path if _call(step) in LAST_WORDS), "")
@@ -163,6 +187,14 @@ def _why(debrief: m.Debrief) -> Iterator[Row]:
         yield 2, "", "(no tool was called, so there was no reason to state)", "dim"
     elif not expected:
         yield 2, "", "(the model was not asked to state reasons)", "dim"
+
+
+def _chosen(each: m.Decision) -> str:
+    """Return a decision in words; `reactive-` only says that a controller reacted."""
+    if each.decision == "tool-selection":
+        return f"chose tool:{each.tool_name}"
+    reacted = each.decision.removeprefix("reactive-")
+    return f"chose {reacted}" if reacted == each.decision else f"decided {reacted}"
 
 
 def _reason(reason: m.Reason) -> str:
@@ -176,26 +208,22 @@ def _confidence(reason: m.Reason | None) -> str:
 
 def _assumption(each: m.Assumption) -> Row:
     why = f" — {each.rationale.why}" if each.rationale else ""
-    return _indent(each), f"{_when(each)} ", f'"{each.assumption}"{_confidence(each.rationale)}{why}', ""
+    return indent(each), f"{when(each)} ", f'"{each.assumption}"{_confidence(each.rationale)}{why}', ""
 
 
 def _alternative(each: m.RejectedOption) -> Row:
     text = f'{each.decision}, not {each.option}: "{each.rejected_because}"'
-    return _indent(each), f"{_when(each)} ", text, ""
-
-
-def _curator(each: m.CuratorAction) -> Row:
-    return _indent(each), f"{_when(each)} ", f"{each.action} {each.ref}{_quoted(each.why)}", ""
+    return indent(each), f"{when(each)} ", text, ""
 
 
 def _approval(each: m.ApprovalAnswer) -> Row:
     who = f" by {each.by}" if each.by else ""
     verdict = "approved" if each.approved else "denied"
-    return _indent(each), f"{_when(each)} ", f"{each.tool or each.call_id}: {verdict}{who}{_quoted(each.why)}", ""
+    return indent(each), f"{when(each)} ", f"{each.tool or each.call_id}: {verdict}{who}{quoted(each.why)}", ""
 
 
 def _steering(each: m.Steering) -> Row:
-    return _indent(each), f"{_when(each)} ", f"{each.who} {each.what}{_quoted(each.why)}", ""
+    return indent(each), f"{when(each)} ", f"{each.who} {each.what}{quoted(each.why)}", ""
 
 
 def _replay(debrief: m.Debrief) -> Iterator[Row]:
@@ -215,7 +243,7 @@ def _replay(debrief: m.Debrief) -> Iterator[Row]:
 def _error(each: m.ErrorSeen) -> Row:
     where = each.where.removeprefix("tool:")
     times = f" (×{each.count})" if each.count > 1 else ""  # noqa: RUF001 - a multiplication sign
-    return _indent(each), f"{_when(each)} ", f"{where}: {each.type}: {each.message}{times}", ""
+    return indent(each), f"{when(each)} ", f"{where}: {each.type}: {each.message}{times}", ""
 
 
 def _flag(each: m.Flag) -> Row:
@@ -234,43 +262,16 @@ def _termination(debrief: m.Debrief) -> Row:
     source = "" if ended.source == "kernel" else f" by {ended.source}"
     stated = ended.rationale.why if ended.rationale else ended.because
     error = f" — error: {ended.error}" if ended.error else ""
-    return 0, "Termination: ", f"{ended.by}{source}{_quoted(stated) or f' ({ended.meaning})'}{error}", ""
-
-
-def _quoted(why: str | None) -> str:
-    return f' — "{why}"' if why else ""
-
-
-def _when(each: _Entry) -> str:
-    who = "" if each.owner == "root" else f"{each.owner.rpartition('/')[2]} "
-    return f"{who}iter {each.iteration}" if each.iteration is not None else f"{who}event {each.seq}"
-
-
-def _indent(each: _Entry) -> int:
-    return 2 + 2 * min(each.owner.count("/"), _DEEPEST)
-
-
-def _most(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, those that say the same again as one, and no more than anybody reads."""
-    runs: dict[tuple[int, str, str], tuple[str, int]] = {}
-    for indent, lead, text, style in rows:
-        first, count = runs.get((indent, text, style), (lead, 0))
-        runs[indent, text, style] = (first, count + 1)
-    every = [
-        (indent, lead, f"{text} (×{count})" if count > 1 else text, style)  # noqa: RUF001 - a multiplication sign
-        for (indent, text, style), (lead, count) in runs.items()
-    ]
-    left = len(every) - MOST
-    return every if left <= 0 else [*every[:MOST], (2, "", f"{ELLIPSIS} and {left} more (--json has all)", "dim")]
+    return 0, "Termination: ", f"{ended.by}{source}{quoted(stated) or f' ({ended.meaning})'}{error}", ""
 
 
 # --- wrapping ---------------------------------------------------------------------------------------------------------
 
 
 def _lines(rows: Iterable[Row], width: int) -> Iterator[Line]:
-    for indent, lead, text, style in rows:
-        for number, line in enumerate(wrap(lead + text, width - indent - 2)):
-            yield Line((" " * (indent + (2 if number else 0)), ""), (line, style))
+    for depth, lead, text, style in rows:
+        for number, line in enumerate(wrap(lead + text, width - depth - 2)):
+            yield Line((" " * (depth + (2 if number else 0)), ""), (line, style))
 
 
 def wrap(text: str, width: int) -> list[str]:

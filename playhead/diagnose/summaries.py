@@ -93,7 +93,9 @@ def _(event: e.AgentStarted) -> str:
 def _(event: e.RunCompleted | e.AgentCompleted) -> str:
     outcome = event.error if event.error is not None else preview(event.output) if event.output is not None else None
     turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
-    return _because(_clauses([ending_text(event), turns, usage_text(event.usage)]), outcome)
+    because = event.terminated_because
+    why = f" ({because})" if because and because != event.error else ""
+    return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(event.usage)]), outcome)
 
 
 @summarise.register(e.RunPaused)

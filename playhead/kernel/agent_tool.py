@@ -109,7 +109,9 @@ class AgentTool:
         )
         task = scrub(from_json(arguments["task"]))
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)
-        supervisor = Supervisor(session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session)))
+        supervisor = Supervisor(
+            session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session))
+        )
         execution = await supervisor.run(task, started)
         parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, create_model
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import InitErrorDetails
 
 from playhead.errors import ToolDefinitionError
 from playhead.trace.values import JsonValue, from_json
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.tool_context import ToolContext
+
+_PLAIN: Final = {
+    "int_type": re.compile(r"[+-]?\d+", re.ASCII),
+    "float_type": re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII),
+}
+"""Numbers as text that are read as what they look like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Arguments:
             names[field] = _checked_parameter(parameter, function).name
             fields[field] = _field(parameter)
         try:
-            model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+            model = create_model("Arguments", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
         except Exception as error:  # noqa: BLE001 - what an annotation holds is the user's
             raise ToolDefinitionError(f"{name_of(function)}: {getattr(error, 'message', error)}") from None
         return Arguments(model, names, context_parameter)
@@ -70,6 +79,29 @@ class Arguments:
     def read(self, arguments: dict[str, JsonValue]) -> BaseModel:
         """Return the arguments as the function takes them: a copy, since a body may write into what it is given."""
         return self.model.model_validate(from_json(arguments))
+
+    def check(self, arguments: dict[str, JsonValue]) -> None:
+        """Make sure that the arguments can be read, and that no number or boolean is made of what is none.
+
+        Pydantic reads `true` as 1, `"off"` as false and `"1_000"` as 1000 without a word. Only numbers written plainly as text
+        are left to it.
+
+        Raises:
+            ValidationError: they do not fit.
+        """
+        self.read(arguments)
+        try:
+            self.model.model_validate_json(json.dumps(from_json(arguments)), strict=True)
+        except ValidationError as error:
+            coerced = [
+                InitErrorDetails(type=each["type"], loc=each["loc"], input=each["input"])
+                for each in error.errors(include_url=False)
+                if _is_coerced(each["type"], each["input"])
+            ]
+            if coerced:
+                raise ValidationError.from_exception_data(error.title, coerced) from None
+        except Exception:  # noqa: BLE001 - a type of the user's, which was read well above, may not know JSON
+            return
 
     def bind(self, arguments: dict[str, JsonValue], context: ToolContext | None) -> dict[str, Any]:
         """Return the keyword arguments of the function."""
@@ -99,6 +131,24 @@ def _checked_parameter(parameter: inspect.Parameter, function: Callable[..., Any
             f"{name_of(function)}: parameter {parameter} cannot be passed by name; a model passes arguments by name only"
         )
     return parameter
+
+
+def _is_coerced(error: str, value: object) -> bool:
+    """Return whether a value of another type was made a number or a boolean, in a way that nobody would expect."""
+    if error == "bool_type":
+        return isinstance(value, (int, float, str))
+    plain = _PLAIN.get(error)
+    if plain is None or not isinstance(value, (bool, str)):
+        return False
+    return isinstance(value, bool) or (_is_number(value) and plain.fullmatch(value.strip()) is None)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

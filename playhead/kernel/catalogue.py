@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from playhead.errors import UsageError
+from playhead.errors import SHOWN_NAMES, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ def filtered(tools: dict[str, Tool], keep: ToolFilter | None) -> dict[str, Tool]
     """Return the tools that stay; without a filter all, with a warning when they are many.
 
     Raises:
-        UsageError: the filter is neither text nor a function, or raises.
+        UsageError: the filter is neither text nor a function, raises, or keeps no tool.
     """
     if keep is None:
         if len(tools) > MANY_TOOLS:
@@ -36,12 +36,16 @@ def filtered(tools: dict[str, Tool], keep: ToolFilter | None) -> dict[str, Tool]
         return tools
     if isinstance(keep, str):
         words = keep.casefold().split()
-        return {
-            name: each for name, each in tools.items() if not words or any(_holds(each.spec, word) for word in words)
-        }
-    if not callable(keep):
+        kept = [name for name in tools if not words or any(_holds(tools[name].spec, word) for word in words)]
+    elif callable(keep):
+        kept = [name for name, each in tools.items() if _keeps(keep, each.spec)]
+    else:
         raise UsageError(f"tool_filter is text with keywords, or a function of a ToolSpec; it is {keep!r}")
-    return {name: each for name, each in tools.items() if _keeps(keep, each.spec)}
+    if tools and not kept:
+        asked = f" {keep!r}" if isinstance(keep, str) else ""
+        shown = ", ".join(sorted(tools)[:SHOWN_NAMES]) + (", …" if len(tools) > SHOWN_NAMES else "")
+        raise UsageError(f"tool_filter{asked} keeps none of the {len(tools)} tools: {shown}")
+    return {name: tools[name] for name in kept}
 
 
 def _holds(spec: ToolSpec, word: str) -> bool:

@@ -63,7 +63,33 @@ def checked_progress(
     if detection is False and switches is not None:
         raise UsageError("switching needs the loop detector; leave out loop_detection=False")
     stuck = _checked_option("loop_detection", True if detection is None else detection, LoopDetection)
+    _check_rules(stuck)
     return stuck, switches, {} if switches is None else tools_of_all(switches["settings"])
+
+
+def _check_rules(detection: Mapping[str, Any] | None) -> None:
+    """Refuse a detector that can never find what it was told to look for."""
+    if detection is None:
+        return
+    rules = {name: limit for name, limit in detection.items() if name != "window" and limit is not None}
+    if not rules:
+        raise UsageError("loop_detection has no rule: each is None, so that it could never find a loop; set one of them")
+    window = detection["window"]
+    for name in ("identical_calls", "identical_thoughts"):
+        if rules.get(name, 0) > window:
+            raise UsageError(
+                f"loop_detection: {name}={rules[name]} can never be reached in a window of {window}; raise window, "
+                f"lower {name}, or set it to None"
+            )
+
+
+def checked_turns(most: int, least: int) -> int:
+    """Return the turns at most, which have to leave room for those before an answer is accepted."""
+    if at_least("min_iterations", least, 0) > at_least("max_iterations", most, 1):
+        raise UsageError(
+            f"min_iterations={least} is more than max_iterations={most}: no answer could be accepted; raise max_iterations"
+        )
+    return most
 
 
 def _checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:

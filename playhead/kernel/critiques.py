@@ -26,7 +26,10 @@ _ASK: Final = (
     "yourself.\n\n{form}"
 )
 _HOW: Final = {"deep": f"Go through these questions:\n{QUESTIONS}", "shallow": "Judge it briefly."}
-_SIGNAL: Final = re.compile(r"\W{0,8}(?P<no>NOT |UN)?SATISFIED\b\W{0,8}")
+_SIGNAL: Final = re.compile(
+    r"\W{0,8}(?P<no>NOT |UN)?SATISFIED\b\W{0,8}(?:(?P<denied>(?i:no|false)\b)(?=\W{0,8}(?:$|[^\w\s]))\W{0,8})?"
+)
+"""The signal, also as a field that is denied: `SATISFIED: no` is a no, `SATISFIED: no faults` is none."""
 _LONGEST_LINE: Final = 20_000
 _ACCEPTED: Final = frozenset(
     {"accept", "accepted", "approve", "approved", "ok", "pass", "satisfied", "satisfactory", "yes"}
@@ -102,15 +105,24 @@ def read_judgement(text: str) -> Judgement | None:
 
 
 def _by_signal(text: str) -> Judgement | None:
-    """Read `SATISFIED:` and its opposite, where the first or the last line begins with it: in between it may be a quote."""
+    """Read `SATISFIED:` and its opposite, where the first or the last line begins with it: in between it may be a quote.
+
+    Two of them that contradict each other say neither.
+    """
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    for line in (lines[0], lines[-1]) if lines else ():
-        signal = _SIGNAL.match(line[:_LONGEST_LINE])
-        if signal is not None:
-            said = "\n".join(each for each in lines if each is not line)
-            rest = f"{line[signal.end() :]}\n{said}".strip()
-            return Judgement(issues=() if not signal["no"] else (rest,), suggestion=rest, satisfied=not signal["no"])
-    return None
+    ends = [lines[0], lines[-1]] if lines else []
+    signals = [(line, found) for line in ends if (found := _SIGNAL.match(line[:_LONGEST_LINE])) is not None]
+    if len({_is_yes(found) for _, found in signals}) != 1:
+        return None
+    line, signal = signals[0]
+    others = "\n".join(each for each in lines if each is not line)
+    rest = f"{line[signal.end() :]}\n{others}".strip()
+    satisfied = _is_yes(signal)
+    return Judgement(issues=() if satisfied or not rest else (rest,), suggestion=rest, satisfied=satisfied)
+
+
+def _is_yes(signal: re.Match[str]) -> bool:
+    return not signal["no"] and not signal["denied"]
 
 
 def _satisfied(said: dict[Any, Any]) -> dict[str, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import PlayheadError
+from playhead.errors import UsageError
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies import ALIASES, strategy_info
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
-    from playhead.kernel.strategies.info import StrategyInfo
     from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
 
@@ -91,36 +90,23 @@ def full_names(names: Iterable[str]) -> list[str]:
     """Return the full names of strategies, each once.
 
     Raises:
-        ValueError: nothing is registered under one of them.
+        UnknownStrategyError: nothing is registered under one of them.
     """
-    full = [ALIASES.get(name, name) for name in names]
-    for name in full:
-        _info(name)
-    return list(dict.fromkeys(full))
+    return list(dict.fromkeys(strategy_info(name)[0] for name in names))
 
 
 def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the settings of these strategies, complete.
 
     Raises:
-        ValueError: there are settings of another one, or such that are not right.
+        UsageError: there are settings of another one, or such that are not right.
     """
     for name in settings:
         if name not in names:
-            raise ValueError(f"{name!r} is none of the candidates: {', '.join(names)}")
-    try:
-        return {name: _info(name).checked_settings(name, settings.get(name, {})) for name in names}
-    except PlayheadError as error:
-        raise ValueError(str(error)) from None
-
-
-def _info(name: str) -> StrategyInfo:
-    try:
-        return strategy_info(name)[1]
-    except PlayheadError as error:
-        raise ValueError(str(error)) from None
+            raise UsageError(f"settings: {name!r} is none of the candidates: {', '.join(names)}")
+    return {name: strategy_info(name)[1].checked_settings(name, settings.get(name, {})) for name in names}
 
 
 def tools_of_all(settings: Mapping[str, dict[str, Any]]) -> dict[str, Tool]:
     """Return the own tools of all these strategies, whose settings are given."""
-    return {tool: made for name, given in settings.items() for tool, made in _info(name).tools_for(given).items()}
+    return {tool: made for name, given in settings.items() for tool, made in strategy_info(name)[1].tools_for(given).items()}

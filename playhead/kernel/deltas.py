@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
-    from playhead.trace.events import LlmRequested
-    from playhead.trace.types import Request
+    from playhead.trace.events import LlmRequested, LlmResponded
+    from playhead.trace.types import Content, Request
 
 
 class Listener(Protocol):
@@ -28,6 +28,10 @@ class Listener(Protocol):
 
     def piece(self, session: Session, asked: LlmRequested, text: str) -> None:
         """Hear a piece of the answer to a request; never raises."""
+        ...
+
+    def joins(self, session: Session, response: LlmResponded, content: Content) -> None:
+        """Hear what of an answer joins the thread, now that hooks have let it pass; never raises."""
         ...
 
 

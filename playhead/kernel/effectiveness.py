@@ -96,7 +96,7 @@ def _past_run(path: Path, agent: AgentHeader) -> PastRun | None:
             return None
         end = ended[-1]["data"] if ended[-1]["kind"] == "run-completed" else None
         return None if end is None else _read(started, header, end, _confidence(ended))
-    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return None
 
 

@@ -223,11 +223,10 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
-        if session.header.reviews:
-            again = await reviewed(state, session, refused)
-            if again is not None:
-                strategy, state = reactive, again
-                continue
+        state = await _questioned(state, session, refused)
+        if not session.ended:
+            strategy = reactive
+            continue
         if session.hooks is None:
             return state
         state = session.state = close_state(state, session)
@@ -242,6 +241,15 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         thread = await session.messages.nudge(await closed_thread(state, session), "resume", answer.reason)
         state = session.state = transition(state, status="thinking", thread=thread, output=None, error=None)
     raise AssertionError("unreachable")  # it counts for ever
+
+
+async def _questioned(state: KernelState, session: Session, refused: dict[str, int]) -> KernelState:
+    """Return the state after what looks at the answer has done so; where the answer does not stand, the agent goes on."""
+    if session.header.profile is not None:
+        from playhead.kernel.context.guidance import checked_once  # noqa: PLC0415 - only for agents with a profile
+
+        state = await checked_once(state, session, refused)
+    return await reviewed(state, session, refused) if session.header.reviews and session.ended else state
 
 
 async def _run_to_end(
@@ -338,7 +346,12 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     asked = await session.offer("prompt.task", task)
     message = None if asked is SUPPRESS else await messages.add_user(asked)
     session.task = "" if message is None else message.content
-    return session.preamble.add(message)
+    thread = session.preamble.add(message)
+    if header.profile is None:
+        return thread
+    from playhead.kernel.context.guidance import framed  # noqa: PLC0415 - only for agents with a profile
+
+    return await framed(thread, session)
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:

@@ -20,6 +20,8 @@ MAX_CHARACTERS: Final = 400_000
 """What stands behind them is not looked at."""
 MAX_BROKEN: Final = 50
 """Opening brackets that begin nothing that can be read, and more of them are not tried."""
+MAX_WASTED: Final = 200_000
+"""Characters that are read of such beginnings, all together: each may go on to the end of the text."""
 _OPENING: Final = re.compile(r"[{\[]")
 _TOKEN: Final = re.compile(
     r"(?P<space>\s+|//[^\n]*|\#[^\n]*)|(?P<mark>[{}\[\]:,])|(?P<quote>[\"'\u201c\u201d\u2018\u2019])"
@@ -64,14 +66,15 @@ class JsonBlock:
 def json_blocks(text: str) -> Iterator[JsonBlock]:
     """Yield every object and list that stands in the text by itself, in order, mended where that is safe."""
     text = text[:MAX_CHARACTERS]
-    decoder, position, broken = json.JSONDecoder(parse_constant=_no_number), 0, 0
-    while broken < MAX_BROKEN and (opening := _OPENING.search(text, position)):
+    decoder, position, broken, wasted = json.JSONDecoder(parse_constant=_no_number), 0, 0, 0
+    while broken < MAX_BROKEN and wasted < MAX_WASTED and (opening := _OPENING.search(text, position)):
         start = opening.start()
         try:
             value, position = decoder.raw_decode(text, start)
             block = _block(value)
         except (ValueError, RecursionError):
-            block, position = _mended_block(text, start)
+            block, position, read = _mended_block(text, start)
+            wasted += read if block.problem is not None else 0
         broken += block.problem is not None
         yield block
 
@@ -86,14 +89,16 @@ def mend(text: str, start: int = 0) -> tuple[str, int, bool]:
     return _Mending(text, start).run()
 
 
-def _mended_block(text: str, start: int) -> tuple[JsonBlock, int]:
+def _mended_block(text: str, start: int) -> tuple[JsonBlock, int, int]:
+    """Return the block, where to look for the next one, and how many characters were read of this one."""
+    mending = _Mending(text, start)
     try:
-        mended, end, closed = mend(text, start)
-        return _block(json.loads(mended, parse_constant=_no_number), closed=closed), end
+        mended, end, closed = mending.run()
+        return _block(json.loads(mended, parse_constant=_no_number), closed=closed), end, end - start
     except CutOffError as error:
-        return JsonBlock(problem=str(error)), len(text)
+        return JsonBlock(problem=str(error)), len(text), len(text) - start
     except (ValueError, RecursionError) as error:
-        return JsonBlock(problem=str(error)), start + 1
+        return JsonBlock(problem=str(error)), start + 1, mending.place - start
 
 
 def _block(value: Any, *, closed: bool = True) -> JsonBlock:  # noqa: ANN401 - any JSON value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.errors import UnknownStrategyError, nearest
+from playhead.errors import UnknownStrategyError, UsageError, nearest
+from playhead.kernel.registering import check_async, check_new_name
 
 if TYPE_CHECKING:
     from playhead.kernel.loop import Kernel
@@ -12,9 +13,36 @@ if TYPE_CHECKING:
 _registry: dict[str, Kernel] = {}
 
 
-def register_kernel(name: str, kernel: Kernel) -> None:
-    """Make a kernel known under a name, for `Agent(kernel=name)`; an earlier one of this name is replaced."""
+def register_kernel(name: str, kernel: Kernel, *, replace: bool = False) -> None:
+    """Make a kernel known under a name, for `Agent(kernel=name)`; an earlier one of yours is replaced.
+
+    Args:
+        name: what agents call it: letters, digits, `_` and `-`.
+        kernel: an async function for each phase of the loop.
+        replace: let it take the place of the built-in `react`, for every agent of this process.
+
+    Raises:
+        UsageError: the name is taken or cannot be one, or the kernel lacks a phase.
+    """
+    check_new_name("kernel", name, {"react": "react"}, replace=replace)
+    _check_phases(name, kernel)
     _registry[name] = kernel
+
+
+def _check_phases(name: str, kernel: Kernel) -> None:
+    from playhead.kernel.loop import Kernel as KernelType  # noqa: PLC0415 - the loop needs kernels that are found here
+    from playhead.kernel.phases import PHASE_OF  # noqa: PLC0415 - the same
+
+    if not isinstance(kernel, KernelType):
+        raise UsageError(f"the kernel {name!r} must be a Kernel(name, phases); it is {kernel!r}")
+    missing = [phase for phase in PHASE_OF if phase not in kernel.phases]
+    if missing:
+        phases = f"phase{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        raise UsageError(f"the kernel {name!r} lacks the {phases}; `think`, `act` and `observe` are the usual ones")
+    for phase, body in kernel.phases.items():
+        if phase not in PHASE_OF:
+            raise UsageError(f"the loop has no phase {phase!r}.{nearest(str(phase), PHASE_OF)}")
+        check_async(f"the phase {phase} of the kernel {name!r}", body)
 
 
 def get_kernel(name: str) -> Kernel:
@@ -34,6 +62,8 @@ def get_kernel(name: str) -> Kernel:
 
 def checked_kernel(name: str) -> str:
     """Return the name of a kernel that is known; raises like `get_kernel`."""
+    if not isinstance(name, str):
+        raise UsageError(f"kernel is the name of a registered kernel (see register_kernel); it is {name!r}")
     get_kernel(name)
     return name
 

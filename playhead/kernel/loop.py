@@ -114,11 +114,12 @@ def collect_spending(state: KernelState, session: Session) -> KernelState:
 
 
 def close_state(state: KernelState, session: Session, ended: Termination | None = None) -> KernelState:
-    """Return the state as the agent's end left it, or as `ended` says."""
+    """Return the state as the agent's end left it, or as `ended` says; one that this end has closed already keeps its output."""
     state = collect_spending(state, session)
     ended = ended or session.termination
-    if ended is None:
+    if ended is None or (state.status in FINAL and session.closed_by is ended):
         return state
+    session.closed_by = ended
     output = _best(state, session) if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())
 

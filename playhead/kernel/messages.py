@@ -57,9 +57,16 @@ class Messages:
         fields: dict[str, Any] = {"replaces": replaces} if replaces else {}
         return None if passed is None else self.add("user", passed.content, **fields)
 
+    async def add_assistant(self, content: str) -> Message | None:
+        """Add what the model is to see as its own words, other than an answer of its as it came; None when a hook removed it."""
+        passed = await self._offered("message.assistant", Message(id=self._next, role="assistant", content=content))
+        return None if passed is None else self.add("assistant", passed.content)
+
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
         added = await self._added_reply(response)
+        if added is not None and self._session.run.listener is not None:
+            self._session.run.listener.joins(self._session, response, added.content)
         if added is not None and self._session.curator is not None:
             self._session.curator.note_reply(added, response)
         return added
@@ -94,19 +101,28 @@ class Messages:
         if passed is None and role == "user":
             return None
         passed = passed or message.model_copy(update={"content": REMOVED})
-        added = self._added_result(completed, passed, fields, whole=passed is message)
+        whole = passed is message
+        transform = planned.transform if completed.ok and passed.content != REMOVED else None
+        added = self._added_result(completed, passed, fields, whole=whole, transform=transform)
         if self._session.curator is not None:
             self._session.curator.note_result(added, planned, completed)
         return added
 
     def _added_result(
-        self, completed: ToolCallCompleted, passed: Message, fields: dict[str, Any], *, whole: bool
+        self,
+        completed: ToolCallCompleted,
+        passed: Message,
+        fields: dict[str, Any],
+        *,
+        whole: bool,
+        transform: str | None,
     ) -> Message:
         """Add the message of a result as hooks let it pass: in short, by reference, or with its content."""
         curator = self._session.curator
-        short = None if curator is None else curator.shortened(completed, passed, whole=whole)
-        if short is not None:
-            return self.add(passed.role, short.text, stored=short.key, **fields)
+        shown = None if curator is None else curator.shown(completed, passed, whole=whole, transform=transform)
+        if shown is not None:
+            stored = {} if shown.key is None else {"stored": shown.key}
+            return self.add(passed.role, shown.content, **stored, **fields)
         if whole and completed.call_id not in self._session.rewritten:
             return self._refer(passed, MessageRef(call=completed.call_id))
         return self.add(passed.role, passed.content, **fields)

@@ -49,6 +49,11 @@ class ModelPort:
         self._next_request = 0
         self._call_ids: set[str] = set()
 
+    @property
+    def asked(self) -> int:
+        """Requests so far."""
+        return self._next_request
+
     async def complete(
         self,
         thread: Thread,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.loop import run_kernel
+from playhead.kernel.loop import collect_spending, run_kernel
 from playhead.kernel.state import PlannedCall, Thread, transition
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.types import ImagePart, TextPart
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from playhead.kernel.loop import Kernel
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.trace.events import LlmResponded
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
@@ -134,18 +135,29 @@ async def fresh_thread(session: Session, text: str) -> Thread:
     return session.preamble.add(await session.messages.add_user(content))
 
 
-async def ask_once(
-    state: KernelState, session: Session, thread: Thread, *, purpose: str, **parameters: JsonValue
-) -> tuple[KernelState, str]:
-    """Ask the model without tools, outside the turns; returns the state with what that cost, and the text.
+async def ask_model(
+    state: KernelState,
+    session: Session,
+    thread: Thread,
+    *,
+    purpose: str,
+    parameters: dict[str, JsonValue] | None = None,
+) -> tuple[KernelState, LlmResponded]:
+    """Ask the model without tools, outside the turns; returns the state with what that cost, and the answer.
 
     The answer joins no thread: what of it the model is to see later, the strategy tells it. Raises as `session.model.complete`.
     """
-    from playhead.kernel.loop import collect_spending  # noqa: PLC0415 - beside its use
-
     session.state = state
     response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
-    return collect_spending(state, session), response.text
+    return collect_spending(state, session), response
+
+
+async def ask_once(
+    state: KernelState, session: Session, thread: Thread, *, purpose: str, **parameters: JsonValue
+) -> tuple[KernelState, str]:
+    """Ask as `ask_model` does, and return the text of the answer in place of the whole of it."""
+    state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
+    return state, response.text
 
 
 async def closed_thread(state: KernelState, session: Session) -> Thread:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from playhead.errors import PlayheadError
-from playhead.kernel.threads import start_in_thread
+from playhead.kernel.threads import run_in_thread
 from playhead.trace.reader import Lines, open_trace
 from playhead.trace.store import TraceStore, summarise
 from playhead.trace.types import text_of
@@ -69,14 +69,7 @@ async def prior_critiques(session: Session, *, similarity: float, most: int) -> 
     writer = session.run.recorder.writer
     look = partial(find_critiques, None if writer is None else writer.path, text_of(session.task), similarity, most)
 
-    async def ask() -> Any:  # noqa: ANN401 - JSON
-        call = start_in_thread(look, lambda _: None)
-        await call.wait()
-        if call.error is not None:
-            raise call.error
-        return call.value
-
-    return _LIST.validate_python(await session.facts.ask(FACT, ask))
+    return _LIST.validate_python(await session.facts.ask(FACT, partial(run_in_thread, look)))
 
 
 def earlier_note(critiques: list[PriorCritique]) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAME: Final = "run-program"
+NOTES: Final = "code-action"
+"""Where the state holds what the strategy knows of its programs: how many ran, and the calls that took effect."""
 _SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -58,7 +60,10 @@ class ProgramTool:
         """Run the program and return what came of it: output, value, error, and the log of its calls."""
         from playhead.kernel.programs import run_program  # noqa: PLC0415 - only where programs run
 
-        settings, calls = self._settings, _Calls(self._settings.max_calls, arguments.get("done"), context)
+        state = context.session.state
+        # Not what the arguments say: a model that writes them itself could make up results.
+        done = state.meta.get(NOTES, {}).get("done", []) if state is not None else []
+        settings, calls = self._settings, _Calls(self._settings.max_calls, done, context)
         request = {
             "program": from_json(arguments["program"]),
             "functions": functions(each.spec for each in context.scope.toolset.values()),
@@ -93,13 +98,13 @@ def _bounded(said: dict[str, Any], most: int) -> dict[str, Any]:
 class _Calls:
     """The calls of one program: made through the tool port, or known from an attempt before."""
 
-    def __init__(self, most: int, done: JsonValue, context: ToolContext) -> None:
+    def __init__(self, most: int, done: list[dict[str, Any]], context: ToolContext) -> None:
         self.log: list[dict[str, Any]] = []
         """What was called and how it ended, in order."""
         self._most = most
         self._session = context.scope
         self._known: dict[tuple[str, str], deque[JsonValue]] = defaultdict(deque)
-        for each in done if isinstance(done, list) else []:
+        for each in done:
             self._known[each["tool"], json_hash(each["arguments"])].append(each["result"])
 
     async def answer(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,9 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
     strategy, own = info_of(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
+    if header.profile is not None:
+        guidance = header.profile.guidance
+        parts += filter(None, [guidance.prompt_patch, guidance.tool_guidance if has_tools else ""])
     if strategy is not None and (instruction := strategy.instruction_for(header.strategy_settings)):
         parts.append(instruction)
     if header.rationale and has_tools:

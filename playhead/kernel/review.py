@@ -70,9 +70,10 @@ class Verification(BaseModel):
     """Whether it solves the task."""
 
 
-async def reviewed(state: KernelState, session: Session, refused: dict[str, int]) -> KernelState | None:
-    """Look at the answer that the strategy ended with; None when it stands, else the state from which to go on.
+async def reviewed(state: KernelState, session: Session, refused: dict[str, int]) -> KernelState:
+    """Look at the answer that the strategy ended with; returns the state after that, with what it cost.
 
+    Where the answer does not stand, the agent has not ended, and this is the state from which to go on.
     `refused` counts how often each review has refused an answer.
 
     Raises:
@@ -80,25 +81,27 @@ async def reviewed(state: KernelState, session: Session, refused: dict[str, int]
     """
     answer = session.termination
     if answer is None or answer.reason not in ANSWERED or not session.ending.overrule(None):
-        return None
+        return state
     state = session.state = transition(state, status="thinking", output=answer.output, error=None)
     output = answer.output
     for info in session.header.reviews:
-        judged = await _judged(info, output, state, session)
+        state, judged = await _judged(info, output, state, session)
         if not judged.valid:
             return await _refused(info, judged, replace(answer, output=output), state, session, refused)
         output = judged.output
     _end(session, replace(answer, output=output))
-    return None
+    return state
 
 
 def _end(session: Session, answer: Termination) -> None:
     session.terminate(answer.reason, answer.output, source=answer.source, answer=answer.answer)
 
 
-async def _judged(info: ReviewInfo, output: JsonValue, state: KernelState, session: Session) -> Judged:
+async def _judged(
+    info: ReviewInfo, output: JsonValue, state: KernelState, session: Session
+) -> tuple[KernelState, Judged]:
     if info.kind == "min-iterations":
-        return _late_enough(info, output, session)
+        return state, _late_enough(info, output, session)
     if info.kind == "verification":
         return await _verified(info, output, state, session)
     judge = session.judges.get(info.name)
@@ -107,7 +110,7 @@ async def _judged(info: ReviewInfo, output: JsonValue, state: KernelState, sessi
         judged = Judged(valid=False, broke=f"{info.name} is not at hand") if judge is None else await judge(output)
         return {name: to_json(getattr(judged, name)) for name in ("valid", "feedback", "output", "broke")}
 
-    return Judged(**await session.facts.ask(FACT, ask, key=review_key(info, output)))
+    return state, Judged(**await session.facts.ask(FACT, ask, key=review_key(info, output)))
 
 
 def review_key(info: ReviewInfo, output: JsonValue) -> str:
@@ -122,7 +125,9 @@ def _late_enough(info: ReviewInfo, output: JsonValue, session: Session) -> Judge
     return Judged(valid=False, feedback=f"It is too early to answer: work on the task for {left} more turns.")
 
 
-async def _verified(info: ReviewInfo, output: JsonValue, state: KernelState, session: Session) -> Judged:
+async def _verified(
+    info: ReviewInfo, output: JsonValue, state: KernelState, session: Session
+) -> tuple[KernelState, Judged]:
     """Ask the model itself; in mode `reflect` what it says is recorded, and changes nothing."""
     from playhead.kernel.structured import ask_for, form_prompt  # noqa: PLC0415 - for runs that verify
 
@@ -130,38 +135,43 @@ async def _verified(info: ReviewInfo, output: JsonValue, state: KernelState, ses
         f"Check an answer.\n\nTask:\n{text_of(session.task)}\n\nAnswer:\n{as_text(output)}\n\n"
         f"Does the answer solve the whole task? {form_prompt(Verification)}"
     )
-    _, said = await ask_for(state, session, await fresh_thread(session, prompt), Verification, purpose="verify")
+    state, said = await ask_for(state, session, await fresh_thread(session, prompt), Verification, purpose="verify")
     if said is None:
         session.verified = False
         session.emit(VerifierVerdict(verified=False, summary="no verdict of the model could be read"))
-        return Judged(valid=True, output=output)
+        return state, Judged(valid=True, output=output)
     session.verified = said.verified
     session.emit(VerifierVerdict(verified=said.verified, summary=said.reason))
     if said.verified or info.mode == "reflect":
-        return Judged(valid=True, output=output)
-    return Judged(valid=False, feedback=f"A check found that the answer does not solve the task: {said.reason}")
+        return state, Judged(valid=True, output=output)
+    return state, Judged(valid=False, feedback=f"A check found that the answer does not solve the task: {said.reason}")
 
 
 async def _refused(  # noqa: PLR0913, PLR0917 - all that decides what comes next
     info: ReviewInfo, judged: Judged, answer: Termination, state: KernelState, session: Session, refused: dict[str, int]
-) -> KernelState | None:
+) -> KernelState:
     count = refused[info.name] = refused.get(info.name, 0) + 1
     why = judged.broke or judged.feedback or "no reason given"
-    again = None
     if judged.broke is None and count <= info.max_retries:
         text = f"Your answer was not accepted: {why} Answer again."
         closed = await closed_thread(state, session)
         thread = await session.messages.nudge(closed, "output-rejected", text, severity="warn")
-        again = None if thread is closed else transition(state, thread=thread, output=None)
-    if again is None:
-        session.terminate("output_rejected", answer.output, failed=True, error=f"{info.name}: {why}")
-    return again
+        if thread is not closed:  # no hook has removed the reason
+            return transition(state, thread=thread)
+    error = f"{info.name}: {why}"
+    session.terminate("output_rejected", answer.output, failed=True, error=error, because=error)
+    return state
 
 
-async def judge_by(function: Validator, output: JsonValue, feedback: str) -> Judged:
-    """Return what a function of the caller's says; whatever is no clear yes is a no."""
+async def judge_by(
+    function: Validator, restored: Callable[[JsonValue], Any], output: JsonValue, feedback: str
+) -> Judged:
+    """Return what a function of the caller's says of an output, which it gets as `restored` has it.
+
+    Whatever is no clear yes is a no.
+    """
     try:
-        said = function(output)
+        said = function(restored(output))
         said = await said if isinstance(said, Awaitable) else said
     except Exception as error:  # noqa: BLE001 - the caller's code
         return Judged(valid=False, broke=f"it raised {type(error).__name__}: {describe(error)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,6 +20,7 @@ from playhead.trace.values import from_json, repair_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.review import Judge, Validator
     from playhead.trace.values import JsonValue
 
@@ -43,6 +43,7 @@ class Reviews:
         done_when: Callable[[Any], bool] | None = None,
         verify: Verify | None = None,
         min_iterations: int = 0,
+        synthesizer: Synthesizer | None = None,
     ) -> None:
         retries = checks.at_least("output_retries", output_retries, 0)
         self.infos: tuple[ReviewInfo, ...] = ()
@@ -57,15 +58,20 @@ class Reviews:
         for function in checks.functions("validators", validators):
             name = self._free(name_of(function))
             info = ReviewInfo(kind="validator", name=name, max_retries=retries)
-            self._add(info, partial(judge_by, function, feedback=f"{name} does not accept it."))
+            self._add(info, partial(judge_by, function, self.restored, feedback=f"{name} does not accept it."))
         if done_when is not None:
             (function,) = checks.functions("done_when", [done_when])
             info = ReviewInfo(kind="validator", name="done_when", max_retries=DONE_RETRIES)
-            self._add(info, partial(judge_by, function, feedback="The task is not done yet."))
+            self._add(info, partial(judge_by, function, self.restored, feedback="The task is not done yet."))
         if verify not in (None, "reflect", "loop"):
             raise UsageError(f"verify must be 'reflect', 'loop' or None; it is {verify!r}")
         if verify is not None:
             self._add(ReviewInfo(kind="verification", name="verify", max_retries=VERIFY_RETRIES, mode=verify))
+        if synthesizer is not None:
+            from playhead.kernel.context.synthesis import PURPOSE, judged_by  # noqa: PLC0415 - for few agents
+
+            (function,) = checks.functions("synthesizer", [synthesizer])
+            self.judges[PURPOSE] = partial(judged_by, function)
 
     def _add(self, info: ReviewInfo, judge: Judge | None = None) -> None:
         self.infos = (*self.infos, info)
@@ -91,23 +97,34 @@ def _adapter(output_type: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:  # no
 
 
 async def _of_type(adapter: TypeAdapter[Any], output: JsonValue) -> Judged:
-    """Read an answer as the output type: as JSON, as the first JSON value of its text that fits, or as it is."""
+    """Read an answer as the output type: as JSON, else as the one value in its text that fits, else as it is.
+
+    Of several values that fit nobody knows which is the answer.
+    """
     problems = []
-    for value in _readings(output):
-        try:
-            read = adapter.validate_python(value)
-        except ValidationError as error:
-            problems.append(checks.first_problem(error))
-            continue
-        return Judged(valid=True, output=repair_json(adapter.dump_python(read, mode="json")))
+    for values in _readings(output):
+        fitting: list[JsonValue] = []
+        for value in values:
+            try:
+                read = repair_json(adapter.dump_python(adapter.validate_python(value), mode="json"))
+            except ValidationError as error:
+                problems.append(checks.first_problem(error))
+                continue
+            fitting += [] if read in fitting else [read]
+        if len(fitting) == 1:
+            return Judged(valid=True, output=fitting[0])
+        if fitting:
+            problems = [f"it holds {len(fitting)} values of the asked form", ""]
+            break
     problem = problems[0] if len(problems) > 1 else "it holds no JSON"  # the last is about the text itself
     return Judged(valid=False, feedback=f"{problem}. Reply with JSON of the form that was asked for, and nothing else.")
 
 
-def _readings(output: JsonValue) -> list[Any]:
+def _readings(output: JsonValue) -> list[list[Any]]:
+    """Return what an answer may be read as, the likeliest first; each time all that it could be."""
     if not isinstance(output, str):
-        return [from_json(output), output]
-    found = [value for value, _, _ in json_values(output)]
-    with suppress(ValueError, RecursionError):
-        found.insert(0, json.loads(output))
-    return [*found, output]
+        return [[from_json(output)], [output]]
+    try:
+        return [[json.loads(output)], [output]]
+    except (ValueError, RecursionError):
+        return [[value for value, _, _ in json_values(output)], [output]]

@@ -144,6 +144,8 @@ class Session(Emission):
         self.facts = FactPort(self)
         self.curator: Curator | None = curator_for(self)
         """Who looks after the thread; None when it is sent as it is."""
+        self.closed_by: Termination | None = None
+        """The end that its state says, once it does."""
         self.interrupted = False
         """Whether it was ended from outside of its loop."""
         self.abandoned_itself = False
@@ -228,8 +230,13 @@ class Session(Emission):
         return position
 
     def specs(self, names: list[str]) -> tuple[ToolSpec, ...]:
-        """Return the specifications of these tools."""
-        return tuple(self.toolset[name].spec for name in names)
+        """Return the specifications of these tools, as the model is to be sent them."""
+        specs, profile = tuple(self.toolset[name].spec for name in names), self.header.profile
+        if profile is None or profile.tool_schema_detail == "full":
+            return specs
+        from playhead.kernel.context.schema_detail import described  # noqa: PLC0415 - only for profiles that ask for it
+
+        return tuple(described(spec, profile.tool_schema_detail) for spec in specs)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

@@ -80,6 +80,10 @@ class PlannedCall:
     """The request whose answer asked for it."""
     rationale: Rationale | None = None
     """The model's own reason."""
+    transform: str | None = None
+    """The expression through which it wants to see the result."""
+    written: str | None = None
+    """The text of a call in text whose JSON had to be mended to be read."""
 
 
 class KernelState(Frozen):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState
 
 STOP: Final = "stop"
-"""Name of the fact that says why an agent was stopped; its key is the turn that did not begin."""
+"""Name of the fact that says why an agent was stopped; its key is the turn, or `request n`, that did not begin."""
 STOPPED: Final = "stopped"
 """How an agent ends then."""
 CALLER: Final = "caller"
@@ -46,8 +46,8 @@ class Steering(Protocol):
         """Hear that an agent is between two phases; return when it may go on."""
         ...
 
-    def stops(self, session: Session, turn: int) -> str | None:
-        """Return why an agent is to stop before this turn, or None."""
+    def stops(self, session: Session, before: str) -> str | None:
+        """Return why an agent is to stop before this turn, or this request outside the turns; or None."""
         ...
 
     def begins(self, state: KernelState, session: Session) -> None:
@@ -64,16 +64,32 @@ async def steered(state: KernelState, session: Session, steering: Steering) -> K
     session.state = state
     await steering.reached(session)
     # The calls of a turn run before an agent stops: its thread is in order then.
-    reason = steering.stops(session, state.iteration) if state.status == "thinking" else None
-    if reason is not None:
-        because = await session.facts.ask(STOP, lambda: reason, key=str(state.iteration))
-        return await _stopped(state, session, str(because))
+    key = str(state.iteration)
+    if state.status == "thinking" and (reason := steering.stops(session, key)) is not None:
+        return await _stopped(state, session, key, reason)
     steering.begins(state, session)
     return state
 
 
-async def _stopped(state: KernelState, session: Session, because: str) -> KernelState:
+async def steered_outside(state: KernelState, session: Session) -> None:
+    """Do the same before a request that a strategy makes outside the turns: a search may make many before its first turn.
+
+    Raises:
+        RunEndedError: the agent was stopped, or a killswitch ended it.
+    """
+    steering, key = session.run.steering, f"request {session.model.asked}"
+    if steering is None:
+        return
+    session.state = state
+    await steering.reached(session)
+    if (reason := steering.stops(session, key)) is not None:
+        session.state = await _stopped(state, session, key, reason)
+    session.require_running()
+
+
+async def _stopped(state: KernelState, session: Session, key: str, reason: str) -> KernelState:
     """Ask for the best answer from what is known, and end with it; without one the best there was is kept."""
+    because = str(await session.facts.ask(STOP, lambda: reason, key=key))
     thread = await session.messages.nudge(state.thread, SYNTHESIS, _prompt(state, session))
     answer = ""
     if thread is not state.thread:  # no hook has removed the question

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from playhead.kernel.json_text import json_blocks
-from playhead.kernel.loop import collect_spending
+from playhead.kernel.passes import ask_model
 from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.trace.events import StructuredOutputFailed
 
@@ -76,9 +76,7 @@ async def ask_for(  # noqa: PLR0913 - what is asked, of whom, and how often
         RunEndedError: the run has ended.
     """
     for attempt in range(retries + 1):
-        session.state = state
-        response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
-        state = collect_spending(state, session)
+        state, response = await ask_model(state, session, thread, purpose=purpose, parameters=parameters)
         answer = _checked(_read_response(response, form), check)
         if not isinstance(answer, FormError):
             return state, answer
@@ -134,9 +132,9 @@ async def _told(thread: Thread, response: LlmResponded, error: FormError, sessio
     """Return the thread with the answer and what is wrong with it."""
     messages = session.messages
     if response.tool_calls:  # nobody will answer them, and providers want that for each
-        answer = messages.add("assistant", response.text or "(no text)")
+        answer = await messages.add_assistant(response.text or "(no text)")
     else:
-        answer = await messages.add_reply(response)  # type: ignore[assignment]  # None where a hook removed it
+        answer = await messages.add_reply(response)
     told = f"That is not right:\n{error.message}\nReply again with the whole JSON, corrected, and nothing else."
     return thread.add(answer, await messages.add_user(told))
 

@@ -33,6 +33,8 @@ FIELD_PAIRS: Final = (
 )
 MAX_FAILURES: Final = 200
 """Opening braces that begin no JSON: text full of them must not cost quadratic time."""
+MAX_WASTED: Final = 2_000_000
+"""Characters that are read of such beginnings, all together: each may go on to the end of the text."""
 _OPENING: Final = re.compile(r"[{\[]")
 _EMPTY_WRAP: Final = re.compile(r"```[a-z]*\s*```|<(call|tool_call|function_call)>\s*</\1>")
 """What models put around a call, once the call is taken out."""
@@ -65,13 +67,16 @@ def read_text_calls(text: str, known: Collection[str]) -> tuple[list[TextCall], 
 
 def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
     """Yield every JSON object or array that stands in the text by itself, with its place."""
-    decoder, position, failures = json.JSONDecoder(), 0, 0
-    while failures < MAX_FAILURES and (opening := _OPENING.search(text, position)):
+    decoder, position, failures, wasted = json.JSONDecoder(), 0, 0, 0
+    while failures < MAX_FAILURES and wasted < MAX_WASTED and (opening := _OPENING.search(text, position)):
+        start = opening.start()
         try:
-            value, position = decoder.raw_decode(text, opening.start())
-            yield value, opening.start(), position
-        except (ValueError, RecursionError):
+            value, position = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as error:
             position, failures = opening.end(), failures + 1
+            wasted += error.pos - start if isinstance(error, json.JSONDecodeError) else 0
+        else:
+            yield value, start, position
 
 
 def _calls(value: Any, names: Mapping[str, Sequence[str]]) -> Iterator[TextCall]:  # noqa: ANN401 - any JSON value

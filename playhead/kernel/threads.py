@@ -131,6 +131,15 @@ def start_in_thread(function: Callable[[], object], on_late: Callable[[bool], No
     return call
 
 
+async def run_in_thread(function: Callable[[], object]) -> Any:  # noqa: ANN401 - what the function returns
+    """Run a function beside the event loop and return what it returns, or raise what it raises; cancelled, it is left behind."""
+    call = start_in_thread(function, lambda _: None)
+    await call.wait()
+    if call.error is not None:
+        raise call.error
+    return call.value
+
+
 def asyncio_loop() -> asyncio.AbstractEventLoop | None:
     """Return the running loop, or None when it is another library's."""
     native: Any = current_token().native_token

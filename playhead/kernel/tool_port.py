@@ -52,6 +52,8 @@ class ToolPort:
         self._ids: set[str] = set()
         self.ended: dict[str, ToolCallCompleted] = {}
         """Calls of this turn that are over, for a turn that is broken off."""
+        self.refused: set[str] = set()
+        """Calls of which nothing was done."""
         self.changed: dict[str, PlannedCall] = {}
         """Calls as they ran, where a hook changed them."""
         self._healer = Healer(session) if session.header.healing else None
@@ -158,6 +160,7 @@ class ToolPort:
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash = recorder.hash_of(arguments)
+        shown: dict[str, Any] = {} if planned.transform is None else {"transform": planned.transform}
         started = ToolCallStarted(
             call_id=call.id,
             tool=call.name,
@@ -167,6 +170,7 @@ class ToolPort:
             rationale=planned.rationale,
             source=planned.source,
             request=planned.request,
+            **shown,
         )
         self._take_id(call.id)
         started_us = recorder.clock.now_us()
@@ -203,6 +207,8 @@ class ToolPort:
                 outcome = Outcome(ok=False, error=skipped, ended="refused")
         finally:
             event = self.ended[call.id] = completed(outcome)
+            if event.ended == "refused":
+                self.refused.add(call.id)
             if session.emit_end(event, "call", call.id):
                 tell(session, event, "result", call_id=call.id)
         return event
@@ -225,6 +231,8 @@ class ToolPort:
             timeout_s=tool.spec.timeout_s,
         )
         problem = tool.check(call.arguments, context)
+        if problem is None and self._healer is not None and self._healer.left_as_it_was(call):
+            problem = ErrorInfo(type="InvalidArguments", message=f"the arguments do not fit {call.name}")
         if problem is not None:
             refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
             return await self._unhealed(call, refused)

@@ -93,7 +93,7 @@ class FunctionTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
-            self._arguments.read(arguments)
+            self._arguments.check(arguments)
         except ValidationError as error:
             return ErrorInfo(type="InvalidArguments", message=self._explain(error))
         except Exception as error:  # noqa: BLE001 - a parameter's type may have a validator of the user's
@@ -243,6 +243,7 @@ def tool(
     key: tuple[str, ...] | list[str] | None = None,
     cache: bool | float = False,
     isolate: bool = False,
+    untrusted: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
@@ -259,6 +260,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     key: tuple[str, ...] | list[str] | None = None,
     cache: bool | float = False,
     isolate: bool = False,
+    untrusted: bool = False,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a typed function, sync or async, a tool.
 
@@ -279,6 +281,8 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
             needs `if __name__ == "__main__":` around what it does), and cannot have a `ToolContext`; what it changes in
             memory is lost. POSIX only.
+        untrusted: strangers may have written what it returns (a web page, a mail); the model is shown it between marks that
+            say it is data. That lowers the odds that it obeys such a text, and does no more.
 
     Raises:
         ToolDefinitionError: the function cannot be a tool.
@@ -298,6 +302,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             cache=_checked_cache(cache=cache, read_only=read_only),
             cache_s=None if isinstance(cache, bool) else cache,
             isolate=isolate,
+            **({"untrusted": True} if untrusted else {}),
         )
         warn_of_name(spec)
         return FunctionTool(target, spec, arguments, _home_of(target, arguments) if isolate else None)

@@ -30,6 +30,8 @@ class Choices:
     """Those that somebody has to allow; True for all."""
     timeout_s: float | None
     """Seconds a call may take."""
+    untrusted: Collection[str] | bool = ()
+    """Those whose results strangers may have written; True for all."""
 
 
 def checked_names(what: str, names: Collection[str] | bool) -> Collection[str] | bool:  # noqa: FBT001

@@ -58,7 +58,7 @@ def define_all(server: str, listed: Sequence[mcp_types.Tool], choices: Choices) 
         raise ToolDefinitionError(
             f"the MCP server {server} lists {one_line(twice)!r} twice; nobody can tell which is meant"
         )
-    for what in ("names", "read_only", "requires_approval"):
+    for what in ("names", "read_only", "requires_approval", "untrusted"):
         _require_known(server, what, getattr(choices, what), known)
     chosen = [each for each in listed if choices.names is None or each.name in choices.names]
     defined = [_define(server, each, choices) for each in chosen]
@@ -98,6 +98,7 @@ def _define(server: str, tool: mcp_types.Tool, choices: Choices) -> Definition:
             read_only=_is_read_only(tool, choices),
             timeout_s=choices.timeout_s,
             requires_approval=_holds(choices.requires_approval, tool.name),
+            untrusted=_holds(choices.untrusted, tool.name),
         )
     except (UnusableSchemaError, ValidationError) as error:
         why = error if isinstance(error, UnusableSchemaError) else one_line(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shlex
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from playhead.mcp.tool import McpTool
 
 START_TIMEOUT_S: Final = 30.0
+_INTERPRETER: Final = re.compile(
+    r"(?:python|pypy)[\d.]*(?:\.exe)?|node|bun|deno|ruby|perl|(?:ba|da|z)?sh|npx|bunx|uv|uvx", re.IGNORECASE
+)
+_WITH_VALUE: Final = frozenset({"-X", "-W", "-r", "--require", "--import", "--from", "--with"})
+"""Their options whose value is the next argument."""
 
 
 class McpServer:
@@ -117,6 +123,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
     read_only: Collection[str] | bool = (),
     trust_annotations: bool = False,
     requires_approval: Collection[str] | bool = (),
+    untrusted: Collection[str] | bool = (),
     timeout_s: float | None = DEFAULT_TIMEOUT_S,
     start_timeout_s: float = START_TIMEOUT_S,
     env: Mapping[str, str] | None = None,
@@ -125,7 +132,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
 ) -> McpServer:
     """Return an MCP server whose tools an agent can use inside `with` or `async with`.
 
-    Names in `names`, `read_only` and `requires_approval` are the server's own, without the prefix.
+    Names in `names`, `read_only`, `requires_approval` and `untrusted` are the server's own, without the prefix.
 
     Args:
         command: the program to start and its arguments, spoken to over stdio; POSIX only. A text is split as a shell would.
@@ -136,6 +143,8 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
             may run live in a replay. Everything else counts as side-effecting, whatever the server says.
         trust_annotations: believe the server's `readOnlyHint`, too.
         requires_approval: tools that run only after the agent's approver said yes to exactly these arguments; True for all.
+        untrusted: tools whose results strangers may have written; True for all. The model is shown them as data, between
+            marks.
         timeout_s: seconds one call may take, None for no limit. Then the server is told to stop.
         start_timeout_s: seconds the server may take to start and list its tools.
         env: variables for the program, beside PATH, HOME and the few others that it always gets. Values of those whose
@@ -154,6 +163,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
         trust_annotations=trust_annotations,
         requires_approval=checked_names("requires_approval", requires_approval),
         timeout_s=checked_limit("timeout_s", timeout_s),
+        untrusted=checked_names("untrusted", untrusted),
     )
     start_s = checked_limit("start_timeout_s", start_timeout_s) or START_TIMEOUT_S
     if (command is None) == (url is None):
@@ -184,8 +194,24 @@ def _program(
     if not parts:
         raise UsageError("command is empty; give the program and its arguments")
     connection, stdio = _load("connection"), _load("stdio")
-    name = one_line(Path(parts[0]).name, 60)
+    name = one_line(server_name(parts), 60)
     return lambda seconds: connection.Connection(name, stdio.StdioServer(parts, env, cwd), seconds, named_secrets(env))
+
+
+def server_name(command: Sequence[str]) -> str:
+    """Return what a program is called: of an interpreter, the script, module or package that it runs."""
+    program = Path(command[0]).name
+    if not _INTERPRETER.fullmatch(program):
+        return program
+    arguments = iter(command[1:])
+    for argument in arguments:
+        if argument in _WITH_VALUE:
+            next(arguments, None)
+        elif argument in ("-c", "-e", "--eval"):
+            return program
+        elif not argument.startswith("-") and argument != "run":
+            return Path(argument).name
+    return program
 
 
 def _address(url: str, headers: dict[str, str]) -> Callable[[float], Connection]:

@@ -7,8 +7,8 @@ from playhead.replay.missing import MissedCall
 from playhead.replay.overrides import Overrides, ToolResult
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.result import ReplayResult
-from playhead.replay.resume_run import resume, resume_sync
 from playhead.replay.resume_calls import DID_NOT_HAPPEN, UnresolvedCall
+from playhead.replay.resume_run import resume, resume_sync
 
 __all__ = [
     "DID_NOT_HAPPEN",

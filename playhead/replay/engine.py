@@ -17,8 +17,8 @@ from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import Plan, make_plan
 from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
-from playhead.replay.world import ReplayWorld
 from playhead.replay.stops import recorded_stops
+from playhead.replay.world import ReplayWorld
 from playhead.result import RunResult
 from playhead.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.settings import load_settings

@@ -84,8 +84,8 @@ class Rebinding:
         return type(model).model_validate(self.restored(model.model_dump(mode="json", exclude_none=True)))
 
 
-def require_whole(fields: Mapping[str, JsonValue]) -> None:
-    """Refuse what a live model would be sent with redacted places in it.
+def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the fields") -> None:
+    """Refuse what a live model would be sent with redacted places in it; `other` is what else could be done about it.
 
     Raises:
         NotReplayableError: there are some; the message names the fields, and what to do.
@@ -97,5 +97,5 @@ def require_whole(fields: Mapping[str, JsonValue]) -> None:
     where = "; ".join(f"{name} ({', '.join(markers)})" for name, markers in found.items())
     names = sorted({marker[len("[redacted:") : -1] for each in found.values() for marker in each if marker != FAILED})
     values = ", ".join(f"{name!r}: …" for name in names)
-    fix = f"Give the values with rebind={{{values}}}, or override the fields" if names else "Override the fields"
+    fix = f"Give the values with rebind={{{values}}}, or {other}" if names else f"{other[:1].upper()}{other[1:]}"
     raise NotReplayableError(f"the recording is redacted where a live model has to read it: {where}. {fix}")

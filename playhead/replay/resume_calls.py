@@ -49,12 +49,15 @@ class UnresolvedCall:
     """Line of the trace on which it starts, from 1."""
     key: str
     """How to name it in `unresolved=`: the id, or owner and id where two have the same."""
+    inside: tuple[str, ...] = ()
+    """What its body had called that may have a side effect, and how that ended: when it runs, it does that again."""
 
     def __str__(self) -> str:
         """Return what a person needs to know to find out what happened."""
-        arguments = canonical_json(self.arguments).decode()
-        shown = arguments if len(arguments) <= SHOWN else f"{arguments[:SHOWN]}…"
-        return f"{self.tool}({shown}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
+        shown = (
+            f"{self.tool}({_shown(self.arguments)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
+        )
+        return shown + "".join(f"\n    its body had called {each}" for each in self.inside)
 
 
 class Resolutions:
@@ -107,9 +110,33 @@ def unresolved_calls(settled: Settled) -> list[UnresolvedCall]:
             call.started.args,
             settled.lines[call.seq],
             call.started.call_id if ids.count(call.started.call_id) == 1 else f"{owner.owner} {call.started.call_id}",
+            _inside(settled, owner, call),
         )
         for owner, call in found
     ]
+
+
+def _inside(settled: Settled, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
+    """Return the calls with side effects that the body of a call had made."""
+    body = settled.body_of(owner.owner, call)
+    started = [(each.owner, each.event) for each in body if _is_side_effect(settled, each.owner, each.event)]
+    return tuple(
+        f"{event.tool}({_shown(event.args)}), which {_ended(settled, name, event.call_id)}"
+        for name, event in started
+        if isinstance(event, ToolCallStarted)
+    )
+
+
+def _ended(settled: Settled, owner: str, call_id: str) -> str:
+    completed = settled.recording.owners[owner].calls[call_id].completed
+    if completed is None or completed.ended == "cancelled":
+        return "was not answered"
+    return "returned" if completed.ok else "failed"
+
+
+def _shown(arguments: JsonValue) -> str:
+    text = canonical_json(arguments).decode()
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _may_have_acted(settled: Settled, owner: OwnerRecording, call: RecordedCall) -> bool:

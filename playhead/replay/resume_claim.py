@@ -6,10 +6,12 @@ import errno
 import json
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.replay.resume_part import caught_up
+from playhead.trace.line import Record
+from playhead.trace.reader import scan
 from playhead.trace.recording import read_recording
 from playhead.trace.store import TraceStore
 
@@ -39,10 +41,11 @@ def claimed(recording: Recording, *, again: bool) -> Iterator[Callable[[], None]
 
 
 def _hold(recording: Recording) -> Callable[[], None]:
+    run = recording.path.with_name(f"{recording.run_id}.jsonl")  # whatever a copy is called, it is this run
     try:
         from playhead.trace.control import Control  # noqa: PLC0415 - for POSIX
 
-        return Control.create(recording.path).close
+        return Control.create(run).close
     except ImportError:  # Windows, where files are locked otherwise
         return lambda: None
     except OSError as error:
@@ -62,13 +65,29 @@ def require_first(recording: Recording) -> None:
         UsageError: it has been, as far as the traces beside it tell.
     """
     for path in TraceStore(recording.path.parent).paths():
-        if path != recording.path and _continues(path, recording.run_id):
+        header = {} if path == recording.path else _header_of(path)
+        if header.get("resumed_from") == recording.run_id:
             state = _state_of(path)
             if state is not None:
                 raise UsageError(
                     f"{recording.run_id} has been resumed already: {path.name} {state}. What that one did would be done a "
-                    "second time. If you want that, pass again=True (--again)"
+                    f"second time. {AGAIN}"
                 )
+        elif header.get("run_id") == recording.run_id:
+            _require_no_more(path, recording)
+
+
+AGAIN: Final = "If you want that, pass again=True (--again)"
+
+
+def _require_no_more(path: Path, recording: Recording) -> None:
+    """Refuse a copy that was made before the run was over: what it does not hold has happened all the same."""
+    more = sum(isinstance(item, Record) for item in scan(path)) - len(recording.records)
+    if more > 0:
+        raise UsageError(
+            f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
+            f"What they tell of would be done a second time; resume that one. {AGAIN}"
+        )
 
 
 def _state_of(path: Path) -> str | None:
@@ -93,13 +112,13 @@ def _runs(path: Path) -> bool:
     return control is not None and control.held
 
 
-def _continues(path: Path, run_id: str) -> bool:
-    """Return whether the first line of a trace says that it continues this run."""
+def _header_of(path: Path) -> dict[str, Any]:
+    """Return what the first line of a trace says; nothing when it says nothing that can be read."""
     from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - as everywhere
 
     try:
         with open_trace(path) as file:
-            line = next(iter(Lines(file)))
-            return b'"resumed_from"' in line and json.loads(line)["data"].get("resumed_from") == run_id
+            data = json.loads(next(iter(Lines(file))))["data"]
+            return data if isinstance(data, dict) else {}
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
-        return False
+        return {}

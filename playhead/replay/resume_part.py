@@ -150,8 +150,8 @@ def _without_end(recording: Recording) -> Iterator[Record]:
         and not (record.owner in unfinished and is_ending(record))
         and not (record.owner in unfinished and _answers_unfinished(record, recording, unfinished))
     ]
-    # The last emission may have died between two transforms; hooks are asked about it again.
-    passed = {record.owner: record.seq for record in kept if record.kind not in EMISSIONS}
+    # What came last may have died halfway: between two transforms, or between a refusal and its reason. It comes again.
+    passed = {record.owner: record.seq for record in kept if not _is_halfway(record)}
     for record in kept:
         if record.owner not in unfinished or record.seq <= passed.get(record.owner, -1):
             yield record
@@ -185,6 +185,11 @@ def _answers_unfinished(record: Record, recording: Recording, unfinished: set[st
     call = recording.owners[record.owner].calls.get(event.call_id)
     child = None if call is None else recording.owners.get(scope_of(record.owner, call))
     return child is not None and child.started is not None and child.owner in unfinished
+
+
+def _is_halfway(record: Record) -> bool:
+    event = record.event
+    return record.kind in EMISSIONS or (isinstance(event, NudgeIssued) and event.nudge == "healing-failure")
 
 
 EMISSIONS: Final = frozenset({"emission-changed", "emission-suppressed"})

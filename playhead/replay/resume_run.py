@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from playhead.errors import PlayheadError
+from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.signals import listening
@@ -140,6 +140,8 @@ class _Order:
         """Look at everything that can be known before, and go on."""
         recording = self.ref if isinstance(self.ref, Recording) else load_recording(self.ref, self.trace_dir)
         run_id = new_run_id() if self.run_id is None else checks.checked_id(self.run_id)
+        if run_id == recording.run_id:
+            raise UsageError(f"run_id: {run_id} is the run that died; the one that continues it has an id of its own")
         folder = recording.path.parent if isinstance(self.trace, Default) else self.trace
         folder = None if folder is None else checks.checked_folder(folder)
         require_sound(recording)
@@ -154,7 +156,11 @@ class _Order:
             secrets = tuple((name, value) for name, value in rebinding.values.items())
             await _rehearse(self.agent, settled, task, secrets)
             world = ResumeWorld(settled, resolutions, rebinding)
-            heard: list[OnRecord] = [world.follower, world.follow_switches, _Released(release)]
+            heard: list[OnRecord] = [
+                world.follower,
+                world.follow_switches,
+                _Released(release, recording.path.parent / f"{run_id}.jsonl"),
+            ]
             if self.on_record is not None:
                 heard.append(self.on_record)
             stops = recorded_stops(settled.recording)
@@ -163,13 +169,14 @@ class _Order:
 
 
 class _Released:
-    """Lets go of the dead run when the new one has written that it continues it."""
+    """Lets go of the dead run when a trace beside it says that another one continues it; without one it is held on."""
 
-    def __init__(self, release: Callable[[], None]) -> None:
+    def __init__(self, release: Callable[[], None], beside: Path) -> None:
         self._release = release
+        self._beside = beside
 
     def __call__(self, record: Record) -> None:
-        if record.kind == "run-started":
+        if record.kind == "run-started" and self._beside.exists():
             self._release()
 
 
@@ -208,9 +215,8 @@ def _whole_task(settled: Settled, rebinding: Rebinding) -> Content:
     given: Any = task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
     texts = dict(_served_texts(settled))
     rebinding.require_known({marker for value in (given, *texts.values()) for marker in markers_in(value)})
-    require_whole(
-        {"task": rebinding.restored(given), **{name: rebinding.restored(text) for name, text in texts.items()}}
-    )
+    whole = {"task": rebinding.restored(given), **{name: rebinding.restored(text) for name, text in texts.items()}}
+    require_whole(whole, other="run the task anew: a run cannot go on from what nobody has any more")
     return checks.checked_task(rebinding.restored(given))
 
 

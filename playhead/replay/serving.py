@@ -121,7 +121,7 @@ class Answers:
             AmbiguousResultError: there is more than one answer, whatever `on_missing` says.
         """
         match = self._take(call, asked)
-        remembered = call.context.cache.get(call.memory_key) if call.spec.cache else None
+        remembered, _ = call.context.cache.get(call.memory_key, (None, 0)) if _remembers(call) else (None, 0)
         if remembered is not None:
             return self._remember(call, remembered, match)
         if match is None:
@@ -201,8 +201,8 @@ class Answers:
             self._state.add(_effect(call))
         if recorded.refused:
             return self._outcome(recorded, rung)
-        if call.spec.cache and rung in GROUNDED and recorded.completed is not None and recorded.completed.ok:
-            call.context.cache[call.memory_key] = self._outcome(recorded, rung)
+        if _remembers(call) and rung in GROUNDED and recorded.completed is not None and recorded.completed.ok:
+            call.context.cache[call.memory_key] = (self._outcome(recorded, rung), 0)
         self.open[call.key] = Serving(recorded, rung)
         return None
 
@@ -291,6 +291,11 @@ class Answers:
         where = f"{context.owner}, turn {context.iteration}, call {context.call_id}"
         actual: dict[str, JsonValue] = {"tool": call.spec.name, "arguments": call.arguments}
         context.session.emit(ReplayDiverged(what=what, where=where, actual=actual))
+
+
+def _remembers(call: Call) -> bool:
+    """Return whether a repeated call would be answered from memory whenever it comes: in a replay no time has passed."""
+    return call.spec.cache and call.spec.cache_s is None
 
 
 def _rung_of(match: Match) -> Rung:

@@ -1,4 +1,4 @@
-"""Agents that their caller stopped, in a replay: each stops before the turn before which it was stopped."""
+"""Agents that their caller stopped, in a replay: each stops where it was stopped."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class RecordedStops:
     async def reached(self, session: Session) -> None:
         """Nothing pauses it."""
 
-    def stops(self, session: Session, turn: int) -> str | None:
-        """Return why it was stopped before this turn, if it was."""
-        return self._stops.get((session.owner, str(turn)))
+    def stops(self, session: Session, before: str) -> str | None:
+        """Return why it was stopped before this turn or request, if it was."""
+        return self._stops.get((session.owner, before))
 
     def begins(self, state: KernelState, session: Session) -> None:
         """Nobody hears of it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
-
-import anyio
+from typing import TYPE_CHECKING, Any
 
 from playhead.errors import UsageError
 from playhead.streaming.events import TextDelta, TextDiscarded
@@ -38,12 +37,17 @@ async def to_sse(events: AsyncIterable[StreamEvent], *, heartbeat_s: float | Non
         raise UsageError(f"heartbeat_s is a number of seconds above 0; it is {heartbeat_s!r}")
     coming = aiter(events)
     while True:
-        event = None
-        with anyio.move_on_after(heartbeat_s):
-            event = await anext(coming, _OVER)
-        if event is _OVER:
+        # Not cancelled for a heartbeat: that would end a generator, and the stream without its last event.
+        coming_next = asyncio.ensure_future(anext(coming, None))
+        try:
+            while not (await asyncio.wait([coming_next], timeout=heartbeat_s))[0]:
+                yield b": heartbeat\n\n"
+        finally:
+            coming_next.cancel()
+        event = coming_next.result()
+        if event is None:
             return
-        yield b": heartbeat\n\n" if event is None else _framed(event)  # type: ignore[arg-type]
+        yield _framed(event)
 
 
 async def collect(events: AsyncIterable[StreamEvent]) -> list[StreamEvent]:
@@ -61,9 +65,6 @@ def text_of(events: Iterable[StreamEvent], owner: str = "root") -> str:
         elif isinstance(event, TextDiscarded) and event.owner == owner:
             said.pop((event.request, event.attempt), None)
     return "".join(said[place] for place in sorted(said))
-
-
-_OVER: Final = object()
 
 
 def _framed(event: StreamEvent) -> bytes:

@@ -155,8 +155,8 @@ class StreamEnd(StreamEvent):
     output: JsonValue = None
     """The answer, or the best there was; without secrets, as in the trace."""
     metadata: dict[str, JsonValue] = field(default_factory=dict)
-    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`; empty when the run
-    has not begun."""
+    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`, `lost_events` (those that
+    could not be recorded, and so are not in the stream); empty when the run has not begun."""
     agent_id: str | None = None
     """The agent's name."""
     tool_summary: tuple[ToolSummary, ...] = ()

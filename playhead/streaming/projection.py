@@ -16,12 +16,16 @@ from playhead.kernel.phases import PHASE_OF
 from playhead.streaming.queue import EventQueue
 from playhead.streaming.text import Level, LiveText, level_of
 from playhead.trace import events as e
+from playhead.trace.types import text_of
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.result import RunResult
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
+    from playhead.trace.types import Content
 
 ROOT: Final = "root"
 _METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "cost_usd", "duration_ms")
@@ -43,8 +47,6 @@ class Stream:
         self._purposes: dict[tuple[str, int], str] = {}
         self._live: dict[tuple[str, int, int], LiveText] = {}
         """Answers that are being made."""
-        self._waiting: dict[str, e.LlmResponded] = {}
-        """Answers that hooks look at before they join the thread, by agent."""
         self._said: dict[str, tuple[int, str]] = {}
         """What each agent said last, as it may be shown, with the request."""
         self._phases: dict[str, tuple[str, float]] = {}
@@ -77,6 +79,17 @@ class Stream:
         with self._lock:
             live = self._live.get(key) or self._live.setdefault(key, LiveText(self._recorder.redactor))
             self._delta(*key, live.add(text), asked.purpose)
+
+    def joins(self, session: Session, response: e.LlmResponded, content: Content) -> None:
+        """Show what hooks have let into the thread, where an answer has to wait for them."""
+        owner = session.owner
+        if self._levels.get(owner) is not Level.MESSAGE or self._recorder is None:
+            return
+        text = self._recorder.redactor.redact(text_of(content))
+        with self._lock:
+            self._said[owner] = (response.request, text)
+            purpose = self._purposes.pop((owner, response.request), "think")
+            self._delta(owner, response.request, response.attempt, text, purpose)
 
     def leave_phase(self, owner: str) -> None:
         """Say that the phase of an agent is over, if it is in one."""
@@ -128,19 +141,16 @@ class Stream:
     def _(self, event: e.LlmResponded, record: Record) -> None:
         owner, key = record.owner, (record.owner, event.request, event.attempt)
         level, live = self._levels.get(owner, Level.ANSWER), self._live.pop(key, None)
+        if level > Level.RESPONSE:
+            return
         purpose = self._purposes.pop((owner, event.request), "think")
-        if level <= Level.RESPONSE:
-            self._said[owner] = (event.request, event.text)
-        elif level is Level.MESSAGE:
-            self._waiting[owner] = event
-            self._purposes[owner, event.request] = purpose
+        self._said[owner] = (event.request, event.text)
         if live is not None:
             self._delta(*key, live.rest(), purpose)
             if live.shown == event.text:
                 return
             self._discard(*key, "the pieces were not the answer, which follows")
-        if level <= Level.RESPONSE:
-            self._delta(*key, event.text, purpose)
+        self._delta(*key, event.text, purpose)
 
     @_on.register(e.LlmFailed)
     def _(self, event: e.LlmFailed, record: Record) -> None:
@@ -148,16 +158,6 @@ class Stream:
         live = self._live.pop(key, None)
         if live is not None and live.shown:
             self._discard(*key, event.error.message)
-
-    @_on.register(e.MessageAdded)
-    def _(self, event: e.MessageAdded, record: Record) -> None:
-        waiting = self._waiting.pop(record.owner, None) if event.role == "assistant" and not event.transient else None
-        if waiting is None:
-            return
-        text = waiting.text if event.ref is not None else _text(event.content)
-        self._said[record.owner] = (waiting.request, text)
-        purpose = self._purposes.pop((record.owner, waiting.request), "think")
-        self._delta(record.owner, waiting.request, waiting.attempt, text, purpose)
 
     @_on.register(e.Thought)
     def _(self, event: e.Thought, record: Record) -> None:
@@ -210,10 +210,21 @@ class Stream:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    def finish(self, error: BaseException | None) -> None:
+    def finish(self, result: RunResult | None, error: BaseException | None) -> None:
         """Put the last event into the queue: the run is over."""
+        # Not under the lock: rules of the user's may run.
+        unheard = self._unheard(result) if self._completed is None and result is not None else None
         with self._lock:
+            self._completed = self._completed or unheard
             self.queue.put(self._last(error), last=True)
+
+    def _unheard(self, result: RunResult) -> e.RunCompleted:
+        """Return how a run ended of which the last event could not be recorded, as it would have been."""
+        known = {
+            name: value for name in e.RunCompleted.model_fields if (value := getattr(result, name, None)) is not None
+        }
+        ended = e.RunCompleted(**{**known, "output": to_json(result.output)})
+        return ended if self._recorder is None else self._recorder.redactor.redact_model(ended)
 
     def _last(self, error: BaseException | None) -> out.StreamEnd:
         ended, fields = self._completed, self._end_fields()
@@ -232,6 +243,7 @@ class Stream:
         metadata = {} if ended is None else {name: getattr(ended, name) for name in _METADATA}
         if ended is not None:
             metadata["tokens"] = ended.usage.total_tokens
+            metadata["lost_events"] = 0 if self._recorder is None else self._recorder.lost
         return {
             "task_id": self._run_id,
             "output": None if ended is None else ended.output,
@@ -244,7 +256,7 @@ class Stream:
         }
 
     def _redacted(self, text: str) -> str:
-        return text if self._recorder is None else self._recorder.redactor.redact_secrets(text)
+        return text if self._recorder is None else str(self._recorder.redactor.redact(text))
 
     def _tells(self, owner: str) -> bool:
         return self._full or owner == ROOT
@@ -260,9 +272,3 @@ class Stream:
 
 CANCELLED: Final = frozenset({"cancelled", "terminated"})
 """Reason codes of runs that were ended by whoever started them."""
-
-
-def _text(content: Any) -> str:  # noqa: ANN401 - text, parts, or nothing
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.text for part in content or () if part.type == "text")

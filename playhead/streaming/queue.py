@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from playhead.errors import UsageError
 from playhead.kernel.threads import loop_scheduler
 
 if TYPE_CHECKING:
@@ -47,13 +48,29 @@ class EventQueue:
             self._events.clear()
 
     async def get(self) -> StreamEvent | None:
-        """Return the next event, when there is one; None when there is none any more. One reader at a time."""
+        """Return the next event, when there is one; None when there is none any more.
+
+        Raises:
+            UsageError: somebody else waits for it: each of the two would miss what the other gets.
+        """
         while True:
             with self._lock:
                 if self._events:
                     return self._events.popleft()
                 if self.closed:
                     return None
+                if self._wake is not None:
+                    raise UsageError(
+                        "the events of a run have one reader at a time, and another one waits for the next"
+                    )
                 more = anyio.Event()
-                self._wake = partial(loop_scheduler(), more.set)
-            await more.wait()
+                wake = self._wake = partial(loop_scheduler(), more.set)
+            try:
+                await more.wait()
+            finally:
+                self._forget(wake)
+
+    def _forget(self, wake: Callable[[], object]) -> None:
+        with self._lock:
+            if self._wake is wake:
+                self._wake = None

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from playhead.trace.guidance import Guidance, SchemaDetail, Synthesis
 from playhead.trace.values import JsonValue
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -179,6 +180,8 @@ class ToolSpec(Value):
     """Seconds for which it may; None: as long as the run."""
     isolate: bool = False
     """Whether each call runs in a process of its own, which can be killed."""
+    untrusted: bool = False
+    """Whether strangers may have written what it returns; the model is shown that as data, between marks."""
     kind: Literal["function", "agent", "meta"] = "function"
     """A function, an agent that is entered, or a tool of the kernel itself."""
 
@@ -293,7 +296,7 @@ class ContextProfile(Value):
     """How much of its past a model is sent. The defaults are those of the tier `mid`."""
 
     tier: Tier = "mid"
-    """How able the model is; it chooses the wording of the default prompt."""
+    """How able the model is."""
     compact_after_steps: int = Field(default=6, ge=1, lt=INTEGER_LIMIT)
     """So many turns older than the newest `full_detail_steps` are put together at once."""
     full_detail_steps: int = Field(default=5, ge=1, lt=INTEGER_LIMIT)
@@ -310,8 +313,16 @@ class ContextProfile(Value):
     """Share of `max_context_tokens` from which old turns are put together, however few they are."""
     hard_ratio: float = Field(default=0.80, gt=0, le=1)
     """Share from which only the newest turn stays as it is."""
-    synthesis: Literal["fast", "deep", "off"] = "fast"
-    """How old turns are put together: by rule, by a question to the model, or not at all."""
+    synthesis: Synthesis = "fast"
+    """How old turns are put together."""
+    synthesis_by_strategy: dict[str, Synthesis] = Field(default_factory=dict)
+    """The same for single strategies, by name; it stands before `synthesis` while that strategy runs."""
+    synthesis_temperature: float | None = Field(default=None, ge=0, le=2)
+    """Temperature of the question to the model; None: as for all others."""
+    tool_schema_detail: SchemaDetail = "full"
+    """How much of each tool's schema is sent; calls are always checked against all of it."""
+    guidance: Guidance = Field(default_factory=Guidance)
+    """What the model is told at certain places."""
     rules: Literal["simplified", "standard", "detailed"] = "standard"
     """Which wording the default system prompt has."""
 

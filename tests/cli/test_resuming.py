@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead import Agent
 from playhead.replay import load_recording
+from playhead.testing import ScriptedModel, text
 from tests.cli.command_line import objects, playhead
 
 if TYPE_CHECKING:
@@ -114,3 +116,23 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
         done = playhead("resume", "mine", *arguments)
         assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
     assert chat.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"novelty": 0.4, "task_context": {"height": "feet"}}, "does not have (task_context, novelty)"),
+        ({"heal": False}, "does not have (healing)"),
+        ({"fallbacks": [ScriptedModel([], name="ollama/other")]}, "models that take over"),
+        ({"validators": [bool]}, "checks of its answer"),
+    ],
+    ids=["settings", "healing", "fallbacks", "validators"],
+)
+def test_a_run_of_a_program(home: Path, given: Any, message: str) -> None:
+    """What the command line cannot give the agent again is not left out without a word."""
+    agent = Agent(ScriptedModel([text("Done.")], name="ollama/m"), trace=home / ".playhead/traces", **given)
+    path = agent.run_sync("How high?", run_id="mine").trace_path
+    assert path is not None
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+    done = playhead("resume", "mine")
+    assert (done.exit_code, message in done.stderr, "resume it there" in done.stderr) == (2, True, True), done.stderr

@@ -21,6 +21,7 @@ from playhead.diagnose.numbers import MOST
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
+from playhead.trace.events.run import FIXES
 from playhead.trace.reader import Problem
 from playhead.trace.types import Alternative, Rationale, ToolSpec, Usage
 from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, lookup, made, sample
@@ -70,7 +71,8 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert (debrief.outcome, debrief.honesty) == OUTCOMES.get(name, ("failed", "no-claim"))
     assert debrief.termination is not None
     assert debrief.termination.by == name
-    assert debrief.termination.meaning == MEANINGS.get(name, f"{debrief.termination.source} ended it")
+    meaning = MEANINGS.get(name, f"{debrief.termination.source} ended it")
+    assert debrief.termination.meaning == (f"{meaning}. {FIXES[name]}" if name in FIXES else meaning)
     assert name in debrief.summary
     assert debrief.caveats == ()
 

@@ -34,6 +34,14 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
             {**ENDING, "status": "failed", "terminated_source": "killswitch:budget", "error": "out of money", "iterations": 2},
             "failed: end_turn by killswitch:budget, 2 turns, 0+0 tokens: out of money",
         ),
+        (
+            {**ENDING, "terminated_by": "unsatisfied", "terminated_because": "no answer was good"},
+            "done: unsatisfied (no answer was good), 1 turn, 0+0 tokens: 42",
+        ),
+        (
+            {**ENDING, "status": "failed", "terminated_because": "form: no JSON", "error": "form: no JSON"},
+            "failed: end_turn, 1 turn, 0+0 tokens: form: no JSON",
+        ),
     ],
     "run-paused": [({"reason": "approval"}, "approval")],
     "run-resumed": [({"reason": "approved"}, "approved")],

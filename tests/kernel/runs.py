@@ -47,8 +47,13 @@ class Ran:
 def make_agent(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
     """Return an agent that records into the folder and waits for nothing."""
     model = turns if hasattr(turns, "complete") else ScriptedModel(turns)
-    # Calls run, or are refused, as they are written; tests of healing turn it on.
-    defaults: dict[str, Any] = {"heal": False, "clock": TickingClock, "retry_delay_s": 0, "rationale": False, "meta_tools": ()}
+    # Healing is on, as it is by default; tests of what is refused turn it off.
+    defaults: dict[str, Any] = {
+        "clock": TickingClock,
+        "retry_delay_s": 0,
+        "rationale": False,
+        "meta_tools": (),
+    }
     return Agent(model, tools=tools, trace=folder, **{**defaults, **options})
 
 

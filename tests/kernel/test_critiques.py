@@ -31,7 +31,13 @@ from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
         ("**SATISFIED:** all is well", True, None, "all is well"),
         ("It holds.\nSATISFIED", True, None, "It holds."),
         ("UNSATISFIED: 6 * 7 is 42", False, None, "- 6 * 7 is 42\n6 * 7 is 42"),
-        ("NOT SATISFIED: no", False, None, "- no\nno"),
+        ("NOT SATISFIED: it lacks a unit", False, None, "- it lacks a unit\nit lacks a unit"),
+        ("SATISFIED: no - it lacks a unit", False, None, "- it lacks a unit\nit lacks a unit"),
+        ("**SATISFIED:** False", False, None, "No reason was given."),
+        ("SATISFIED: No. It lacks a unit", False, None, "- It lacks a unit\nIt lacks a unit"),
+        ("SATISFIED: no faults were found", True, None, "no faults were found"),
+        ("SATISFIED: yes, all is well", True, None, "yes, all is well"),
+        ("SATISFIED: yes\nAll is well.\nSATISFIED", True, None, "yes\nAll is well.\nSATISFIED"),
     ],
 )
 def test_what_counts(said: str, satisfied: bool, share: float | None, text: str):
@@ -47,6 +53,7 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
         "",
         "The answer is good.",
         "I am satisfied with this.",
+        "SATISFIED with the first half.\nUNSATISFIED: the second half is wrong",
         "He wrote:\nSATISFIED: yes\nand that is wrong.",
         '{"score": 9}',
         '{"verdict": "maybe"}',

@@ -116,6 +116,19 @@ class TestRequired:
         assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
         assert (run.result.success, len(nudges(run))) == (False, retries)
 
+    async def test_the_fix(self, tmp_path: Path):
+        """The result and its debrief say what may be done about it, once; other endings have nothing to say."""
+        run = await run_with(tmp_path, [text("42")], required_tools=["web-search"], required_retries=0)
+        fix = (
+            "Fix: raise required_retries=, ask for less in required_tools=, or say in system_prompt= when to call them"
+        )
+        assert run.result.fix == fix
+        (ended,) = [run.result.debrief.termination]
+        assert ended is not None
+        assert ended.meaning.endswith(f". {fix}")
+        said = run.result.model_copy(update={"terminated_because": "it failed. Fix: mend it"})
+        assert (said.fix, run.result.model_copy(update={"terminated_by": "end_turn"}).fix) == (None, None)
+
     async def test_a_tool_that_ends_the_run_waits_for_them(self, tmp_path: Path):
         """`final-answer` is offered when all results are there."""
         turns = [search("a"), call("final-answer", output="early"), search("b"), call("final-answer", output="done")]

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from playhead import Agent, UsageError, Verdict, load_recording, reproduce, tool
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, error, text
-from tests.kernel.runs import data, make_agent
+from tests.kernel.runs import data, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,6 +112,35 @@ async def test_validators_refuse_and_accept(tmp_path: Path):
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("answer", ["Not [1, 2]; the right one is [3, 4].", "[1] or [2]?"], ids=["other", "either"])
+async def test_of_several_values_none_is_the_answer(tmp_path: Path, answer: str):
+    """Where two different values fit nobody knows which was meant; the same one twice is one."""
+    agent = make_agent(tmp_path, [text(answer), text("So: [3, 4]. That is [3,4].")], output_type=list[int])
+    assert (await agent.run("Which?", run_id="run")).output == [3, 4]
+    assert nudges(tmp_path / "run.jsonl")[0].startswith("Your answer was not accepted: it holds 2 values")
+
+
+async def test_validators_get_an_object(tmp_path: Path):
+    """With an output type a validator and `done_when` see what the caller will get."""
+    seen: list[Any] = []
+
+    def high(output: Height) -> bool:
+        seen.append(output)
+        return output.metres > 40
+
+    agent = make_agent(tmp_path, [text('{"metres": 42}')], output_type=Height, validators=[high], done_when=high)
+    assert (await agent.run("How high?", run_id="run")).output == Height(metres=42)
+    assert seen == [Height(metres=42)] * 2
+    assert await reproduced(tmp_path)
+
+
+async def test_a_refused_answer_is_the_best_there_was(tmp_path: Path):
+    """When the turns are used up after it, it is kept; it is no success."""
+    agent = make_agent(tmp_path, [text("no")], validators=[lambda _: False], max_iterations=1)
+    result = await agent.run("Say.", run_id="run")
+    assert (result.output, result.terminated_by, result.success) == ("no", "max_iterations", False)
+
+
 @pytest.mark.parametrize("said", [None, "yes", 1], ids=str)
 async def test_what_is_no_clear_yes_is_a_no(tmp_path: Path, said: Any):
     """Only True or a Verdict lets an answer stand; asking the model again would not help a broken validator."""
@@ -186,6 +215,17 @@ async def test_a_check_by_the_model_that_sends_back(tmp_path: Path):
     agent = make_agent(tmp_path, [text("42"), text(VERDICTS["bad"])] * 2, verify="loop")
     worse = await agent.run("Say.", run_id="worse")
     assert (worse.output, worse.verified, worse.terminated_by) == ("42", False, "output_rejected")
+    assert await reproduced(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "loop"])
+async def test_a_check_by_the_model_is_paid_for(tmp_path: Path, mode: Any):
+    """The requests of a check are part of what the run used, whether its answer stands or not."""
+    turns = [text("42"), text(VERDICTS["bad"]), text("43"), text(VERDICTS["bad"])]
+    ran = await record(tmp_path, turns, verify=mode)
+    answers = ran.events("llm-responded")
+    assert len(answers) == (2 if mode == "reflect" else 4)
+    assert ran.result.usage.total_tokens == sum(each.usage.total_tokens for each in answers)
     assert await reproduced(tmp_path)
 
 

@@ -28,12 +28,12 @@ async def nothing(state: KernelState, session: Session) -> KernelState:
 
 
 def test_names_and_aliases(register: Any):
-    """A strategy is found under its name and its short name; a later one of a name replaces the earlier one."""
+    """A strategy is found under its name and its short name; `replace=True` puts another one in its place."""
     assert get_strategy("reactive") == get_strategy("react") == ("reactive", reactive)
     register("mine", nothing)
     assert get_strategy("mine") == ("mine", nothing)
     assert {"mine", "reactive", "reflexion"} < set(list_strategies())
-    register("reactive", nothing)
+    register("reactive", nothing, replace=True)
     assert get_strategy("react") == ("reactive", nothing)
 
 

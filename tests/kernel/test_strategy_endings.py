@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.compose.killswitches import budget_limit
 from playhead.errors import StrategyError
 from playhead.kernel.state import KernelState, transition
 from playhead.replay import reproduce
@@ -125,3 +126,12 @@ async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
     register("stubborn", stubborn)
     run = await record(tmp_path, [], strategy="stubborn")
     assert ending(run) == ended("done", "first", "one", 0, terminated_source="switch")
+
+
+@pytest.mark.parametrize("hooked", [False, True], ids=["alone", "with a hook"])
+async def test_what_a_killswitch_stops_keeps_the_best_answer(tmp_path: Path, hooked: bool):
+    """The answer that a strategy held when it was stopped is the output, whether hooks look at the end or not."""
+    blocks = [lambda harness: harness.on("message.tool-result", lambda message, _: message)] if hooked else []
+    run = await record(tmp_path, [text("42")], strategy="reflexion", compose=[*blocks, budget_limit(max_tokens=300)])
+    assert (run.result.terminated_by, run.result.output) == ("budget_limit", "42")
+    assert (await reproduce(run.recording)).identical

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -140,6 +141,15 @@ def test_any_text_can_be_read(written: str):
 def test_hostile_text_costs_linear_time(unit: str):
     """A text of a megabyte that is nearly JSON is given up in no time."""
     assert isinstance(read_form(unit * (1_000_000 // len(unit)), Order), FormError)
+
+
+@pytest.mark.parametrize("item", ["1,", '"a",', "{},"])
+def test_a_hostile_text_is_not_read_again_from_every_bracket(item: str):
+    """A text that is broken at its very end may be read once to there, not once for each bracket it begins with."""
+    text = "[" * 30 + item * (200_000 // len(item)) + "x y"
+    began = time.process_time()
+    assert isinstance(read_form(text, Order), FormError)
+    assert time.process_time() - began < 3
 
 
 def test_the_form_is_told_with_an_example():

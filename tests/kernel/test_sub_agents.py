@@ -49,6 +49,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
             model="scripted/child",
             max_iterations=4,
             rationale=False,
+            healing=True,
             prices=Prices(input_usd=0.0, output_usd=0.0),
         ).model_dump(),
         "task": "How high?",
@@ -82,7 +83,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
 async def test_a_task_is_text(tmp_path: Path, arguments: dict[str, Any]):
     """Anything but one text is refused before the agent is entered."""
     child = agent("child", [text("never")])
-    run = await record(tmp_path, [call("child", **arguments), text("done")], child)
+    run = await record(tmp_path, [call("child", **arguments), text("done")], child, heal=False)
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {
         "type": "InvalidArguments",

@@ -5,8 +5,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead import tool
-from playhead.testing import TickingClock, assert_cost_under, assert_step_count, assert_tool_called, call, calls, text
-from tests.kernel.runs import record
+from playhead.streaming import StreamCancelled, TextDelta, ToolCallCompleted, ToolCallStarted, collect
+from playhead.testing import (
+    TickingClock,
+    assert_cost_under,
+    assert_step_count,
+    assert_stream,
+    assert_tool_called,
+    call,
+    calls,
+    text,
+)
+from tests.kernel.runs import make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +64,29 @@ async def test_costs_can_be_asserted(result: RunResult):
         assert_cost_under(result, 0.0)
     with pytest.raises(AssertionError, match=r"^the run cost None US dollars$"):
         assert_cost_under(result.model_copy(update={"cost_usd": None}), 1.0)
+
+
+async def test_streams_can_be_asserted(tmp_path: Path):
+    """What was said, which events came in which order, and how it ended; a failure tells what there was instead."""
+    turns = [call("lookup", key="a"), text("done")]
+    found = await collect(make_agent(tmp_path, turns, lookup).start("Do it.", density="full"))
+    assert_stream(found, ToolCallStarted, ToolCallCompleted, TextDelta, text="done")
+    with pytest.raises(AssertionError, match=r"^the agent said 'done', not 'no'"):
+        assert_stream(found, text="no")
+    with pytest.raises(AssertionError, match="not with StreamCancelled"):
+        assert_stream(found, end=StreamCancelled)
+    with pytest.raises(AssertionError, match=r"^no ToolCallStarted came in its place; it was: \['IterationProgress', "):
+        assert_stream(found, ToolCallCompleted, ToolCallStarted)
+    for broken in (found[:-1], [*found, found[-1]], [found[-1], *found[:-1]], []):
+        with pytest.raises(AssertionError, match=r"^a stream ends once, with its last event"):
+            assert_stream(broken)
+
+
+async def test_cancelled_streams_can_be_asserted(tmp_path: Path):
+    """A run that its caller ended has another last event."""
+    handle = make_agent(tmp_path, [text("42")]).start("Do it.")
+    handle.terminate()
+    assert_stream(await collect(handle), end=StreamCancelled, text="")
 
 
 async def test_two_runs_on_ticking_clocks_are_the_same_file(tmp_path: Path):

@@ -159,6 +159,14 @@ def test_hostile_text_takes_no_time(piece: str):
     assert time.process_time() - started < 2
 
 
+def test_a_hostile_text_is_not_read_again_from_every_bracket():
+    """A text that is broken at its very end may be read a few times to there, not once for each bracket it begins with."""
+    written = "[" * 200 + "1," * 500_000 + "x y"
+    started = time.process_time()
+    assert read_text_calls(written, KNOWN) == ([], written)
+    assert time.process_time() - started < 2
+
+
 @tool(read_only=True)
 async def ping(key: Any) -> str:
     """Ping."""

@@ -16,6 +16,7 @@ from playhead.errors import ToolDefinitionError
 from playhead.mcp.choices import Choices
 from playhead.mcp.definition import MAX_DESCRIPTION, define_all, tool_name
 from playhead.mcp.plain import cleaned, one_line
+from playhead.mcp.server import server_name
 
 NOTHING = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
 
@@ -133,3 +134,31 @@ def test_cleaned_text_is_harmless_and_short(text: str):
     """No control character is left, whatever is given; one line is one line."""
     assert not {unicodedata.category(each) for each in cleaned(text, 1000) if each not in "\n\t"} & {"Cc", "Cf", "Cs"}
     assert len(one_line(text).splitlines()) <= 1
+
+
+def test_results_that_strangers_may_have_written():
+    """Are those of the tools that the user names, by the server's own names."""
+    tools = listed("read"), listed("add")
+    assert [each.spec.untrusted for each in defined(*tools, prefix="x_", untrusted=("read",))] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["/usr/bin/python3.12", "-S", "servers/weather.py", "stdio"], "weather.py"),
+        (["python", "x.py"], "x.py"),
+        (["python", "-X", "dev", "-m", "mcp_server_time", "--local-timezone", "UTC"], "mcp_server_time"),
+        (["python3", "-c", "print(1)"], "python3"),
+        (["python"], "python"),
+        (["node", "--no-warnings", "dist/index.js"], "index.js"),
+        (["bash", "serve.sh"], "serve.sh"),
+        (["npx", "-y", "@scope/server-files", "."], "server-files"),
+        (["uvx", "mcp-server-time"], "mcp-server-time"),
+        (["uv", "run", "serve.py"], "serve.py"),
+        (["/opt/bin/mcp-server-time", "x.py"], "mcp-server-time"),
+    ],
+    ids=range(11),
+)
+def test_what_a_server_is_called(command: list[str], name: str):
+    """An interpreter says nothing of what it runs: messages name the script, the module or the package."""
+    assert server_name(command) == name

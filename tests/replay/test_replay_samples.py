@@ -37,9 +37,14 @@ class Echo:
 
     async def complete(self, request: Request) -> Completion:
         """Say it again."""
-        task = next(str(each.content) for each in request.messages if str(each.content) in self._owners)
-        said = self._owners[task].responses[request.number]
+        said = self._owners[self._task(request)].responses[request.number]
         return Completion(**{name: getattr(said, name) for name in Completion.__slots__})
+
+    def _task(self, request: Request) -> str:
+        """Return whose task a request is about: a message is the task, or holds it, as a critic's does."""
+        told = [str(each.content) for each in request.messages]
+        own = [each for each in told if each in self._owners]
+        return own[0] if own else max((task for task in self._owners if any(task in each for each in told)), key=len)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -8,91 +8,32 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, PlayheadError, UsageError, load_recording, replay_sync, resume, resume_sync, tool
+from playhead import (
+    Agent,
+    PlayheadError,
+    ToolContext,
+    UsageError,
+    load_recording,
+    replay_sync,
+    resume,
+    resume_sync,
+    tool,
+)
 from playhead.compose import killswitches as ks
 from playhead.errors import DivergedError, NotReplayableError, UnresolvedCallError
 from playhead.kernel.session import Session
 from playhead.replay import DID_NOT_HAPPEN, ToolResult, reproduce
-from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
-from playhead.trace.types import Request, Usage
+from playhead.testing import ScriptedModel, call, error, text
+from tests.replay.resumed_shop import DONE, SHOP, charge, dead, look, make, once, pay, script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-DONE: list[str] = []
-"""What the tools did."""
-
 
 @pytest.fixture(autouse=True)
 def _nothing_done() -> None:
     DONE.clear()
-
-
-@tool
-async def charge(amount: int) -> str:
-    """Charge a card."""
-    DONE.append(f"charged {amount}")
-    return f"receipt {amount}"
-
-
-@tool(read_only=True)
-async def look(key: str) -> str:
-    """Look up."""
-    DONE.append(f"looked {key}")
-    return f"found {key}"
-
-
-@tool(read_only=True, cache=True)
-async def once(key: str) -> int:
-    """Look up, and remember."""
-    DONE.append(f"once {key}")
-    return len(DONE)
-
-
-@tool(requires_approval=True)
-async def pay(amount: int) -> str:
-    """Pay, when allowed."""
-    DONE.append(f"paid {amount}")
-    return f"paid {amount}"
-
-
-def script(*turns: Any) -> list[Any]:
-    """Return turns that a model gives by how often it has answered, also when it is asked anew."""
-
-    def answer(request: Request) -> Any:
-        return turns[sum(message.role == "assistant" for message in request.messages)]
-
-    return [answer] * 30
-
-
-SHOP = script(call("look", key="a"), calls(call("look", key="b"), call("charge", amount=5)), text("Charged."))
-
-
-def make(folder: Path | None, turns: Any = SHOP, *tools: Any, **options: Any) -> Agent:
-    """Return an agent as it stands in the code."""
-    model = turns if hasattr(turns, "complete") else ScriptedModel(turns)
-    given = tools or (look, charge)
-    defaults: dict[str, Any] = {"rationale": False, "meta_tools": (), "clock": TickingClock, "retry_delay_s": 0}
-    return Agent(model, tools=given, trace=folder, **{**defaults, **options})
-
-
-async def dead(folder: Path, agent: Agent, last: str, nth: int = 1, task: str = "Do it.") -> Path:
-    """Run an agent, and leave of its trace what stood there when it died after its nth event of a kind."""
-    try:
-        result: Any = await agent.run(task, run_id="whole")
-    except PlayheadError as failed:
-        result = failed.result  # type: ignore[attr-defined]
-    lines = result.trace_path.read_bytes().splitlines(keepends=True)
-    at = [place for place, line in enumerate(lines) if json.loads(line)["kind"] == last][nth - 1]
-    path = folder / "dead" / "whole.jsonl"
-    path.parent.mkdir()
-    path.write_bytes(b"".join(lines[: at + 1]))
-    blobs = result.trace_path.with_suffix(".blobs")
-    if blobs.exists():
-        blobs.rename(path.with_suffix(".blobs"))
-    DONE.clear()
-    return path
 
 
 async def test_it_goes_on_from_where_it_died(tmp_path: Path) -> None:
@@ -160,6 +101,44 @@ async def test_the_caller_says_what_became_of_it(tmp_path: Path, name: str) -> N
     assert (await reproduce(result.trace_path)).identical
 
 
+async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Path) -> None:
+    """Whoever says that the call did not happen has to know that what its body did would be done again."""
+
+    @tool(read_only=True)
+    async def sneak(amount: int, context: ToolContext) -> str:
+        """Charge twice from inside."""
+        await context.tools.call("charge", amount=amount)
+        return str(await context.tools.call("charge", amount=amount + 1))
+
+    turns = script(call("sneak", amount=5), text("Done."))
+    path = await dead(tmp_path, make(tmp_path, turns, charge, sneak), "tool-call-started", 3)
+    with pytest.raises(UnresolvedCallError) as caught:
+        await resume(make(None, turns, charge, sneak), path)
+    (unresolved,) = caught.value.calls
+    inside = ('charge({"amount":5}), which returned', 'charge({"amount":6}), which was not answered')
+    assert unresolved.inside == inside  # type: ignore[attr-defined]
+    assert all(f"its body had called {each}" in str(caught.value) for each in inside)
+    assert DONE == []
+
+
+async def test_a_refusal_that_was_half_told(tmp_path: Path) -> None:
+    """A call that could not be put right died between the reason and its end: it is refused again, for the same reason."""
+
+    @tool(read_only=True)
+    async def price(number: int) -> int:
+        """Look up a price."""
+        return number
+
+    turns = script(call("price", number="many"), text("Done."))
+    path = await dead(tmp_path, make(tmp_path, turns, price), "nudge-issued", 1)
+    model = ScriptedModel(turns)
+    result = await resume(make(None, model, price), path)
+    assert (result.output, DONE) == ("Done.", [])
+    assert "The call was not put right" in str(model.requests[0].messages[-1].content)
+    assert result.trace_path is not None
+    assert (await reproduce(result.trace_path)).identical
+
+
 async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
     """A call that waits for no word, another tool, a filter, or anything else is an error that says what is right."""
     path = await dead(tmp_path, make(tmp_path), "tool-call-started", 3)
@@ -220,50 +199,6 @@ async def test_code_that_changes_its_mind_is_stopped_too(tmp_path: Path, monkeyp
     assert (await resume(make(None), path)).output == "Charged."  # nothing of the other one was live
 
 
-async def test_a_run_is_resumed_once(tmp_path: Path) -> None:
-    """A second time needs the caller's word; and while somebody holds it, nobody else can."""
-    path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
-    await resume(make(None), path, run_id="on")
-    with pytest.raises(UsageError, match=r"on\.jsonl continues it, and has ended"):
-        await resume(make(None), path)
-    assert DONE == ["charged 5"]
-    assert (await resume(make(None), path, again=True)).output == "Charged."
-    assert DONE == ["charged 5"] * 2
-
-
-async def test_a_run_that_goes_on_is_not_resumed(tmp_path: Path) -> None:
-    """Its process holds it."""
-    refused: list[str] = []
-
-    @tool
-    async def meanwhile() -> str:
-        """Resume the run that this is."""
-        with pytest.raises(UsageError) as caught:
-            await resume(make(None, SHOP, meanwhile), tmp_path / "run.jsonl")
-        refused.append(str(caught.value))
-        return "refused"
-
-    await make(tmp_path, script(call("meanwhile"), text("Done.")), meanwhile).run("Do it.", run_id="run")
-    assert "is not dead" in refused[0]
-
-
-async def test_a_resumption_that_dies_is_resumed(tmp_path: Path) -> None:
-    """From its own trace when it had gone on; one that had not caught up refers to the run that it continues."""
-    path = await dead(tmp_path, make(tmp_path), "llm-responded", 1)
-    await resume(make(None), path, run_id="on")
-    lines = (path.parent / "on.jsonl").read_bytes().splitlines(keepends=True)
-    live = next(place for place, line in enumerate(lines) if b"caught_up_with" in line)
-    DONE.clear()
-    again = tmp_path / "again"
-    again.mkdir()
-    (again / "on.jsonl").write_bytes(b"".join(lines[:live]))
-    with pytest.raises(NotReplayableError, match=r"had not caught up with it.*Resume whole"):
-        await resume(make(None), again / "on.jsonl")
-    (again / "on.jsonl").write_bytes(b"".join(lines[: live + 4]))
-    result = await resume(make(None), again / "on.jsonl")
-    assert (result.output, DONE) == ("Charged.", ["looked b", "charged 5"])
-
-
 async def test_what_is_over_is_refused(tmp_path: Path) -> None:
     """A run with an answer, a replay, and a file that was changed say why."""
     result = await make(tmp_path).run("Do it.", run_id="run")
@@ -293,77 +228,6 @@ async def test_a_run_that_its_provider_failed_goes_on(tmp_path: Path) -> None:
     assert (result.output, DONE, [each.number for each in model.requests]) == ("Charged.", [], [1])
     assert result.trace_path is not None
     assert (await reproduce(result.trace_path)).identical
-
-
-async def test_more_turns(tmp_path: Path) -> None:
-    """A run that had used up its turns goes on with more of them."""
-    assert (await make(tmp_path, SHOP, max_iterations=2).run("Do it.", run_id="run")).terminated_by == "max_iterations"
-    DONE.clear()
-    result = await resume(make(None, SHOP, max_iterations=5), tmp_path / "run.jsonl")
-    assert (result.output, DONE) == ("Charged.", [])
-
-
-async def test_more_budget(tmp_path: Path) -> None:
-    """What was spent counts: with the same limit it stops where it stopped, with a higher one it goes on."""
-    spent = {"usage": Usage(input_tokens=1_000, output_tokens=10)}
-    turns = script(
-        calls(call("look", key="a"), **spent), calls(call("charge", amount=5), **spent), text("Charged.", **spent)
-    )
-
-    def limited(tokens: int, folder: Path | None) -> Agent:
-        return make(folder, turns, compose=[ks.budget_limit(max_tokens=tokens, output_cap=50)])
-
-    assert (await limited(3_000, tmp_path).run("Do it.", run_id="run")).terminated_by == "budget_limit"
-    DONE.clear()
-    same = await resume(limited(3_000, None), tmp_path / "run.jsonl", run_id="same")
-    assert (same.terminated_by, DONE) == ("budget_limit", [])
-    more = await resume(limited(30_000, None), tmp_path / "run.jsonl", run_id="more", again=True)
-    assert (more.output, DONE) == ("Charged.", [])
-    assert more.usage.input_tokens == 3_000
-
-
-async def test_a_request_in_flight_may_have_been_billed(tmp_path: Path) -> None:
-    """What was set aside for it counts as spent, and it is asked again with what is left; else the run ends."""
-    turns = script(call("look", key="a"), text("Done."))
-
-    def limited(tokens: int, folder: Path | None) -> Agent:
-        return make(folder, turns, compose=[ks.budget_limit(max_tokens=tokens, output_cap=50)])
-
-    path = await dead(tmp_path, limited(3_500, tmp_path), "llm-requested", 1)
-    recorded = [json.loads(line) for line in path.read_bytes().splitlines()]
-    (reserved,) = [each["data"]["tokens"] for each in recorded if each["kind"] == "budget-reserved"]
-    result = await resume(limited(3_500, None), path)
-    assert result.trace_path is not None
-    left = [
-        record.event.left_tokens  # type: ignore[attr-defined]
-        for record in load_recording(result.trace_path).records
-        if record.kind == "budget-reserved"
-    ]
-    assert left[0] == 3_500 - 2 * reserved
-    tight = await resume(limited(2 * reserved - 100, None), path, again=True)
-    assert tight.terminated_by == "budget_limit"
-
-
-async def test_calls_before_count_for_limits_of_calls(tmp_path: Path) -> None:
-    """A tool that was called as often as it may be is not called again."""
-    turns = script(call("look", key="a"), call("look", key="b"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns), "llm-responded", 2)
-    result = await resume(make(None, turns, compose=[ks.tool_limit("look", 1)]), path)
-    assert (result.terminated_by, DONE) == ("tool_limit", [])
-
-
-async def test_failures_before_count_for_the_circuit_breaker(tmp_path: Path) -> None:
-    """Also the last one, after which the run died before the breaker could fire."""
-
-    @tool(read_only=True)
-    async def broken() -> str:
-        """Fail."""
-        raise ValueError("no")
-
-    turns = script(call("broken"), call("broken"), text("Done."))
-    path = await dead(tmp_path, make(tmp_path, turns, broken), "tool-call-completed", 2)
-    result = await resume(make(None, turns, broken, compose=[ks.circuit_breaker(2)]), path)
-    assert result.terminated_by == "circuit_breaker"
 
 
 async def test_the_memory_of_the_run_is_there_again(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from playhead.replay import UnresolvedCall
     from playhead.trace.line import Record
 
-AGENTS = 16
+AGENTS = 12
 GROUPS = 4
 SEED = 3
 SHORT = 45
@@ -89,8 +89,8 @@ async def continued(seed: int, folder: Path, name: str, outside: Outside, **opti
     """Resume a run in this world."""
     watch = Watch(outside)
     agent = resumable_agent(seed, outside, trace=folder)
-    ended = await reached(resume(agent, folder / name, run_id=f"{name[:-6]}-on", on_record=watch, **options))
-    lines = (folder / f"{name[:-6]}-on.jsonl").read_bytes().splitlines(keepends=True)
+    ended = await reached(resume(agent, folder / name, run_id=f"{folder.name}-on", on_record=watch, **options))
+    lines = (folder / f"{folder.name}-on.jsonl").read_bytes().splitlines(keepends=True)
     return Lived(lines, ended, watch.seen[1:], outside)
 
 
@@ -161,7 +161,7 @@ async def check_cut(seed: int, whole: Lived, kept: int, folder: Path, chance: ra
     if not halfway:
         assert lived.reached == whole.reached
         assert outside.effects == whole.last.effects, (outside.effects, whole.last.effects)
-    path = folder / "dead-on.jsonl"
+    path = folder / f"{folder.name}-on.jsonl"
     assert check_trace(path).ok
     outcome = await reproduce(path)
     assert outcome.identical, outcome.divergences[0]

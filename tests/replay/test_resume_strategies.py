@@ -70,13 +70,13 @@ SCRIPTS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 def agent_of(strategy: str, turns: list[Any], folder: Path | None) -> Agent:
     """Return the agent, with what its model is still to say."""
-    settings = SCRIPTS[strategy][0]
+    settings = SCRIPTS[strategy][0] if strategy in SCRIPTS else {}
     model = ScriptedModel(turns)
     return Agent(model, tools=[look, send], strategy=strategy, strategy_settings=settings, meta_tools=(), trace=folder)
 
 
 def test_no_strategy_is_left_out() -> None:
-    """But for the one that runs each program in a process of its own, which takes its time: see test_code_action.py."""
+    """But for the one that runs each program in a process of its own, which takes its time: it is cut in fewer places."""
     assert {*SCRIPTS, "code-action"} == set(list_strategies())
 
 
@@ -108,3 +108,40 @@ async def test_it_goes_on(strategy: str, tmp_path: Path) -> None:
         assert result.trace_path is not None
         if kept % 4 == 0:
             assert (await reproduce(result.trace_path)).identical
+
+
+PROGRAM = "```python\nlook(key='a')\nsend(to='ann')\nsend(to='bob')\n```"
+BROKEN = {
+    "error": "it died",
+    "calls": [{"tool": "send", "arguments": {"to": "ann"}, "ok": True, "result": "sent to ann"}],
+}
+"""What somebody says of a program that died after its first message."""
+CUTS: dict[str, tuple[tuple[str, int], list[str], Any, list[str]]] = {
+    "before the program": (("llm-responded", 1), [], None, ["ann", "bob"]),
+    "in the program": (("tool-call-completed", 2), ["ann"], BROKEN, ["ann", "bob"]),
+    "after the program": (("tool-call-completed", 4), ["ann", "bob"], None, ["ann", "bob"]),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+async def test_a_program_goes_on(cut: str, tmp_path: Path) -> None:
+    """A program is one call: what it had called is said, and what the caller says of that is not done again."""
+    (kind, nth), sent, said, all_sent = CUTS[cut]
+    turns = [text(PROGRAM), text(PROGRAM) if said else text("Done."), text("Done.")]
+    whole = await agent_of("code-action", turns[:1] + turns[-1:], tmp_path).run("Do it.", run_id="run")
+    assert whole.trace_path is not None
+    lines = whole.trace_path.read_bytes().splitlines(keepends=True)
+    at = [place for place, line in enumerate(lines) if json.loads(line)["kind"] == kind][nth - 1]
+    path = tmp_path / "dead" / "run.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b"".join(lines[: at + 1]))
+    SENT[:] = sent
+    unresolved: dict[str, Any] = {}
+    if said:
+        with pytest.raises(UnresolvedCallError, match=r'its body had called send.*"ann".*, which returned') as caught:
+            await resume(agent_of("code-action", [], None), path)
+        unresolved = {each.key: ToolResult(each.tool, result=said) for each in caught.value.calls}  # type: ignore[attr-defined]
+    result = await resume(agent_of("code-action", turns[1:], None), path, unresolved=unresolved)
+    assert (result.output, SENT) == ("Done.", all_sent)
+    assert result.trace_path is not None
+    assert (await reproduce(result.trace_path)).identical

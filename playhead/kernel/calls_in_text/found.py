@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.healing.json_reading import is_strict
 
 if TYPE_CHECKING:
     from playhead.trace.types import Rationale
+
+LONGEST: Final = 2000
+"""Characters that are kept of the text of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +38,14 @@ class Written:
     """The arguments: an object, text, or whatever stood there."""
     rationale: Rationale | None = None
     """The reason that stands in the call."""
+    written: str | None = None
+    """The text in which it stands, where that is broken JSON."""
     sure: bool = True
     """Whether it names its arguments as such; else every other field was taken for one, and has to fit."""
+
+
+def as_mended(calls: tuple[Written, ...], text: str, start: int, end: int) -> tuple[Written, ...]:
+    """Return calls with the text that they were read from, where that is no JSON as it stands."""
+    if is_strict(text, start):
+        return calls
+    return tuple(replace(call, written=text[start:end][:LONGEST]) for call in calls)

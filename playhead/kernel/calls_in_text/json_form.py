@@ -24,7 +24,7 @@ _ARGUMENT_FIELDS: Final = (
     "function_arguments", "tool_arguments", "argument", "parameter",
 )  # fmt: skip
 _LISTS: Final = ("tool_calls", "function_calls", "calls", "tool_uses", "actions")
-_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use")
+_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action")
 _MOST: Final = 100
 """Calls in one value."""
 _DEEPEST: Final = 4

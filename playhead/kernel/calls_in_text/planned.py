@@ -28,6 +28,7 @@ def planned_calls(  # noqa: PLR0913 - most are options
             source="text",
             request=request,
             rationale=written.rationale,
+            written=written.written,
         )
         for number, written in enumerate(found, 1)
     )

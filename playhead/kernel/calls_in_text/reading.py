@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.calls_in_text.call_syntax import call_at
-from playhead.kernel.calls_in_text.found import Found, Written
+from playhead.kernel.calls_in_text.found import Found, Written, as_mended
 from playhead.kernel.calls_in_text.json_form import calls_of
-from playhead.kernel.calls_in_text.standing import Segment, echoes, is_announced, is_meant, segments, stands_alone
+from playhead.kernel.calls_in_text.meaning import echoes, is_meant
+from playhead.kernel.calls_in_text.standing import (
+    Segment,
+    is_announced,
+    is_only_item,
+    segments,
+    stands_alone,
+    stands_between,
+    starts_line,
+)
 from playhead.kernel.calls_in_text.xml_form import xml_calls
 from playhead.kernel.healing.json_reading import value_at
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.pipeline import heal, is_healthy
+from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.shapes import filled_in
 from playhead.kernel.healing.words import folded
 
 if TYPE_CHECKING:
@@ -26,13 +38,15 @@ MAX_BROKEN: Final = 50
 """Beginnings of something that is no call, in one part of the text, and more of them are not tried."""
 MAX_CALLS: Final = 50
 """Calls in one text."""
+MAX_LOOKED_AT: Final = 200
+"""What has the form of a call, of one kind of form; what comes behind them is not looked at."""
 _REST: Final = re.compile(r"[`*\])]*[ \t]*[;.]?[ \t]*(?=\n|\Z)")
 _PLACEHOLDER: Final = re.compile(
     r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[ _-].{1,60}|path/to/.{0,100}|/path/to/.{0,100}",
     re.IGNORECASE,
 )
 _OPENING: Final = re.compile(r"[{\[]")
-_LINE: Final = re.compile(r"^[ \t]*(?=[A-Za-z_])", re.MULTILINE)
+_LINE: Final = re.compile(r"^[ \t]*(?P<bullet>[-*•][ \t])?(?=[A-Za-z_])", re.MULTILINE)
 _NAME_BEFORE: Final = re.compile(
     r"(?<![\w./:-])[`*\"']{0,3}(?P<name>[A-Za-z_][\w.:-]{0,80}?)[`*\"']{0,3}"
     r"(?:[ \t]*(?:tool|function|with|using|the|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
@@ -40,9 +54,6 @@ _NAME_BEFORE: Final = re.compile(
     r"(?:\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
     r"\n?(?:```\w{0,10}\s)?[ \t]*\Z",
     re.IGNORECASE,
-)
-_STARTS_LINE: Final = re.compile(
-    r"(?:\A|\n)[ \t]*(?:(?:>>>|[-=]>|[→@$])[ \t]?)*(?:[^\n.!?`\"'>]{0,60}(?:[:\])]|<[^<>\n]{1,30}>)[ \t*]*)?[`*]*\[?\Z"
 )
 _PROGRAM: Final = re.compile(
     r"^[ \t]*(?:def |class |import |from \w+ import |(?:for|if|while|with|try|else|elif|except)\b[^\n]{0,200}:[ \t]*$)",
@@ -56,6 +67,11 @@ _ACTION: Final = re.compile(
     r"[ \t*#]{0,6}action[ _]?input[ \t*]{0,4}:[ \t*]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
     re.IGNORECASE | re.MULTILINE,
 )
+_TOKENS: Final = re.compile(
+    r"<[|｜]tool[_▁]call[_▁]begin[|｜]>\s{0,4}(?:function<[|｜]tool[_▁]sep[|｜]>)?(?P<name>[A-Za-z_][\w.:-]{0,100})\s{0,4}"
+    r"(?:<[|｜]tool[_▁](?:call[_▁]argument[_▁]begin|sep)[|｜]>)?\s{0,4}(?:```\w{0,10}\s)?(?=\{)"
+)
+"""Calls between the special tokens of some models, where a server hands them on as text."""
 _EMPTY_WRAP: Final = re.compile(
     r"```[a-z_]*\s*```|<(\w{1,30})>\s*</\1>|\[/?TOOL_CALLS\]|</?tool_call>|<\|[\w-]{1,30}\|>", re.IGNORECASE
 )
@@ -87,7 +103,8 @@ def read_calls(
         lambda: _syntax_calls(text, is_tool),
     )
     for tier in tiers:
-        found = [each for each in _known(tier(), specs, nameless=nameless, whole=text) if _is_call(text, each, zones)]
+        known = _known(islice(tier(), MAX_LOOKED_AT), specs, nameless=nameless, whole=text)
+        found = list(islice((each for each in known if _is_call(text, each, zones)), MAX_CALLS))
         if found:
             return [call for each in found for call in each.calls][:MAX_CALLS], _without(text, found)
     return [], text
@@ -119,7 +136,7 @@ def _known(
 
 def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool) -> Written | None:
     if call.name is None:
-        return _nameless(call, specs) if nameless else None
+        return _named_by_type(call, specs) or (_nameless(call, specs) if nameless else None)
     healed = heal(call.name, call.arguments, specs)
     if healed.arguments is not None:
         return call
@@ -129,16 +146,24 @@ def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool)
     return None if meant.name is None else call  # the model is told why it does not run
 
 
+def _named_by_type(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
+    """Return the call of the tool that the field `type` names, which has no parameter of this name, if the rest fits it."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    spec = specs.get(arguments["type"]) if isinstance(arguments.get("type"), str) else None
+    rest = {name: item for name, item in arguments.items() if name != "type"}
+    is_named = spec is not None and "type" not in properties(spec.parameters) and is_healthy(spec, rest)
+    return Written(spec.name, rest, written=call.written) if spec is not None and is_named else None
+
+
 def _nameless(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
     """Return the call of the one tool that these arguments fit, if it changes nothing."""
-    if not isinstance(call.arguments, dict) or len(call.arguments) < 2:  # noqa: PLR2004 - one value says too little
+    arguments = filled_in(call.arguments) or call.arguments if isinstance(call.arguments, dict) else {}
+    if len(arguments) < 2:  # noqa: PLR2004 - one value says too little
         return None
-    fitting = [
-        name for name, spec in specs.items() if is_healthy(spec, call.arguments) and _all_known(spec, call.arguments)
-    ]
+    fitting = [name for name, spec in specs.items() if is_healthy(spec, arguments) and _all_known(spec, arguments)]
     if len(fitting) != 1 or not specs[fitting[0]].read_only:
         return None
-    return Written(fitting[0], call.arguments)
+    return Written(fitting[0], arguments, written=call.written)
 
 
 def _all_known(spec: ToolSpec, arguments: dict[str, Any]) -> bool:
@@ -151,41 +176,48 @@ def _is_all(text: str, found: Found) -> bool:
 
 
 def _actions(text: str, *, cut_off: bool) -> Iterator[Found]:
-    """Yield calls in the form of ReAct: a line with the tool, and one with its arguments."""
-    for action in _ACTION.finditer(text):
+    """Yield calls in the form of ReAct, a line with the tool and one with its arguments, or between special tokens."""
+    for action in chain(_ACTION.finditer(text), _TOKENS.finditer(text)):
         found = value_at(text, action.end(), may_end=not cut_off)
         if found is not None:
-            yield Found(action.start(), found[1], (Written(action["name"], found[0]),), explicit=True)
+            calls = as_mended((Written(action["name"], found[0]),), text, action.end(), found[1])
+            yield Found(action.start(), found[1], calls, explicit=True)
 
 
 def _json_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool) -> Iterator[Found]:
     for part in segments(text):
-        piece, place, broken = text[: part.end], part.start, 0
+        piece, place, broken, row = text[: part.end], part.start, 0, part.start
         while broken < MAX_BROKEN and (opening := _OPENING.search(piece, place)):
             start = opening.start()
+            if place == part.start or piece[place:start].strip(" \t,;"):
+                row = start
             found = value_at(piece, start, may_end=part.closed or not cut_off)
             if found is None:
                 place, broken = start + 1, broken + 1
                 continue
             place = found[1]
-            read = _json_call(piece, part.start, start, found, is_tool)
+            leads = part.fenced and not piece[part.start : start].strip()  # the tool's name may stand before the fence
+            read = _json_call(piece, 0 if leads else part.start, (row, start), found, is_tool)
             if read is not None:
-                yield _outer(part, text, read.start, place, read.calls)
+                yield _outer(part, text, read.start, place, as_mended(read.calls, piece, start, place))
 
 
 def _json_call(
-    piece: str, begin: int, start: int, found: tuple[Any, int], is_tool: Callable[[str], bool]
+    piece: str, begin: int, place: tuple[int, int], found: tuple[Any, int], is_tool: Callable[[str], bool]
 ) -> Found | None:
-    """Return the calls that a JSON value is, or the call whose arguments it is: the tool's name stands before it."""
-    value, end = found
+    """Return the calls that a JSON value is, or the call whose arguments it is: the tool's name stands before it.
+
+    `place` is where the row of values begins that this one stands in, and where it begins itself.
+    """
+    (row, start), (value, end) = place, found
     calls = calls_of(value)
     is_whole = bool(calls) and all(call.sure and call.name for call in calls)
-    alone = stands_alone(piece, start, end)
-    if is_whole and (alone or is_announced(piece, start, end)):
+    alone = stands_alone(piece, row, end)
+    if is_whole and (alone or is_announced(piece, start, end) or stands_between(piece, start, end)):
         return Found(start, end, calls)
     named = _NAME_BEFORE.search(piece, max(begin, start - 160), start) if isinstance(value, dict) else None
     if named is not None and is_tool(named["name"]):
-        opens = _STARTS_LINE.search(piece, begin, named.start()) is not None
+        opens = starts_line(piece, begin, named.start())
         if alone or opens or is_announced(piece, named.start(), end):
             return Found(named.start(), end, (Written(named["name"], value),))
     return Found(start, end, calls) if alone and calls else None
@@ -212,10 +244,11 @@ def _announced_calls(text: str, part: Segment, is_tool: Callable[[str], bool]) -
             continue
         start, place = named.start(), call[1]
         listed = piece[start - 1 : start] in ("[", ",", " ") and piece[place : place + 1] in ("]", ",")
+        opens, ends = starts_line(piece, part.start, start), _REST.match(piece, place)
         if (
-            (listed and _STARTS_LINE.search(piece, part.start, start))
+            (opens and (listed or ends))
             or is_announced(piece, start, place)
-            or (_STARTS_LINE.search(piece, part.start, start) and _REST.match(piece, place))
+            or (ends and stands_between(piece, start, place))
         ):
             yield _outer(part, text, start, place, (call[0],))
 
@@ -228,7 +261,8 @@ def _lines_with_calls(text: str, part: Segment) -> Iterator[Found]:
             place, broken = line.end() + 1, broken + (piece.find("(", line.end(), line.end() + 200) >= 0)
         else:
             place = call[1]
-            yield _outer(part, text, line.end(), place, (call[0],))
+            if line["bullet"] is None or is_only_item(piece, part.start, line.start(), place):
+                yield _outer(part, text, line.start("bullet") if line["bullet"] else line.end(), place, (call[0],))
 
 
 def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.calls_in_text.found import Found, Written
+from playhead.kernel.calls_in_text.found import Found, Written, as_mended
 from playhead.kernel.calls_in_text.json_form import calls_of
 from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.words import folded
@@ -38,6 +38,7 @@ _AROUND: Final = frozenset(
 _NAMED: Final = frozenset(["name", "toolname", "tool", "functionname", "function", "action"])
 _HOLDERS: Final = frozenset(["arguments", "args", "parameters", "params", "input", "toolinput", "kwargs"])
 _PARAMETERS: Final = frozenset(["parameter", "param", "arg", "argument"])
+_BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
 _ENTITY: Final = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d{1,6});")
 
 
@@ -92,13 +93,14 @@ def _outermost(text: str) -> list[_Node]:
 
 
 def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 0) -> Iterator[Written]:
-    kind, content = folded(node.name), text[node.inner : node.close]
+    kind, content = folded(node.name.rpartition(":")[2]), text[node.inner : node.close]
     if kind not in _AROUND and not is_tool(node.name):
         return
     if kind in _AROUND and node.label is None:
         value = parsed(content)
         if value is not None:
-            yield from (call for call in calls_of(value) if call.name is not None)
+            found = as_mended(calls_of(value), content, len(content) - len(content.lstrip()), len(content))
+            yield from (call for call in found if call.name is not None)
             return
         inner = (
             [call for child in node.children for call in _calls(child, text, is_tool, depth + 1)]
@@ -109,6 +111,9 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
             yield from inner
             return
     name = node.label or (node.name if kind not in _AROUND else _text_of(node, _NAMED, text))
+    if name is None and (pairs := _pairs(node, text)) is not None:
+        yield Written(text[node.inner : node.children[0].start].strip(), pairs)
+        return
     arguments = None if name is None else _arguments(node, text)
     if name is not None and arguments is not None:
         yield Written(name, arguments)
@@ -117,6 +122,20 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
 def _text_of(node: _Node, names: frozenset[str], text: str) -> str | None:
     found = [child for child in node.children if folded(child.name) in names]
     return text[found[0].inner : found[0].close].strip() if len(found) == 1 else None
+
+
+def _pairs(node: _Node, text: str) -> dict[str, str] | None:
+    """Return the arguments of `<tool_call>name<arg_key>…</arg_key><arg_value>…</arg_value></tool_call>`, else None."""
+    keys, values = node.children[::2], node.children[1::2]
+    if not keys or len(keys) != len(values) or _BARE_NAME.fullmatch(text, node.inner, keys[0].start) is None:
+        return None
+    found: dict[str, str] = {}
+    for key, value in zip(keys, values, strict=True):
+        name, content = text[key.inner : key.close].strip(), _unescaped(text[value.inner : value.close])
+        if (key.name, value.name) != ("arg_key", "arg_value") or name in found or content is None:
+            return None
+        found[name] = content
+    return found
 
 
 def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value

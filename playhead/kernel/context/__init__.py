@@ -31,7 +31,8 @@ def asks_for_curator(header: AgentHeader) -> bool:
 
 def curator_for(session: Session) -> Curator | None:
     """Return who looks after the thread of an agent; None when that is nobody."""
-    if session.agent is not session or not asks_for_curator(session.header):
+    marks = any(tool.spec.untrusted for tool in session.toolset.values())
+    if session.agent is not session or not (marks or asks_for_curator(session.header)):
         return None
     from playhead.kernel.context.curator import Curator  # noqa: PLC0415 - only for agents that ask for it
 

@@ -7,16 +7,19 @@ in blocks, and the thread is short after that, so the work and the recording gro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import ModelError
+from playhead.kernel.context.budget import allocate_budget
 from playhead.kernel.context.prior_work import PINNED_CHARS, Line, PriorWork
 from playhead.kernel.context.scoring import keywords
-from playhead.kernel.context.synthesis import summarise
+from playhead.kernel.context.synthesis import by_the_callers, summarise
 from playhead.kernel.context.task_phase import task_phase
-from playhead.kernel.context.tokens import TokenMeter
+from playhead.kernel.context.tokens import TokenMeter, estimate_tokens
 from playhead.kernel.context.turns import Turns, split
+from playhead.kernel.context.untrusted import IN_SHORT, unmarked
+from playhead.kernel.describe import describe
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision, DecisionEvaluated
 from playhead.trace.types import text_of
@@ -26,12 +29,15 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.events import LlmResponded, ToolCallCompleted
+    from playhead.trace.guidance import Synthesis
     from playhead.trace.types import ContextProfile, Message
     from playhead.trace.values import JsonValue
 
 PATHS: Final = ("path", "file_path", "filepath", "file", "filename")
 """Arguments that say what a call writes to; without one, the first call of the tool is its first write."""
 LAST_ERRORS: Final = 3
+WHY: Final = {"fast": "one line is left", "deep": "in the model's own words", "custom": "in the caller's words"}
+"""What became of a result, by how old turns were put together."""
 Action = Literal["kept", "dropped", "compressed"]
 
 
@@ -45,6 +51,8 @@ class Observed:
     failed: bool
     first_write: bool
     arguments: str
+    marked: bool
+    """Whether it stands there as data from outside."""
 
 
 class Compactor:
@@ -72,7 +80,9 @@ class Compactor:
         """Learn of a word of the kernel's, which may go with its turn."""
         self._nudges.add(message.id)
 
-    def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:
+    def note_result(
+        self, message: Message, planned: PlannedCall, completed: ToolCallCompleted, *, marked: bool = False
+    ) -> None:
         """Learn of a result that joined the thread."""
         arguments = planned.call.arguments
         self._observed[message.id] = Observed(
@@ -82,6 +92,7 @@ class Compactor:
             failed=not completed.ok,
             first_write=completed.ok and self._is_first_write(completed.tool, arguments or {}),
             arguments=_clipped(as_text(arguments if arguments is not None else ""), self._profile.argument_chars),
+            marked=marked,
         )
 
     async def tended(self, state: KernelState) -> KernelState:
@@ -90,27 +101,37 @@ class Compactor:
         Raises:
             RunEndedError: something ended the agent meanwhile.
         """
+        if self._mode() == "off":
+            return state
+        if self._profile.max_context_tokens is not None:
+            specs = self._session.specs([name for name in self._session.toolset if self._session.offers(name)])
+            self._meter.schemas = sum(map(estimate_tokens, specs))
         parts = split(state.thread, self._session.preamble, self._priors)
         self.looked_at += len(state.thread.messages)
         tokens = self._meter.size_of(state.thread)
-        due = self._due(parts, tokens)
+        due = self._due(parts, tokens, state.iteration)
         if due is not None:
             state = await self._compacted(state, parts, *due, tokens)
         self._say_if_too_long(state)
         return state
 
-    def _due(self, parts: Turns, tokens: int) -> tuple[int, str] | None:
+    def _mode(self) -> Synthesis:
+        """Return how old turns are put together, by the strategy that runs."""
+        return self._profile.synthesis_by_strategy.get(self._session.strategy_used, self._profile.synthesis)
+
+    def _due(self, parts: Turns, tokens: int, iteration: int) -> tuple[int, str] | None:
         """Return how many turns stay as they are, and what makes it necessary; None when it is not."""
         profile, turns, most = self._profile, len(parts.turns), self._profile.max_context_tokens
         if most is not None and tokens >= profile.hard_ratio * most and turns > 1:
             return 1, f"{tokens} of {most} tokens, over the hard bound of {profile.hard_ratio:g}"
         if turns <= profile.full_detail_steps:
             return None
-        if most is not None and tokens >= profile.soft_ratio * most:
-            return (
-                profile.full_detail_steps,
-                f"{tokens} of {most} tokens, over the soft bound of {profile.soft_ratio:g}",
-            )
+        if most is not None:
+            schemas, turns_at_most = self._meter.schemas, self._session.header.max_iterations
+            budget = allocate_budget(most, profile, iteration, turns_at_most, tool_schemas=schemas)
+            if tokens - schemas >= budget.step_history:
+                why = f"{tokens} of {most} tokens, over the soft bound of {profile.soft_ratio:g}"
+                return profile.full_detail_steps, why
         old = turns - profile.full_detail_steps
         if old >= profile.compact_after_steps:
             return profile.full_detail_steps, f"{old} turns are older than the newest {profile.full_detail_steps}"
@@ -123,21 +144,16 @@ class Compactor:
         lines = [line for message in old if (line := self._line(message)) is not None]
         known = PriorWork() if parts.prior is None else self._priors[parts.prior.id]
         work = known.with_lines(lines, max((line.turn for line in lines), default=known.last))
+        work = replace(work, has_stored=self._has_stored())
         work, state, mode, dropped = await self._put_together(work, known, state, old)
         gone = tuple(message.id for message in (*filter(None, [parts.prior]), *old) if message.id not in stays)
         told = await session.messages.add_user(work.render(), replaces=gone)
-        for number in gone:
-            self._observed.pop(number, None)
-            self._nudges.discard(number)
-            self._priors.pop(number, None)
-        if told is not None:
-            self._priors[told.id] = work
+        self._remember(told, work, gone)
         rest = [message for turn in parts.turns[-keep:] for message in turn]
         thread = Thread().add(*parts.head, told, *parts.between, *stays.values(), *rest)
         self._decide(lines, dropped, mode)
-        after = before - sum(map(self._meter.size, (*filter(None, [parts.prior]), *old)))
-        after += sum(map(self._meter.size, (*stays.values(), *filter(None, [told]))))
-        self._meter.forget()
+        won = sum(self._meter.size(message) for message in (*filter(None, [parts.prior]), *old) if message.id in gone)
+        after = before - won + (0 if told is None else self._meter.size(told))
         failures = [line.text for line in work.pinned if line.kind == "failure"]
         session.emit(
             ContextSynthesized(
@@ -154,24 +170,50 @@ class Compactor:
         )
         return transition(state, thread=thread)
 
+    def _has_stored(self) -> bool:
+        """Return whether the model can recall anything."""
+        curator = self._session.curator
+        return (
+            curator is not None and self._session.offers("recall") and bool(curator.shelf.stored or curator.shelf.notes)
+        )
+
+    def _remember(self, told: Message | None, work: PriorWork, gone: tuple[int, ...]) -> None:
+        """Keep what the new message tells, and forget what it stands for."""
+        for number in gone:
+            self._observed.pop(number, None)
+            self._nudges.discard(number)
+            self._priors.pop(number, None)
+        if told is not None:
+            self._priors[told.id] = work
+        self._meter.forget()
+
     async def _put_together(
         self, work: PriorWork, known: PriorWork, state: KernelState, old: list[Message]
-    ) -> tuple[PriorWork, KernelState, Literal["fast", "deep"], list[Line]]:
+    ) -> tuple[PriorWork, KernelState, Literal["fast", "deep", "custom"], list[Line]]:
         """Return the work as the message tells it, the state after that, how it was done, and what it leaves out."""
-        if self._profile.synthesis == "deep":
-            try:
-                state, summary = await summarise(known, old, state, self._session, self._profile)
-            except ModelError as error:
-                self._session.emit(
-                    DecisionEvaluated(decision="old turns are put together by rule", rationale=str(error))
-                )
-                summary = ""
-            if summary:
-                return work.summarised(summary), state, "deep", []
         if self._task is None:
             self._task = keywords(text_of(self._session.task))
+        mode = self._mode()
         fitted, dropped = work.fitted(self._profile.prior_work_chars, state.iteration, self._task)
-        return fitted, state, "fast", dropped
+        if mode == "fast" or (mode == "auto" and not dropped):
+            return fitted, state, "fast", dropped
+        try:
+            state, summary = await self._summary(known, state, old)
+        except ModelError as error:
+            self._session.emit(
+                DecisionEvaluated(decision="old turns are put together by rule", rationale=describe(error))
+            )
+            summary = ""
+        if not summary:
+            return fitted, state, "fast", dropped
+        told, dropped = work.summarised(summary)
+        return told, state, "custom" if mode == "custom" else "deep", dropped
+
+    async def _summary(self, known: PriorWork, state: KernelState, old: list[Message]) -> tuple[KernelState, str]:
+        """Return old turns in the words of the model, or of the caller's function, and the state after that."""
+        if self._mode() == "custom":
+            return state, await by_the_callers(known, old, self._session, self._profile)
+        return await summarise(known, old, state, self._session, self._profile)
 
     def _line(self, message: Message) -> Line | None:
         """Return what is left of a result; None for a message that is none."""
@@ -182,7 +224,9 @@ class Compactor:
         if seen.failed or seen.first_write:
             kind = "failure" if seen.failed else "write"
         most = self._profile.argument_chars if kind == "result" else max(PINNED_CHARS, self._profile.argument_chars)
-        said = text_of(message.content).removeprefix(f"Result of {seen.tool}:\n")
+        content = text_of(message.content)
+        said = (unmarked(content) if seen.marked else content).removeprefix(f"Result of {seen.tool}:\n")
+        said = f"{IN_SHORT}{said}" if seen.marked else said
         return Line(kind, seen.call_id, seen.tool, seen.turn, f"{seen.tool}({seen.arguments}) → {_clipped(said, most)}")
 
     def _decide(self, lines: list[Line], dropped: list[Line], mode: str) -> None:
@@ -192,7 +236,7 @@ class Compactor:
             if line.call_id in gone:
                 continue
             action: Action = "compressed" if line.kind == "result" else "kept"
-            why = "in the model's own words" if mode == "deep" else "one line is left"
+            why = WHY[mode]
             self._record(
                 line, action, why if action == "compressed" else f"a {line.kind.replace('write', 'first write')}"
             )

@@ -53,10 +53,13 @@ class PriorWork:
     """Tools of calls that have no line any more, and how many each."""
     summary: str = ""
     """What the model itself wrote of them."""
+    has_stored: bool = False
+    """Whether results or notes are kept for `recall`: a key may stand in no line any more."""
 
     def render(self) -> str:
         """Return the message."""
-        parts = [f"[Prior work: turns 1-{self.last + 1}, put together to save room]"]
+        stored = '; recall(action="list") names what is stored' if self.has_stored else ""
+        parts = [f"[Prior work: turns 1-{self.last + 1}, put together to save room{stored}]"]
         parts += _section("First writes", [line for line in self.pinned if line.kind == "write"])
         parts += _section("Failures", [line for line in self.pinned if line.kind == "failure"])
         parts += [f"So far:\n{self.summary}"] if self.summary else []
@@ -98,11 +101,11 @@ class PriorWork:
         lines = tuple(line for line in self.lines if line.call_id in kept)
         return replace(work, lines=lines, counted=_added(self.counted, dropped)), dropped
 
-    def summarised(self, summary: str) -> PriorWork:
-        """Return it with the model's words in place of the lines of results."""
+    def summarised(self, summary: str) -> tuple[PriorWork, list[Line]]:
+        """Return it with the model's words in place of the lines of results, and the lines that are now only counted."""
         pinned, dropped = _newest(self.pinned)
         counted = _added(self.counted, [*self.lines, *dropped])
-        return replace(self, pinned=pinned, lines=(), counted=counted, summary=summary)
+        return replace(self, pinned=pinned, lines=(), counted=counted, summary=summary), dropped
 
 
 def _section(title: str, lines: Iterable[Line]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic import ValidationError
 
 from playhead.errors import UsageError, nearest
+from playhead.kernel.context.guidance import BY_TIER
 from playhead.trace.types import ContextProfile, Tier
 
 if TYPE_CHECKING:
@@ -77,10 +78,20 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
     if unknown:
         raise UsageError(f"a profile has no {unknown[0]!r}.{nearest(unknown[0], ContextProfile.model_fields)}")
     try:
-        return ContextProfile.model_validate({"tier": tier, **NUMBERS[tier], **changes})
+        guidance = {"guidance": BY_TIER[tier]} if tier in BY_TIER else {}
+        found = ContextProfile.model_validate({"tier": tier, **NUMBERS[tier], **guidance, **changes})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return _with_full_names(found) if found.synthesis_by_strategy else found
+
+
+def _with_full_names(profile: ContextProfile) -> ContextProfile:
+    """Return a profile whose strategies are known, by their full names."""
+    from playhead.kernel.strategies import strategy_info  # noqa: PLC0415 - which run on what knows profiles
+
+    modes = {strategy_info(name)[0]: mode for name, mode in profile.synthesis_by_strategy.items()}
+    return profile.model_copy(update={"synthesis_by_strategy": modes})
 
 
 def profile_for(

@@ -25,7 +25,8 @@ MAX_FOUND: Final = 10
 """Places that a search returns."""
 DESCRIPTION: Final = (
     "Read a stored result by its key, page by page or through a JMESPath expression, or keep notes: "
-    "store (key, content), retrieve (key), list, search (query)."
+    "store (key, content), retrieve (key), list, search (query). A call of any other tool may have `_transform` beside its "
+    "arguments: an expression through which you see its result."
 )
 
 

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 RECALL: Final = "recall"
 
 
-def context_fields(
+def context_fields(  # noqa: PLR0913 - what is said about the past
     model: str,
     *,
     compression: Compression | Mapping[str, Any] | bool | None,
     profile: ContextProfile | str | None,
     max_context_tokens: int | None,
     novelty: float | None,
+    has_synthesizer: bool = False,
 ) -> dict[str, Any]:
     """Return the fields of the header that say what of the past is sent.
 
@@ -39,9 +40,22 @@ def context_fields(
         if max_context_tokens is not None:
             checks.at_least("max_context_tokens", max_context_tokens, 100)
         found = profile_for(profile, model, max_context_tokens)
+    found = _with_synthesizer(found, given=has_synthesizer)
     if compression is None and found is not None:
         compression = Compression(budget=found.tool_result_max_chars)
     return {"compression": _compression(compression), "profile": found, "novelty": _share(novelty)}
+
+
+def _with_synthesizer(profile: ContextProfile | None, *, given: bool) -> ContextProfile | None:
+    """Return the profile, in which a function of the caller's has its place; neither is there without the other."""
+    if profile is None:
+        if given:
+            raise UsageError("synthesizer puts old turns together, which only an agent with a profile= does")
+        return None
+    custom = "custom" in (profile.synthesis, *profile.synthesis_by_strategy.values())
+    if custom and not given:
+        raise UsageError('the profile says synthesis="custom": give the agent a function as synthesizer=')
+    return profile if custom or not given else profile.model_copy(update={"synthesis": "custom"})
 
 
 def with_recall(meta_tools: Iterable[str], compression: Compression | None, *, has_tools: bool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.context.preview import preview_of
+from playhead.kernel.context.preview import parsed, preview_of
 from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class Shelf:
         return self.stored[key].text if key in self.stored else None
 
     def value_of(self, key: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a note, or a stored result as JSON."""
-        return self.stored[key].value if key in self.stored else self.notes[key]
+        """Return a note, or a stored result as JSON; a text that is JSON counts as what it says, as in the preview."""
+        return parsed(self.stored[key].value) if key in self.stored else self.notes[key]
 
     def listed(self) -> list[dict[str, JsonValue]]:
         """Return what is here, the notes first."""

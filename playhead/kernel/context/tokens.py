@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
-from playhead.trace.types import TextPart
+from playhead.trace.types import TextPart, ToolSpec
 
 if TYPE_CHECKING:
     from playhead.kernel.state import Thread
@@ -18,8 +19,17 @@ PER_IMAGE: Final = 1000
 """Tokens of an image."""
 
 
-def estimated_tokens(message: Message) -> int:
-    """Return about how many tokens a message has: a token for four characters."""
+def estimate_tokens(what: str | Message | ToolSpec) -> int:
+    """Return about how many tokens a text, a message or the schema of a tool has: a token for four characters."""
+    if isinstance(what, str):
+        return -(-len(what) // CHARS_PER_TOKEN)
+    if isinstance(what, ToolSpec):
+        text = f"{what.name}{what.description}{json.dumps(what.parameters, ensure_ascii=False)}"
+        return PER_MESSAGE + len(text) // CHARS_PER_TOKEN
+    return _of_message(what)
+
+
+def _of_message(message: Message) -> int:
     images, characters = 0, sum(len(call.name) + len(str(call.arguments)) for call in message.tool_calls)
     if isinstance(message.content, str):
         characters += len(message.content)
@@ -39,6 +49,8 @@ class TokenMeter:
     """
 
     def __init__(self) -> None:
+        self.schemas = 0
+        """Tokens of the tools' schemas, which go with each request and are in the provider's counts."""
         self._sizes: dict[int, int] = {}
         self._counted: tuple[int, int] = (-1, 0)
 
@@ -52,17 +64,20 @@ class TokenMeter:
         self._counted = (-1, 0)
 
     def size_of(self, thread: Thread) -> int:
-        """Return the tokens of a thread: estimated, or by the provider's count and what has joined since, where that is more."""
+        """Return the tokens of a thread, with the tools' schemas.
+
+        They are estimated, or by the provider's count and what has joined since, where that is more.
+        """
         reply, counted = self._counted
         total = since = 0
         for message in reversed(thread.messages):
             total += self.size(message)
             if message.id == reply:
                 since = total + counted
-        return max(total, since)
+        return max(total + self.schemas, since)
 
     def size(self, message: Message) -> int:
         """Return the tokens of a message, estimated."""
         if message.id not in self._sizes:
-            self._sizes[message.id] = estimated_tokens(message)
+            self._sizes[message.id] = _of_message(message)
         return self._sizes[message.id]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Outcome
     from playhead.trace.types import ToolCall, ToolSpec
 
+JSON: Final = "json"
+"""The stage in which the JSON of a call in text is mended; it comes before all others."""
 LOOKUP: Final = "file-lookup"
 """Name of the fact that says which paths of a call are not there, and what they mean."""
 NOT_HEALED: Final = "The call was not put right: "
@@ -34,17 +36,21 @@ class Healer:
         self._asks: dict[str, bool] = {}
         self._why: dict[str, str] = {}
         self._healed: dict[str, ToolCall] = {}
+        self._unread: dict[str, ToolCall] = {}
 
     async def heal(self, planned: PlannedCall) -> PlannedCall:
         """Return the call as it is to run: itself when it fits, or when it cannot be read in one way only."""
         call = planned.call
+        if planned.written is not None:
+            after = call.raw_arguments if call.arguments is None else call.arguments
+            self._note(call, JSON, planned.written, {"name": call.name, "arguments": after})
         tool = self._session.toolset.get(call.name)
         if tool is None or not self._fits(tool.spec, call):
             planned = self._mended(planned)
             tool = self._session.toolset.get(planned.call.name)
         if tool is not None and planned.call.arguments is not None and self._asks_for_paths(tool.spec):
             planned = await self._with_paths(planned, tool.spec)
-        if planned.call is not call:
+        if planned.call is not call or planned.written is not None:
             self._healed[call.id] = planned.call
         return planned
 
@@ -62,6 +68,10 @@ class Healer:
             return None
         text = f"{call.name} {as_text(call.arguments)}"
         return text if len(text) <= LONGEST_NOTE else f"{text[:LONGEST_NOTE]}…"
+
+    def left_as_it_was(self, call: ToolCall) -> bool:
+        """Return whether a call that does not fit could not be put right; not, when a hook has changed it since."""
+        return self._unread.get(call.id) is call
 
     async def explained(self, call: ToolCall, outcome: Outcome) -> Outcome:
         """Return a refusal with the reason for which the call was not put right, as the hooks let it pass."""
@@ -99,6 +109,7 @@ class Healer:
         healed = heal(call.name, written, self._specs())
         if healed.arguments is None:
             self._why[call.id] = scrub(healed.why)
+            self._unread[call.id] = call
             return planned
         for each in healed.mended:
             self._note(call, each.stage, each.before, each.after)

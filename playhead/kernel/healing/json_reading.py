@@ -12,7 +12,8 @@ MAX_TEXT: Final = 200_000
 """Characters; a longer text is not read."""
 _FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
 _NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
-_AFTER: Final = re.compile(r"\s*(?:;|//[^\n]*|/\*[^*]*\*/)?\s*")
+_AFTER: Final = re.compile(r"[\s}\]]*(?:;|//[^\n]*|/\*[^*]*\*/)?\s*")
+"""What may stand behind a whole value; closing brackets too many say nothing."""
 _COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
 
 
@@ -52,6 +53,15 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
         return _DECODER.decode(mended), end
     except (ValueError, RecursionError):
         return None
+
+
+def is_strict(text: str, start: int) -> bool:
+    """Return whether the object or list that begins at a bracket is JSON as it stands."""
+    try:
+        _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def without_comments(text: str, start: int) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.words import ACTIONS, DIRECTIONS, folded, singular, words
+from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS
+from playhead.kernel.healing.words import folded, singular, words
 
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
@@ -16,8 +17,18 @@ MAX_LENGTH: Final = 120
 """Characters of a name that may be a misspelt one."""
 MAX_TOOLS: Final = 500
 """More tools than these, and only names that are the same but for case and separators are found."""
+SURE_WORD: Final = 6
+"""Letters of a word of a tool that changes something, in which one letter may be a slip."""
+LONG_WORD: Final = 5
+"""Letters of a word that is hardly another word when one letter is that of the next key."""
+_PLACES: Final = {
+    letter: (row, place + row / 2)
+    for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
+    for place, letter in enumerate(letters)
+}
 _AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$", re.DOTALL)
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
+_MCP: Final = re.compile(r"mcp__[A-Za-z0-9-]\w{0,60}?__")
 _NEUTRAL: Final = frozenset(
     [
         "function",
@@ -94,8 +105,19 @@ class Meant:
     """Why not, for the model."""
 
 
-def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
-    """Return the one tool that this name can stand for."""
+def _says_little(_: str) -> bool:
+    return False
+
+
+def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes = _says_little) -> Meant:
+    """Return the one tool that this name can stand for.
+
+    Args:
+        written: the name, as it was written.
+        known: the tools that may be called, by name.
+        takes: whether a tool takes the arguments of the call, mended or not.
+        speaks_for: whether the arguments themselves say that this tool is meant: several of them, and they fit as they stand.
+    """
     if written in known:
         return Meant(written)
     if len(written) > MAX_LENGTH:
@@ -103,7 +125,7 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Mea
     bare = _AFTER.sub("", written.strip().strip("`'\"<>"))
     if bare in known:
         return Meant(bare)
-    for found in (_same(bare, known), _in_namespace(bare, known), _same_words(bare, known)):
+    for found in (_same(bare, known), _in_namespace(bare, known, speaks_for), _same_words(bare, known)):
         if len(found) == 1:
             return Meant(found[0])
         if found:
@@ -125,13 +147,21 @@ def _same(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
     return [each for each in known if folded(each) == name] if name else []
 
 
-def _in_namespace(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
-    """Return the tool whose name stands behind a namespace; a strange namespace may have a tool of its own of that name."""
+def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes) -> list[str]:
+    """Return the tool whose name stands behind a namespace; a strange namespace may have a tool of its own of that name.
+
+    In the form of MCP (`mcp__server__tool`) models make up the server: then the arguments decide.
+    """
     parts = _SPACE.split(written)
     if len(parts) == 1 or not parts[-1]:
         return []
     space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
-    return [each for each in _same(parts[-1], known) if known[each].read_only or space <= _said_of(known[each])]
+    in_form_of_mcp = _MCP.match(written) is not None
+    return [
+        each
+        for each in _same(parts[-1], known)
+        if known[each].read_only or space <= _said_of(known[each]) or (in_form_of_mcp and speaks_for(each))
+    ]
 
 
 def _said_of(spec: ToolSpec) -> set[str]:
@@ -153,6 +183,7 @@ def _same_words(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
 def _are_same(written: tuple[str, ...], spec: ToolSpec, *, plural_counts: bool) -> bool:
     name = words(spec.name)
     idle = _NEUTRAL if not spec.read_only else _NEUTRAL | _VAGUE | (_said_of(spec) - ACTIONS)
+    idle = idle | {"new"} if "create" in name else idle  # what is created is new
     kept = [word for word in written if word not in idle or word in name or singular(word) in map(singular, name)]
     one, other = (kept, list(name)) if plural_counts else ([*map(singular, kept)], [*map(singular, name)])
     return one == other or (sorted(one) == sorted(other) and not DIRECTIONS.intersection(one))
@@ -161,7 +192,7 @@ def _are_same(written: tuple[str, ...], spec: ToolSpec, *, plural_counts: bool) 
 def _misspelt(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
     """Return the tool whose name has one letter less, more, other or swapped, in one word or two.
 
-    Any tool whose name is nearly as near must not take the arguments.
+    Any tool whose name is nearly as near must not take the arguments; where something is changed, none may be as near.
     """
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
 
@@ -174,7 +205,13 @@ def _misspelt(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Mean
     if not near:
         return Meant(None, _unlike())
     best = min(near, key=lambda each: distances[each])
-    rivals = [each for each in known if each != best and distances[each] <= distances[best] + 1 and takes(each)]
+    rivals = [
+        each
+        for each in known
+        if each != best
+        and distances[each] <= distances[best] + 1
+        and (takes(each) or (distances[each] <= distances[best] and not known[best].read_only))
+    ]
     if rivals:
         return _between([best, *rivals])
     if not takes(best):
@@ -185,30 +222,64 @@ def _misspelt(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Mean
 def _is_misspelt(written: tuple[str, ...], spec: ToolSpec, whole: int, distance: Callable[[str, str], int]) -> bool:
     """Return whether words are those of the name but for a letter; a word that says what is done is no misspelling.
 
-    Where something is changed a letter may be missing, doubled or swapped, but not another one: `sent_email` is no `send_email`.
+    A digit is none either: `deploy_prod` is not `deploy_prod2`.
     """
     name = words(spec.name)
-    if any(word in ACTIONS and word not in name for word in written):
+    if any(word in ACTIONS and word not in name for word in written) or _digits(written) != _digits(name):
         return False
-
-    def is_near(one: str, other: str) -> bool:
-        return distance(one, other) <= 1 and (spec.read_only or other not in ACTIONS or is_slip(one, other))
-
+    if not spec.read_only:
+        return _has_one_slip(written, name, distance)
     whole_name = "".join(name)
-    if whole <= 1 and len(whole_name) >= 5 and (spec.read_only or is_slip("".join(written), whole_name)):  # noqa: PLR2004 - of short names everything is near
+    if whole <= 1 and len(whole_name) >= 5:  # noqa: PLR2004 - of short names everything is near
         return True
     return any(
-        all(one == other or (len(other) > 2 and is_near(one, other)) for one, other in zip(order, name, strict=True))  # noqa: PLR2004
+        all(
+            one == other or (len(other) > 2 and distance(one, other) <= 1)  # noqa: PLR2004
+            for one, other in zip(order, name, strict=True)
+        )
         for order in _orders(written, name)
     )
 
 
-def is_slip(written: str, meant: str) -> bool:
-    """Return whether a letter is missing, doubled or swapped with its neighbour, of words with a distance of one."""
-    if len(written) <= len(meant):
-        return len(written) < len(meant) or sorted(written) == sorted(meant)
+def _has_one_slip(written: tuple[str, ...], name: tuple[str, ...], distance: Callable[[str, str], int]) -> bool:
+    """Return whether one letter of one long word is a slip, and all else is the name: for tools that change something.
+
+    Short words are other words when a letter changes: `stat_file` is no `start_file`, `sent_email` no `send_email`.
+    """
+    if len(written) != len(name):
+        return False
+    other = [(one, own) for one, own in zip(written, name, strict=True) if one != own]
+    if len(other) != 1:
+        return False
+    ((one, own),) = other
+    return len(own) >= SURE_WORD and distance(one, own) == 1 and is_slip(one, own)
+
+
+def _digits(name: tuple[str, ...]) -> list[str]:
+    return [word for word in name if word.isdigit()]
+
+
+def is_slip(written: str, meant: str, *, by_key: bool = True) -> bool:
+    """Return whether a letter is missing, doubled, swapped or that of the next key, of words with a distance of one.
+
+    The first letter is seldom that of the next key, and says most about which word it is.
+    """
+    if len(written) < len(meant) or sorted(written) == sorted(meant):
+        return True
+    if len(written) == len(meant):
+        return by_key and written[0] == meant[0] and len(meant) >= LONG_WORD and all(map(_are_next, written, meant))
     doubled = [place for place in range(1, len(written)) if written[place] == written[place - 1]]
     return any(written[:place] + written[place + 1 :] == meant for place in doubled)
+
+
+def _are_next(one: str, other: str) -> bool:
+    """Return whether two letters are the same, or next to each other on the keyboard; its rows are shifted by half a key."""
+    if one == other:
+        return True
+    if one not in _PLACES or other not in _PLACES:
+        return False
+    (row, place), (other_row, other_place) = _PLACES[one], _PLACES[other]
+    return abs(row - other_row) <= 1 and abs(place - other_place) <= 1
 
 
 def _orders(written: tuple[str, ...], name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
-from playhead.kernel.healing.words import MODIFIERS, folded, same_word, singular, words
+from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.words import folded, same_word, singular, words
 
 if TYPE_CHECKING:
     from playhead.kernel.healing.values import Types
@@ -17,6 +18,9 @@ MAX_UNKNOWN: Final = 20
 SAME, SPELT, WORDS, PART = 5, 4, 3, 2
 """How sure it is that a name means a parameter: the same but for case; a letter; other words for it; some of its words."""
 MAX_LENGTH: Final = 60
+_WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
+_BOUNDS: Final = frozenset({"min", "max", "minimum", "maximum"})
+_COUNTS: Final = frozenset({"count", "limit", "number", "num", "total", "amount", "size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +70,24 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     types: Types,
 ) -> list[str]:
     """Return the parameters that a name can mean, and that take its value; those of which it is surest."""
+    from playhead.kernel.healing.values import is_empty  # noqa: PLC0415 - which renames by this
+
     if len(name) > MAX_LENGTH:
         return []
     known = properties(schema)
-    scores = {each: likeness(name, each) or _described(name, known[each]) for each in free}
+    scores = {
+        each: likeness(name, each) or _described(name, known[each]) or _wished(name, each, known[each]) for each in free
+    }
     best = max(scores.values(), default=0)
     if not best:
         return []
-    candidates = [each for each in free if scores[each] and _takes(known[each], item, each, types)]
+    says_none = is_empty(item)  # such a value is left out, where it need not be there
+    candidates = [
+        each
+        for each in free
+        if scores[each]
+        and (_takes(known[each], item, each, types) or (scores[each] == SAME and says_none and each not in needed))
+    ]
     sure = max((scores[each] for each in candidates), default=0)
     meant = [each for each in candidates if scores[each] == sure]
     if len(meant) > 1 and sure in (WORDS, PART):
@@ -116,6 +130,13 @@ def _described(written: str, schema: object) -> int:
     return PART if {*own} <= {*map(singular, words(said))} else 0
 
 
+def _wished(written: str, name: str, schema: object) -> int:
+    """Return PART where a name says that the number is the one wished for; of a path or a text it may say another one."""
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    own = words(written)
+    return PART if kind in ("integer", "number") and own[:1] in _WISHES and own[1:] == words(name) else 0
+
+
 def _is_misspelt(written: str, name: str) -> bool:
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no parameter has
 
@@ -132,10 +153,18 @@ def _covers(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
 def _is_part(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether one of two names has all words of the other, and none besides that make another thing of it."""
     if _covers(other, own):
-        return not MODIFIERS.intersection(word for word in own if not _covers((word,), other))
+        return MODIFIERS.isdisjoint(_left_over(own, other))
     if _covers(own, other):
-        return not {"no", "not", "exclude", "ignore"}.intersection(other)
+        is_bound = not _BOUNDS.isdisjoint(other) and not any(word in _COUNTS or singular(word) != word for word in own)
+        return not is_bound and not {"no", "not", "exclude", "ignore"}.intersection(other)
     return False
+
+
+def _left_over(own: tuple[str, ...], other: tuple[str, ...]) -> list[str]:
+    """Return the words of one name that say more than the other; a word that is there already stands for no second one."""
+    same = {*map(singular, own)}.intersection(map(singular, other))
+    free = tuple(word for word in other if singular(word) not in same)
+    return [word for word in own if singular(word) not in same and not _covers((word,), free)]
 
 
 def _unclear(name: str, meant: list[str], known: dict[str, Any]) -> str:

@@ -53,7 +53,7 @@ _HOMES: Final = frozenset(
 _SYSTEM: Final = frozenset(
     ["etc", "usr", "bin", "sbin", "var", "proc", "sys", "dev", "lib", "lib64", "boot", "run", "windows", "system32"]
 )
-"""Folders of the operating system: what is asked for there is not in the working folder."""
+"""Folders of the operating system: what is asked for there, from the root, is not in the working folder."""
 _DRIVE: Final = re.compile(r"\A[A-Za-z]:/")
 _LINE: Final = re.compile(r"(?::\d{1,6}){1,2}\Z")
 MAX_LENGTH: Final = 1000
@@ -169,9 +169,10 @@ def meant_path(written: str, kind: str, tree: Tree) -> str | None:
         return plain if plain != normpath(written) else None
     parts = [part for part in plain.split("/") if part]
     outside = plain[0] in "/~" or parts[:1] == [".."]
+    is_home = parts[:1] == ["~"]
     while parts and parts[0] in ("..", "~"):
         parts = parts[1:]
-    if not parts or "." in parts or parts[0].lower() in _SYSTEM:
+    if not parts or "." in parts or (outside and not is_home and parts[0].lower() in _SYSTEM):
         return None
     inside = _inside(parts, entries, tree, outside=outside)
     return inside or (_one_below("/".join(parts), entries) if not outside or len(parts) == 1 else None)

@@ -66,7 +66,10 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
             read[tool] = _arguments_for(specs[tool], arguments)
         return read[tool].arguments is not None
 
-    meant = meant_tool(name, specs, takes)
+    def speaks_for(tool: str) -> bool:
+        return isinstance(arguments, dict) and len(arguments) > 1 and is_healthy(specs[tool], arguments)
+
+    meant = meant_tool(name, specs, takes, speaks_for)
     if meant.name is None:
         return Healed(name, None, why=meant.why)
     takes(meant.name)

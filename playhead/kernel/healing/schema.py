@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
-    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "number": lambda value: (
+        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and isfinite(value))
+    ),
     "integer": lambda value: (
         (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
     ),

@@ -25,7 +25,9 @@ EMPTY: Final = ("", "null", "none", "nil", "undefined", "n/a")
 """Texts that stand for no value, where a text does not fit."""
 _INTEGER: Final = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.0{1,6})?", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(0|[1-9]\d{0,17})(\.\d{1,17})?([eE][+-]?\d{1,2})?", re.ASCII)
-_WITH_UNIT: Final = re.compile(r"([+-]?[\d.]+)\s*([A-Za-z°]+)", re.ASCII | re.IGNORECASE)
+_GROUPED: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.000)+", re.ASCII)
+"""Thousands as some countries write them, or decimals."""
+_WITH_UNIT: Final = re.compile(r"([+-]?[\d.]+)\s*([A-Za-z°]+|%)", re.ASCII | re.IGNORECASE)
 _TRUE: Final = ("true", "yes", "on", "1", "y", "t")
 _FALSE: Final = ("false", "no", "off", "0", "n", "f")
 _SPLIT: Final = re.compile(r"\s*[,;]\s+|\s*;\s*")
@@ -58,6 +60,7 @@ _UNITS: Final = (
     {"h", "hr", "hrs", "hour", "hours"},
     {"d", "day", "days"},
     {"c", "°c", "celsius"},
+    {"%", "percent", "percentage", "pct"},
 )
 MAX_TEXT: Final = 200_000
 """Characters of a text that is read as something else."""
@@ -262,6 +265,8 @@ def _as_number(kind: str, value: Any, around: tuple[str, ...]) -> Any:  # noqa: 
         text = with_unit[1]
     if text.startswith("#") and "id" in around:
         text = text[1:]
+    if _GROUPED.fullmatch(text):
+        return NO_READING
     if _INTEGER.fullmatch(text):
         return int(text.partition(".")[0])
     return float(text) if kind == "number" and _NUMBER.fullmatch(text) else NO_READING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
@@ -12,6 +12,7 @@ from playhead.kernel.plan.references import UnresolvedReferenceError, instructio
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
 from playhead.trace.types import ToolCall
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from playhead.kernel.plan.types import PlanStep
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
-    from playhead.trace.events import ToolCallCompleted
-
-REFUSED: Final = "refused"
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,7 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> list[Failu
     progress.state, _ = await run_pass(
         progress.state, session, session.preamble, label=label, max_iterations=1, kernel=_calling(session.kernel, asked)
     )
-    refused = {call_id for call_id, each in session.tools.ended.items() if each.ended == REFUSED}
-    progress.note_calls({call.id: step_id for step_id, call in calls.items()}, next(iter(calls)), refused)
+    progress.note_calls({call.id: step_id for step_id, call in calls.items()}, next(iter(calls)))
     tokens = (progress.state.usage.total_tokens - before) // len(calls)
     for step, call in asked:
         completed = session.tools.ended.get(call.id)
@@ -86,7 +85,9 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> list[Failu
             progress.complete(step.id, completed.result, tokens)
         else:
             progress.fail(step.id, completed.observation() if completed else "the call was not made", tokens)
-            failures.append(Failure(step.id, again=_may_call_again(step, completed, progress)))
+            # A tool with side effects may have acted before it failed; a refusal would come again.
+            again = _is_read_only(step, progress) and call.id not in session.tools.refused
+            failures.append(Failure(step.id, again=again))
     return failures
 
 
@@ -126,7 +127,7 @@ def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
     """Return the call of a step, with results in place of references; None when the step is over without one."""
     assert step.tool_name is not None  # noqa: S101 - a plan with such a step is refused
     try:
-        arguments = resolved(step.tool_args, progress.results)
+        arguments = _as_declared(step, resolved(step.tool_args, progress.results), progress.tools[step.tool_name])
     except UnresolvedReferenceError as error:
         progress.fail(step.id, str(error))
         return None
@@ -140,6 +141,16 @@ def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
         why = f"the same call failed in {earlier.step_id} and may have had its effect; it is not made again"
         progress.fail(step.id, why)
     return None
+
+
+def _as_declared(step: PlanStep, arguments: dict[str, JsonValue], spec: ToolSpec) -> dict[str, JsonValue]:
+    """Return the arguments with results as texts where the tool takes a text: a reference to a number is none else."""
+    properties = spec.parameters.get("properties", {})
+    texts = {name for name, each in properties.items() if isinstance(each, dict) and each.get("type") == "string"}
+    return {
+        name: as_text(value) if name in texts and isinstance(step.tool_args[name], str) else value
+        for name, value in arguments.items()
+    }
 
 
 def _calling(kernel: Kernel, asked: Sequence[tuple[PlanStep, ToolCall]]) -> Kernel:
@@ -166,11 +177,6 @@ async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedC
     elif session.header.rationale:
         session.emit(RationaleMissing(path="plan", call_id=call.id, tool=call.name))
     return PlannedCall(call=call, position=session.take_position(), source="plan", rationale=rationale)
-
-
-def _may_call_again(step: PlanStep, completed: ToolCallCompleted | None, progress: Progress) -> bool:
-    """Return whether the same call may be made again: a tool with side effects may have acted before it failed."""
-    return _is_read_only(step, progress) and (completed is None or completed.ended != REFUSED)
 
 
 def _is_read_only(step: PlanStep, progress: Progress) -> bool:

@@ -19,7 +19,7 @@ from playhead.trace.events import PlanCreated, PlanStepChanged
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from playhead.kernel.plan.types import Plan, PlanStep, StepStatus
@@ -155,7 +155,7 @@ class Progress:
 
     def change(self, step_id: str, status: StepStatus, reason: str | None = None, **fields: Any) -> None:  # noqa: ANN401 - of a step
         """Change the state of a step, and say so."""
-        self.plan = self.plan.changed(step_id, status=status, **fields)
+        self.plan.change(step_id, status=status, **fields)
         self.session.emit(PlanStepChanged(plan_id=self.plan.id, step_id=step_id, status=status, reason=reason))
 
     def complete(self, step_id: str, result: JsonValue, tokens: int = 0, reason: str | None = None) -> None:
@@ -194,20 +194,19 @@ class Progress:
         made = self.acted.get(_call_key(tool, as_text(dict(arguments))))
         return None if made is None or (made.ok and made.version == step.version) else made
 
-    def note_calls(self, step_ids: Mapping[str, str], default: str, refused: Container[str] = ()) -> bool:
+    def note_calls(self, step_ids: Mapping[str, str], default: str) -> bool:
         """Note the calls with side effects since the last time; returns whether there were any.
 
         Args:
             step_ids: the steps by their calls.
             default: the step of all other calls.
-            refused: calls of which nothing can have been done.
         """
         new, self.looked_at = self.state.steps[self.looked_at :], len(self.state.steps)
         ok = {each.call_id: each for each in new if each.type == "observation" and each.ok}
         found = False
         for each in new:
             spec = self.tools.get(each.tool or "") if each.type == "action" else None
-            if spec is not None and not spec.read_only and each.call_id not in refused:
+            if spec is not None and not spec.read_only and each.call_id not in self.session.tools.refused:
                 found = True
                 self._note(each, ok.get(each.call_id), step_ids.get(each.call_id or "", default))
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.plan.references import SUMMARY
+from playhead.kernel.plan.references import SUMMARY, shortened
 from playhead.kernel.plan.types import ReflectionForm
 from playhead.kernel.structured import form_prompt
 from playhead.trace.values import as_text
@@ -32,11 +32,13 @@ _RULES: Final = (
         "{{{{from_step:{first}}}}} stands for the result of step {first}; {{{{from_step:{first}:summary}}}} for its first "
         f"{SUMMARY} characters. Write it wherever a later step needs a result that you do not know yet."
     ),
+    "Make no step for the final answer: it is written from the results of all steps.",
+    "At most {most} steps; as few as the task needs.",
+)
+_TOOL_RULES: Final = (
     "Make one tool_call step for each thing: four cities are four steps.",
     "Everything that the task asks for has its step: looking up, calculating, saving, sending.",
     "A calculation is a tool_call step when a tool can do it, with {{{{from_step:{first}}}}} in its tool_args.",
-    "Make no step for the final answer: it is written from the results of all steps.",
-    "At most {most} steps; as few as the task needs.",
 )
 _ORDER: Final = {
     "linear": "Steps run one after another, in the order of the list; a step may use results of steps before it.",
@@ -106,13 +108,14 @@ def step_prompt(plan: Plan, step: PlanStep, instruction: str, acted: Sequence[st
         told.append(f"Use the tools{tools} for it; do not calculate or guess what they can tell you.")
     told.append(f"Do only this part of it now: {instruction}")
     if step.error is not None:
-        told.append(f"The last attempt failed: {_short(step.error, SHOWN_OF_ONE)}\nDo it in another way.")
+        told.append(f"The last attempt failed: {shortened(step.error, SHOWN_OF_ONE)}\nDo it in another way.")
     return "\n\n".join([*told, "Reply with the result of this part, in plain text."])
 
 
 def _form(frame: Frame) -> str:
     first = f"s{frame.next_number}"
-    rules = [_ORDER[frame.mode], *(each.format(first=first, most=frame.most) for each in _RULES)]
+    given = (*_RULES, *_TOOL_RULES) if frame.tools else _RULES
+    rules = [_ORDER[frame.mode], *(each.format(first=first, most=frame.most) for each in given)]
     if frame.kept:
         rules.append(f"Number the new steps from {first} on; they may refer to completed steps.")
     types = [_TYPES] if frame.tools else []
@@ -186,7 +189,7 @@ def _type(schema: object) -> str:
 def _standing(plan: Plan) -> str:
     """Return what became of the steps so far."""
     done, rest = plan.having("completed"), plan.having("failed", "skipped")
-    lost = "\n".join(f"- {_named(each)}: {each.status}, {_short(each.error or '', SUMMARY)}" for each in rest)
+    lost = "\n".join(f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}" for each in rest)
     told = [f"Results so far:\n{_results(done) or '(none)'}"]
     return "\n\n".join([*told, *([f"Not done:\n{lost}"] if lost else [])])
 
@@ -194,7 +197,8 @@ def _standing(plan: Plan) -> str:
 def _results(done: Sequence[PlanStep]) -> str:
     each_at_most = max(SHOWN_AT_LEAST, min(SHOWN_OF_ONE, SHOWN // max(1, len(done))))
     lines = (
-        f"- {each.id} ({_short(each.name, SUMMARY)}): {_short(as_text(each.result), each_at_most)}" for each in done
+        f"- {each.id} ({shortened(each.name, SUMMARY)}): {shortened(as_text(each.result), each_at_most)}"
+        for each in done
     )
     text = "\n".join(lines)
     return text if len(text) <= 2 * SHOWN else text[-2 * SHOWN :]  # hundreds of steps: the newest
@@ -203,8 +207,8 @@ def _results(done: Sequence[PlanStep]) -> str:
 def _named(step: PlanStep) -> str:
     """Return what a step was: of a call the call itself, since its title may promise more than it returned."""
     if step.type == "tool_call":
-        return f"{step.id} {step.tool_name} {_short(as_text(step.tool_args), SUMMARY)}"
-    return f"{step.id} ({_short(step.name, SUMMARY)})"
+        return f"{step.id} {step.tool_name} {shortened(as_text(step.tool_args), SUMMARY)}"
+    return f"{step.id} ({shortened(step.name, SUMMARY)})"
 
 
 def _acted(acted: Iterable[str]) -> list[str]:
@@ -213,8 +217,4 @@ def _acted(acted: Iterable[str]) -> list[str]:
 
 
 def _failures(failed: Sequence[PlanStep]) -> str:
-    return "Failed:\n" + "\n".join(f"- {_named(each)}: {_short(each.error or '', SHOWN_OF_ONE)}" for each in failed)
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most} more characters)"
+    return "Failed:\n" + "\n".join(f"- {_named(each)}: {shortened(each.error or '', SHOWN_OF_ONE)}" for each in failed)

@@ -56,11 +56,12 @@ def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 def instruction_with(text: str, results: Mapping[str, JsonValue], longest: int) -> str:
     """Return an instruction with results as texts in place of references, each at most so long; raises like `resolved`."""
-    used = {name: _shortened(as_text(results[name]), longest) for name in references(text) if name in results}
+    used = {name: shortened(as_text(results[name]), longest) for name in references(text) if name in results}
     return as_text(resolved(text, used))
 
 
-def _shortened(text: str, longest: int) -> str:
+def shortened(text: str, longest: int) -> str:
+    """Return a text for the model, at most so long, with how much of it is left out."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
 
 

@@ -11,7 +11,7 @@ from playhead.kernel.json_text import json_blocks
 from playhead.kernel.rationale import parse_rationale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
@@ -90,8 +90,8 @@ class Plan:
     """What it is for."""
     mode: PlanMode
     """Whether steps run one after another, or as soon as what they need is there."""
-    by_id: Mapping[str, PlanStep] = field(default_factory=dict)
-    """The steps by their ids, in order."""
+    by_id: dict[str, PlanStep] = field(default_factory=dict)
+    """The steps by their ids, in order; changed in place, for a copy per change would cost the square of the steps."""
     version: int = 0
     """0 for the first plan; one more for each time that steps were replaced or added."""
 
@@ -112,9 +112,9 @@ class Plan:
         """Return the plan with these steps."""
         return replace(self, by_id={each.id: each for each in steps})
 
-    def changed(self, step_id: str, **changes: Any) -> Plan:  # noqa: ANN401 - the fields of a step
-        """Return the plan with another state of one step."""
-        return replace(self, by_id={**self.by_id, step_id: replace(self.by_id[step_id], **changes)})
+    def change(self, step_id: str, **changes: Any) -> None:  # noqa: ANN401 - the fields of a step
+        """Change the state of one step."""
+        self.by_id[step_id] = replace(self.by_id[step_id], **changes)
 
 
 class StepForm(BaseModel):
@@ -139,16 +139,24 @@ class StepForm(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_type(cls, value: object) -> object:
-        """Take a text for an analysis, a step that names a tool for a call of it, and an analysis with tools for a loop."""
+        """Take a text for an analysis, a step of no known type that names a tool for a call of it.
+
+        Small models leave the type out, or write the tool's name there. An analysis with tools is a composite step.
+        """
         if isinstance(value, str):
             return {"instruction": value}
         if not isinstance(value, dict):
             return value
-        if "type" not in value:
-            named = any(value.get(each) for each in ("tool_name", "toolName", "tool", "action"))
-            return {**value, "type": "tool_call" if named else "analysis"}
+        named = any(value.get(each) for each in ("tool_name", "toolName", "tool", "action"))
         hinted = any(value.get(each) for each in ("tool_hints", "toolHints"))
-        return {**value, "type": "composite"} if hinted and value["type"] == "analysis" else value
+        match value.get("type"):
+            case "analysis" if hinted:
+                return {**value, "type": "composite"}
+            case "tool_call" | "analysis" | "composite":
+                return value
+            case None if not named:
+                return {**value, "type": "analysis"}
+        return {**value, "type": "tool_call"} if named else value
 
     @field_validator("id", mode="before")
     @classmethod

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import UnknownStrategyError, nearest
+from playhead.errors import SHOWN_NAMES, UnknownStrategyError, UsageError, did_you_mean
+from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.strategies.info import Strategy, StrategyInfo, StrategySettings
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _BUILT_IN: Final = (
     "tree-of-thought",
 )
 """Each in a module of its name, as `STRATEGY`; imported when first used."""
+_MEANINGS: Final = {**ALIASES, **{name: name for name in _BUILT_IN}}
+"""What names of Playhead's own mean."""
 
 
 def _built_in(name: str) -> Callable[[], StrategyInfo]:
@@ -57,18 +60,25 @@ def register_strategy(  # noqa: PLR0913 - what a strategy may bring along
     rationale: bool = True,
     instruction: Callable[[Any], str] | None = None,
     tools: Callable[[Any], Sequence[Tool]] | None = None,
+    replace: bool = False,
 ) -> None:
-    """Make a strategy known under a name; an earlier one of this name is replaced.
+    """Make a strategy known under a name; an earlier one of yours is replaced.
 
     Args:
-        name: what agents call it.
+        name: what agents call it: letters, digits, `_` and `-`.
         strategy: from the first state to the last; it reaches the world through the session's ports alone.
         settings: the model of its `strategy_settings`; without one they are taken as they are.
         max_iterations: turns at most, when an agent does not say.
         rationale: whether the model is asked for the reasons of its calls, when an agent does not say.
         instruction: what is added to the system prompt; a function of the settings.
         tools: tools of its own, made with `MetaTool`; a function of the settings.
+        replace: let it take the place of a built-in one, for every agent of this process.
+
+    Raises:
+        UsageError: the name is taken or cannot be one, or the strategy is no async function.
     """
+    check_new_name("strategy", name, _MEANINGS, replace=replace)
+    check_async(f"the strategy {name!r}", strategy)
     info = StrategyInfo(strategy, settings, max_iterations, rationale, instruction=instruction, tools=tools)
     _registry[name] = lambda: info
 
@@ -78,6 +88,7 @@ def get_strategy(name: str) -> tuple[str, Strategy]:
 
     Raises:
         UnknownStrategyError: nothing is registered under this name.
+        UsageError: it is no name.
     """
     full, info = strategy_info(name)
     return full, info.run
@@ -85,10 +96,29 @@ def get_strategy(name: str) -> tuple[str, Strategy]:
 
 def strategy_info(name: str) -> tuple[str, StrategyInfo]:
     """Return a strategy's full name and what is known of it; raises like `get_strategy`."""
-    full = ALIASES.get(name, name)
+    if not isinstance(name, str):
+        hint = "; make it known with register_strategy(name, function) first" if callable(name) else ""
+        raise UsageError(f"strategy is the name of a registered strategy, such as 'reactive'; it is {name!r}{hint}")
+    full = _full_name(name)
     if full not in _registry:
-        raise UnknownStrategyError(f"there is no strategy {name!r}.{nearest(name, list_strategies())}")
+        guess = did_you_mean(name.casefold(), [*_registry, *ALIASES])
+        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {_all_names()}.")
     return full, _registry[full]()
+
+
+def _full_name(name: str) -> str:
+    """Return the name that is meant, which may be written in any case."""
+    if name in _registry:
+        return name
+    folded = ALIASES.get(name.casefold(), name.casefold())
+    return next((each for each in _registry if each.casefold() == folded), name)
+
+
+def _all_names() -> str:
+    """Return the names as a list for people, each with its short ones."""
+    names, short = list_strategies(), {full: [alias for alias in ALIASES if ALIASES[alias] == full] for full in _registry}
+    told = [f"{name} ({', '.join(short[name])})" if short[name] else name for name in names]
+    return ", ".join(told[:SHOWN_NAMES]) + (", …" if len(told) > SHOWN_NAMES else "")
 
 
 def info_of(header: AgentHeader) -> StrategyInfo | None:

@@ -123,14 +123,15 @@ async def _experience(session: Session, settings: AdaptiveSettings, task: Task) 
     """Return how well strategies did on such tasks: those that had enough of them."""
     if not settings.learning:
         return []
+    from playhead.kernel.threads import run_in_thread  # noqa: PLC0415 - only where it learns
 
     def read() -> list[dict[str, Any]]:
-        from playhead.kernel.effectiveness import effectiveness  # noqa: PLC0415 - only where it learns
+        from playhead.kernel.effectiveness import effectiveness  # noqa: PLC0415 - as above
 
         writer = session.run.recorder.writer
         return [] if writer is None else effectiveness(writer.path.parent, session.header, settings.newest)
 
-    known = await session.facts.ask(FACT, partial(_in_thread, read))
+    known = await session.facts.ask(FACT, partial(run_in_thread, read))
     return [
         each
         for each in known
@@ -138,16 +139,6 @@ async def _experience(session: Session, settings: AdaptiveSettings, task: Task) 
         and each["strategy"] in settings.candidates
         and each["runs"] >= settings.min_runs
     ]
-
-
-async def _in_thread(read: Any) -> Any:  # noqa: ANN401 - a function and what it returns
-    from playhead.kernel.threads import start_in_thread  # noqa: PLC0415 - only where it learns
-
-    call = start_in_thread(read, lambda _: None)
-    await call.wait()
-    if call.error is not None:
-        raise call.error
-    return call.value
 
 
 async def _asked(

@@ -14,7 +14,7 @@ from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, ask_again, observe, take_answer, think_until
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer, think_until
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
@@ -94,15 +94,11 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 async def _act(state: KernelState, session: Session) -> KernelState:
     """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
-    finishing = [planned for planned in state.pending if ends_run(session, planned.call.name)]
-    others = tuple(planned for planned in state.pending if planned not in finishing)
-    if not finishing or not others or not settings_of(session, AutonomousSettings).finish_alone:
+    finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
+    is_alone = len(finishing) == len(state.pending)
+    if is_alone or not settings_of(session, AutonomousSettings).finish_alone:
         return await act(state, session)
-    reached = await act(transition(state, pending=others), session)
-    if session.concluded:
-        return reached
-    refused = [await session.tools.refuse(planned, TOO_EARLY) for planned in finishing]
-    return transition(reached, pending=(*reached.pending, *finishing), completed=(*reached.completed, *refused))
+    return await act_but(finishing, TOO_EARLY, state, session)
 
 
 async def _on_text(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:

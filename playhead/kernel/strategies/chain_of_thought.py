@@ -17,7 +17,7 @@ from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, ask_again, observe, take_answer
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer
 from playhead.trace.events import Thought
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ WITH_TAGS: Final = (
 )
 WITHOUT_TAGS: Final = "Think step by step. Then write the answer in a last line that begins with `Final answer:`."
 ONLY_THOUGHT: Final = "You thought, and gave no answer. Write the answer now, without any tags."
+NO_MORE_TOOLS: Final = "no more tools are offered; answer the task"
 _TOOL_TURNS: Final = "thought_tool_turns"
 _TAG: Final = re.compile(r"<(?P<closing>/?)think(?:ing)?>", re.IGNORECASE)
 
@@ -102,7 +103,9 @@ async def _think(state: KernelState, session: Session) -> KernelState:
         return await _answer(state, reply.thought, thought, response.finish_reason, session)
     turns = _tool_turns(state) + 1
     state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
-    return transition(state, status="acting") if has_tools else await _refused(state, session)
+    if has_tools:
+        return transition(state, status="acting")
+    return await act_but(state.pending, NO_MORE_TOOLS, state, session)
 
 
 async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple[KernelState, bool]:
@@ -112,13 +115,6 @@ async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple
         thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
         state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns + 1})
     return state, turns < limit
-
-
-async def _refused(state: KernelState, session: Session) -> KernelState:
-    """Answer calls that the model may not make any more."""
-    why = "no more tools are offered; answer the task"
-    completed = [await session.tools.refuse(planned, why) for planned in state.pending]
-    return transition(state, status="observing", completed=tuple(completed))
 
 
 async def _answer(

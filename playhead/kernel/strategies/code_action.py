@@ -18,6 +18,7 @@ from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.program_tool import NAME as RUN_PROGRAM
+from playhead.kernel.program_tool import NOTES as NAME
 from playhead.kernel.program_tool import ProgramTool, signatures
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
     from playhead.trace.events import LlmResponded
 
-NAME: Final = "code-action"
 FENCE: Final = "```"
 SHOWN: Final = 500
 """Characters of one call's result that the model is shown; the program had all of it."""
@@ -115,11 +115,9 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
 async def act(state: KernelState, session: Session) -> KernelState:
     """Run the program, unless as many have run as may."""
     most, ran = settings_of(session, CodeActionSettings).max_programs, state.meta[NAME]["programs"]
-    if ran < most or state.pending[0].call.name != RUN_PROGRAM:
-        return await reactive.act(state, session)
+    programs = [planned for planned in state.pending if session.tools.meant(planned.call.name) == RUN_PROGRAM]
     why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
-    refused = [await session.tools.refuse(planned, why) for planned in state.pending]
-    return transition(state, status="observing", completed=tuple(refused))
+    return await reactive.act_but(programs[max(0, most - ran) :], why, state, session)
 
 
 async def observe(state: KernelState, session: Session) -> KernelState:
@@ -130,18 +128,18 @@ async def observe(state: KernelState, session: Session) -> KernelState:
     for planned, completed in turn:
         result = completed.result
         if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
-            message, said, ok = (
-                await session.messages.add_result(planned, completed),
-                completed.observation(),
-                completed.ok,
-            )
+            message = await session.messages.add_result(planned, completed)
+            said, ok = completed.observation(), completed.ok
         else:
             said, ok = told(result), "error" not in result
             calls = result.get("calls", [])
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
             session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
-            message = await session.messages.add_user(said)
+            is_native = planned.source == "native"  # which has to have an answer of its own
+            message = await (
+                session.messages.add_result(planned, completed) if is_native else session.messages.add_user(said)
+            )
         asked = as_text(planned.call.arguments)
         common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
         steps += [Step(type="action", content=asked, **common), Step(type="observation", content=said, ok=ok, **common)]

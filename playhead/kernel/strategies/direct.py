@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.info import StrategyInfo
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, observe, think_until
 
 if TYPE_CHECKING:
@@ -38,5 +38,5 @@ async def _answer(state: KernelState, text: str, finish_reason: str | None, sess
 
 _KERNEL: Final = Kernel("direct", {"thinking": _think, "acting": act, "observing": observe})
 STRATEGY: Final = StrategyInfo(
-    direct, rationale=False, meta_tools=(), own_kernel=True, prompt="You solve the user's task."
+    direct, StrategySettings, rationale=False, meta_tools=(), own_kernel=True, prompt="You solve the user's task."
 )

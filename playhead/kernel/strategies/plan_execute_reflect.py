@@ -43,6 +43,7 @@ REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
 NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
+NO_QUESTION: Final = "a hook removed the question for a plan: the task is solved by ReAct, without one"
 
 
 async def plan_execute_reflect(state: KernelState, session: Session) -> KernelState:
@@ -51,8 +52,8 @@ async def plan_execute_reflect(state: KernelState, session: Session) -> KernelSt
         return await reactive(state, session)
     begun = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
     progress = _progress(begun, session)
-    if not await _make_plan(progress):
-        return await _without_plan(progress, state.thread)
+    if (why := await _make_plan(progress)) is not None:
+        return await _without_plan(progress, state.thread, why)
     await _carry_out(progress)
     for _ in range(progress.settings.max_refinements):
         missing = await _what_is_missing(progress) if progress.has_room else None
@@ -71,18 +72,20 @@ def _progress(state: KernelState, session: Session) -> Progress:
 # --- plan -----------------------------------------------------------------------------------------------------------------
 
 
-async def _make_plan(progress: Progress) -> bool:
-    """Ask for a plan, add the calls that it lacks, and begin with it; returns whether there is one."""
+async def _make_plan(progress: Progress) -> str | None:
+    """Ask for a plan, add the calls that it lacks, and begin with it; returns why there is none, or None."""
     frame = progress.frame(version=0)
     required = outstanding(progress.session, frame)
     prompt = plan_prompt(progress.plan.goal, frame, required)
     thread = await prompt_thread(progress.session, "prompt.plan", prompt)
-    form = None if thread is None else await ask_for_steps(progress, thread, frame, purpose="plan")
-    if thread is None or form is None:
-        return False
+    if thread is None:
+        return NO_QUESTION
+    form = await ask_for_steps(progress, thread, frame, purpose="plan")
+    if form is None:
+        return NO_PLAN
     form = await _with_reasons(progress, thread, frame, form)
     progress.begin(with_required(hydrate(form, frame), required, frame))
-    return True
+    return None
 
 
 async def _with_reasons(progress: Progress, thread: Thread, frame: Frame, form: PlanForm) -> PlanForm:
@@ -90,7 +93,7 @@ async def _with_reasons(progress: Progress, thread: Thread, frame: Frame, form: 
     if not progress.session.header.rationale or not _lacks_reasons(form):
         return form
     messages = progress.session.messages
-    given = thread.add(messages.add("assistant", form.model_dump_json(exclude_defaults=True)))
+    given = thread.add(await messages.add_assistant(form.model_dump_json(exclude_defaults=True)))
     told = await messages.nudge(given, "rationale-missing", STRICT)
     if told is given:  # a hook removed it
         return form
@@ -105,11 +108,11 @@ def _lacks_reasons(form: PlanForm) -> bool:
     return any(each.type == "tool_call" and each.stated is None for each in form.steps)
 
 
-async def _without_plan(progress: Progress, thread: Thread) -> KernelState:
+async def _without_plan(progress: Progress, thread: Thread, why: str) -> KernelState:
     """Solve the task without a plan, and say so."""
     session = progress.session
-    session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=NO_PLAN))
-    progress.log(NO_PLAN)
+    session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
+    progress.log(why)
     session.strategy_used = "reactive"
     return await reactive(transition(progress.state, thread=thread), session)
 
@@ -142,6 +145,7 @@ async def _what_is_missing(progress: Progress) -> str | None:
     prompt = reflection_prompt(progress.plan, deep=depth == "deep")
     thread = await prompt_thread(session, "prompt.reflect", prompt)
     if thread is None:
+        progress.log("the results are taken as they are: a hook removed the question whether they are enough")
         return None
     capped = output_cap(session.header.parameters) is not None
     parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}

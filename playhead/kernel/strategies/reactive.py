@@ -6,7 +6,7 @@ Native tool calls come first; a model without them may write its calls as JSON i
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
@@ -16,7 +16,7 @@ from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.info import StrategyInfo
+from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ INCOMPLETE: Final = {
 """The words of providers for an answer that is not whole, and how the run ends with it."""
 EMBEDDED: Final = "the answer holds a call of a tool; that is made first, answer when you have its result"
 """What the model is told where it ends with a call that it has yet to make."""
+FAILED_CALLS: Final = "failed_calls_in_text"
+MAX_FAILED_CALLS: Final = 2
+"""Replies of a run that are nothing but a call that cannot be made, and are sent back; the next one is the answer."""
 _FINAL_ANSWER: Final = re.compile(
     r"(?P<bold>\*{0,3})\bfinal answer\b\s*(?:(?P=bold)\s*:|:\s*(?P=bold))\s*", re.IGNORECASE
 )
@@ -94,6 +97,18 @@ async def act(state: KernelState, session: Session) -> KernelState:
     return transition(state, status="observing", pending=ran, completed=tuple(completed), meta=meta)
 
 
+async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, session: Session) -> KernelState:
+    """Run the calls of this turn but these, which are answered with why; they are no part of a turn that ended the run."""
+    if not refused:
+        return await act(state, session)
+    others = tuple(planned for planned in state.pending if planned not in refused)
+    reached = await act(transition(state, pending=others), session)
+    if session.concluded:
+        return reached
+    told = [await session.tools.refuse(planned, why) for planned in refused]
+    return transition(reached, pending=(*reached.pending, *refused), completed=(*reached.completed, *told))
+
+
 def _embedded(planned: PlannedCall, state: KernelState, session: Session) -> tuple[PlannedCall, ...]:
     """Return the calls that a model left in its final answer, the first time; a second time it means the answer so."""
     if not session.header.healing or state.meta.get("embedded_calls"):
@@ -122,7 +137,7 @@ async def observe(state: KernelState, session: Session) -> KernelState:
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
-STRATEGY: Final = StrategyInfo(reactive)
+STRATEGY: Final = StrategyInfo(reactive, StrategySettings)
 
 
 async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
@@ -139,7 +154,11 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
         again = await ask_again(state, "empty-reply", EMPTY_REPLY, session)
         if again is not None:
             return again
-    if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
+    incomplete = INCOMPLETE.get((finish_reason or "").lower())
+    again = None if incomplete else await _call_again(state, text, session)
+    if again is not None:
+        return again
+    if incomplete:
         session.conclude(incomplete, text or None)
     elif missing:
         session.conclude("required_tools_missing", text)
@@ -150,9 +169,25 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
     return transition(state, iteration=state.iteration + 1)
 
 
-async def ask_again(state: KernelState, nudge: str, text: str, session: Session) -> KernelState | None:
+async def _call_again(state: KernelState, text: str, session: Session) -> KernelState | None:
+    """Return the state with a word to the model whose reply is nothing but a call that cannot be made, else None."""
+    nudges = state.meta.get(FAILED_CALLS, 0)
+    if not text or text.lstrip()[0] not in "{[<`" or nudges >= MAX_FAILED_CALLS:
+        return None
+    from playhead.kernel.calls_in_text.failed import failed_call  # noqa: PLC0415 - only for replies that begin as a call
+
+    why = failed_call(text, session)
+    if why is None:
+        return None
+    counted = transition(state, meta={**state.meta, FAILED_CALLS: nudges + 1})
+    return await ask_again(counted, "healing-failure", why, session, severity="warn")
+
+
+async def ask_again(
+    state: KernelState, nudge: str, text: str, session: Session, *, severity: str = "info"
+) -> KernelState | None:
     """Return the state with a word to the model, or None when a hook removed the word: asking again would change nothing."""
-    thread = await session.messages.nudge(state.thread, nudge, text)
+    thread = await session.messages.nudge(state.thread, nudge, text, severity=severity)
     return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)
 
 

@@ -13,9 +13,8 @@ from pydantic import Field
 
 from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.loop import collect_spending
 from playhead.kernel.meta_tools import missing_required_tools
-from playhead.kernel.passes import Conclusion, answer_pass, closed_thread, fresh_thread
+from playhead.kernel.passes import Conclusion, answer_pass, ask_model, closed_thread, fresh_thread
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
 from playhead.kernel.prompts import missing_tools
 from playhead.kernel.state import KernelState, Step, transition
@@ -143,9 +142,7 @@ async def _judged(
 
 async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[KernelState, Judgement | None]:
     """Ask the critic; an answer that says neither yes nor no is asked for again, in a stricter way."""
-    session.state = state
-    response = await session.model.complete(thread, purpose=f"{NAME}:critique")
-    state = collect_spending(state, session)
+    state, response = await ask_model(state, session, thread, purpose=f"{NAME}:critique")
     said = read_judgement(response.text)
     if said is not None:
         return state, said

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from playhead.kernel.loop import collect_spending, run_kernel
+from playhead.kernel.json_text import json_blocks
+from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import fresh_thread
+from playhead.kernel.passes import ask_model, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.scores import read_score
 from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.steering import steered_outside
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
 from playhead.trace.events import (
     AlternativesConsidered,
@@ -199,10 +201,8 @@ async def _ask(
 ) -> tuple[KernelState, LlmResponded]:
     """Ask the model about a thought, without tools and outside the turns."""
     text = prompt.format(task=text_of(session.task), tools=_tools_told(session), path=_told(node), **more)
-    thread = await fresh_thread(session, text)
-    session.state = state
-    response = await session.model.complete(thread, purpose=f"{NAME}:{purpose}")
-    return collect_spending(state, session), response
+    await steered_outside(state, session)
+    return await ask_model(state, session, await fresh_thread(session, text), purpose=f"{NAME}:{purpose}")
 
 
 def _told(node: Node | None) -> str:
@@ -221,7 +221,7 @@ def _tools_told(session: Session) -> str:
 
 
 def read_thoughts(text: str) -> list[str]:
-    """Return the items of a list, with the lines that belong to them; a text without a list is one thought."""
+    """Return the items of a list, with the lines that belong to them, or of a JSON list; any other text is one thought."""
     items: list[list[str]] = []
     open_item = False
     for line in text[:_LONGEST].splitlines():
@@ -232,8 +232,27 @@ def read_thoughts(text: str) -> list[str]:
             open_item = False
         elif open_item:
             items[-1].append(line)
-    found = [" ".join(" ".join(lines).split()) for lines in items] or [" ".join(text[:_LONGEST].split())]
-    return [thought for thought in found if thought]
+    found = list(map(" ".join, items)) or _in_json(text[:_LONGEST]) or [text[:_LONGEST]]
+    return [thought for each in found if (thought := " ".join(each.split()))]
+
+
+def _in_json(text: str) -> list[str]:
+    """Return the thoughts of the first JSON list of texts, or of objects with texts; nothing when there is none."""
+    for block in json_blocks(text):
+        lists = [block.value] if isinstance(block.value, list) else _values(block.value)
+        for each in lists:
+            thoughts = [" ".join(_texts(item)) for item in each] if isinstance(each, list) else []
+            if thoughts and all(thoughts):
+                return [item[1] if (item := _ITEM.fullmatch(thought)) else thought for thought in thoughts]
+    return []
+
+
+def _values(value: Any) -> list[Any]:  # noqa: ANN401 - any JSON value
+    return list(value.values()) if isinstance(value, dict) else []
+
+
+def _texts(item: Any) -> list[str]:  # noqa: ANN401 - any JSON value
+    return [item] if isinstance(item, str) else [each for each in _values(item) if isinstance(each, str)]
 
 
 STRATEGY: Final = StrategyInfo(tree_of_thought, TreeOfThoughtSettings)

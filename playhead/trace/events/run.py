@@ -50,6 +50,13 @@ TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Every reason code that Playhead itself gives, with what it means. Hooks and custom killswitches may give others."""
+FIXES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "required_tools_missing": "Fix: raise required_retries=, ask for less in required_tools=, or say in system_prompt= "
+        "when to call them",
+    }
+)
+"""What may be done about an ending, where it is the same for all."""
 
 
 class RunStarted(EventBase):

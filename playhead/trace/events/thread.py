@@ -52,4 +52,4 @@ class ToolsDefined(EventBase):
     tools: tuple[ToolSpec, ...]
     """The tools."""
     offered: bool = False
-    """Whether this is how a hook described tools for a request; what runs are the agent's own."""
+    """Whether this is how tools were described for a request, by a hook or in short; what runs are the agent's own."""

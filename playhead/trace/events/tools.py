@@ -51,6 +51,8 @@ class ToolCallStarted(EventBase):
     """Asked for through the provider's tool calls, in text, by a plan, or by another tool's body."""
     request: Integer | None = None
     """The request whose answer asked for it."""
+    transform: str | None = None
+    """The expression through which the model wants to see the result, taken from beside the arguments."""
 
 
 class ToolCallHealed(EventBase):
@@ -60,7 +62,7 @@ class ToolCallHealed(EventBase):
     call_id: str
     """The call."""
     stage: str
-    """What was put right: `name`, `shape`, `parameters`, `types`, `path`."""
+    """What was put right: `json` (of a call in text), `name`, `shape`, `parameters`, `types`, `path`."""
     before: JsonValue = None
     """What stood there: what the model wrote, or what the stage before left."""
     after: JsonValue = None

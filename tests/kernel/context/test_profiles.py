@@ -96,8 +96,8 @@ def look() -> str:
 def test_the_wording_of_the_default_prompt(profile: Any, prompt: str):
     """By tier; a prompt that was given stays as it is."""
     header = make_agent(None, ScriptedModel([]), look, profile=profile).header
-    assert system_prompt(header, has_tools=True) == prompt
-    assert (
-        system_prompt(make_agent(None, [], look, profile=profile, system_prompt="Mine.").header, has_tools=True)
-        == "Mine."
-    )
+    said = [] if header.profile is None else [header.profile.guidance.tool_guidance]
+    assert system_prompt(header, has_tools=True) == "\n\n".join(filter(None, [prompt, *said]))
+    own = make_agent(None, [], look, profile=profile, system_prompt="Mine.").header
+    assert system_prompt(own, has_tools=True) == "\n\n".join(filter(None, ["Mine.", *said]))
+    assert system_prompt(own, has_tools=False) == "Mine."

@@ -279,11 +279,8 @@ class TestAgentsBelow:
         )
         turns = [call("worker", task="Look."), recall(key="_tool_result_1", length=10), recall(key="_tool_result_2")]
         run = await record(tmp_path, [*turns, text("done")], below, compression=True)
-        assert (
-            sent(run)[-1]
-            .messages[3]
-            .content.startswith("[STORED: _tool_result_1 | worker]\nType: Text(2000 characters)")
-        )
+        told = str(sent(run)[-1].messages[3].content)
+        assert told.startswith("[STORED: _tool_result_1 | worker]\nType: Text(2000 characters)")
         assert recalled(run) == [
             {"key": "_tool_result_1", "content": "40"},
             {"key": "_tool_result_1", "content": "x" * 10, "offset": 0, "total": 2000, "next_offset": 10},

@@ -2,19 +2,35 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.healing import SPECS, calls_that_run, compared, costs, measure, written_of
+from benchmarks.healing import (
+    FILES,
+    SPECS,
+    calls_that_run,
+    compared,
+    costs,
+    is_there,
+    measure,
+    report,
+    write,
+    written_of,
+)
 from playhead.kernel.calls_in_text.reading import read_calls
+from playhead.kernel.healing.paths import Tree, meant_path
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
 
-FLOOR = {"tuning": 0.99, "held-out": 0.95}
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLOOR = {"tuning": 0.99, "held-out": 0.95, "fresh": 0.95}
 HOSTILE = 100_000
+WHOLE = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
@@ -26,13 +42,28 @@ PIECES = ["{", "}", "[", "]", '"', "'", "\\", "`", "```json\n", "```", "<tool_ca
 BROKEN = [case for case in read_lines(CORPUS / "tuning.jsonl") if case["how"] == "native"]
 
 
-@pytest.mark.parametrize("split", ["tuning", "held-out"])
+@pytest.mark.parametrize("split", FILES)
 def test_recovered_of_the_corpus(split: str):
     """Nearly all broken calls with one reading are recovered, none is healed into a wrong call, and no trap runs."""
+    if not is_there(split):
+        pytest.skip(f"{split} has not been made yet")
     counted = measure(split)
     broken, traps = counted.total(counted.kinds), counted.total(counted.traps)
     assert broken["recovered"] >= FLOOR[split] * broken.total()
     assert (broken["wrong"], traps["wrong"], traps["refused"]) == (0, 0, 0)
+
+
+def test_the_figures_are_written_with_what_they_are_worth(tmp_path: Path):
+    """The tables replace what stood between their markers, and nothing else; a page without markers is an error."""
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- tuning: begin -->\nold\n<!-- tuning: end -->\nb\n", encoding="utf-8")
+    lines = report("tuning")
+    write(page, "tuning", lines)
+    told = "\n".join(lines)
+    assert page.read_text(encoding="utf-8") == f"a\n<!-- tuning: begin -->\n\n{told}\n\n<!-- tuning: end -->\nb\n"
+    assert "in sight" in told
+    with pytest.raises(ValueError, match="has no lines <!-- fresh: begin -->"):
+        write(page, "fresh", lines)
 
 
 def test_a_healthy_call_costs_little():
@@ -115,6 +146,23 @@ def test_long_garbage_takes_no_long_time(piece: str):
         'def f():\n    read_file(path="a.txt")',
         '```python\nimport os\nread_file(path="a.txt")\n```',
         '# read_file(path="a.txt")',
+        'Here is how read_file works:\n\n    read_file(path="a.txt")\n\nIt returns the text.',
+        "The error came from this call:\nread_file(path='a.txt')",
+        "History:\nread_file(path='a.txt')\n-> ok",
+        "The agent calls\nread_file(path='a.txt')",
+        "A call looks like this. " + WHOLE,
+        "Let me explain the format. " + WHOLE,
+        WHOLE + " It was made yesterday.",
+        # of other languages little is known: a call within a sentence is none
+        "Man könnte read_file(path='a.txt') aufrufen.",
+        "So würde man das machen: read_file(path='a.txt')",
+        "Ich rufe " + WHOLE + " auf.",
+        "Je vais appeler read_file(path='a.txt') maintenant.",
+        WHOLE + " So sähe das aus.",
+        "Por ejemplo:\n" + WHOLE,
+        WHOLE + "\n\nSoll ich das tun?",
+        "用法: read_file(path='a.txt')",
+        "例えば、" + WHOLE + " を呼びます。",
         '{"name": "git_push", "parameters": {"type": "object", "properties": {"force": {"type": "boolean"}}}}',
     ],
 )
@@ -135,6 +183,13 @@ def test_what_is_no_call(text: str):
         "<read_file>\n<path>a.txt</path>\n</read_file>",
         '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}',
         'read_file(\n  path="a.txt",\n)',
+        "Okay, let me read it. " + WHOLE,
+        "I'll look. ACTION: read_file({'path': 'a.txt'})",
+        "First step: the call.\n" + WHOLE + " That should do it.",
+        'Using the read_file tool:\n```json\n{"path": "a.txt"}\n```',
+        '{"type": "read_file", "path": "a.txt"}',
+        "Ich lese die Datei jetzt.\n" + WHOLE,
+        "首先读取文件。\n\nread_file(path='a.txt')",
     ],
 )
 def test_what_is_a_call(text: str):
@@ -149,3 +204,53 @@ def test_a_reply_that_was_cut_off_is_not_completed():
     text = json.dumps({"name": "read_file", "arguments": {"path": "a.txt"}})[:-1]
     assert [call.name for call in read_calls(text, SPECS)[0]] == ["read_file"]
     assert read_calls(text, SPECS, cut_off=True) == ([], text)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "meant"),
+    [
+        ("wtite_file", {"path": "a", "content": "b"}, ("write_file", {"path": "a", "content": "b"})),
+        ("read_file", '{"path": "a"}}', ("read_file", {"path": "a"})),
+        ("delete_file", {"path": "a", "_thought": "why"}, ("delete_file", {"path": "a"})),
+        (
+            "set_thermostat",
+            {"room": "office", "target_temperature": 17},
+            ("set_thermostat", {"room": "office", "temperature": 17}),
+        ),
+        (
+            "search_web",
+            {"type": "object", "properties": {"query": "a"}, "required": ["query"]},
+            ("search_web", {"query": "a"}),
+        ),
+        ("relete_file", {"path": "a"}, None),
+        ("upload", {"target_path": "a"}, None),
+        ("run_tests", {"test_target": "a"}, ("run_tests", {"target": "a"})),
+        ("download_file", {"url": "a", "target_path": "b"}, None),
+        ("read_file", {"path": "a", "start_line": "1.000"}, None),
+        ("search_web", {"query": "a", "results": "5"}, ("search_web", {"query": "a", "max_results": 5})),
+        ("delete_file", {"path": "a", "_dry_run": True}, None),
+        ("delete_file", {"path": "a", "_force": False}, None),
+        ("delete_rows", {"table": "t", "where": {"a": 1}, "_id": 7}, None),
+        ("set_thermostat", {"room": "office", "max_temperature": 17}, None),
+        ("git_push", {"type": "object", "properties": {"force": {"type": "boolean"}}}, None),
+    ],
+)
+def test_native_calls(name: str, arguments: Any, meant: tuple[str, Any] | None):
+    """What has one reading is read so, and what is next to it, with two readings or a wish, is not."""
+    healed = heal(name, arguments, SPECS)
+    assert ((healed.name, healed.arguments) if healed.arguments is not None else None) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("~/lib/a.ts", "lib/a.ts"),
+        ("/lib/a.ts", None),
+        ("/home/me/lib/a.ts", "lib/a.ts"),
+        ("../lib/a.ts", None),
+        ("/etc/a.ts", None),
+    ],
+)
+def test_paths_of_the_system_are_other_files(written: str, meant: str | None):
+    """A folder below the home folder is not one of the system, though it has such a name; from the root it is."""
+    assert meant_path(written, "file-path", Tree({"lib/a.ts", "b.ts"}, {"lib"})) == meant

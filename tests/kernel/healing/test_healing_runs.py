@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import FilePath
 
-from benchmarks.healing import SPECS, written_of
+from benchmarks.healing import FILES, SPECS, is_there, written_of
 from playhead import Approval, tool
 from playhead.kernel.models.scripted import Turn
 from playhead.kernel.tools import Outcome
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
 
 RAN: list[tuple[str, Any]] = []
-TRAPS = [case for case in read_lines(CORPUS / "traps_tuning.jsonl") if case["expected"] is None]
+TRAPS = [
+    case
+    for split, (_, file) in FILES.items()
+    if is_there(split)
+    for case in read_lines(CORPUS / file)
+    if case["expected"] is None
+]
 
 
 @tool(read_only=True)

@@ -240,10 +240,18 @@ async def test_litellm_with_a_price(server: StreamServer):
     assert streamed.cost_usd == (await model.complete(request)).cost_usd
 
 
+HALF_A_CALL = [
+    {"tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "lookup", "arguments": ""}}]},
+    {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
+]
+"""A call that may or may not be whole."""
+
+
 @pytest.mark.parametrize("end", ["break", "end"])
-async def test_litellm_broken_off(server: StreamServer, end: str):
+@pytest.mark.parametrize("deltas", [[{"content": "It"}, {"content": " is"}], HALF_A_CALL], ids=["text", "call"])
+async def test_litellm_broken_off(server: StreamServer, deltas: list[Any], end: str):
     """A line that breaks, or an answer that just ends without saying so, is a failure that may pass."""
-    server.parts, server.end = sse({"content": "It"}, {"content": " is"}, finish=None, usage=None)[:-1], end
+    server.parts, server.end = sse(*deltas, finish=None, usage=None)[:-1], end
     with pytest.raises(ModelUnavailableError):
         await pieces(openai_model(server), ask(OPENAI))
 

@@ -59,9 +59,11 @@ def test_plans_are_read_by_the_names_that_models_use(text: str):
 
 
 def test_the_type_of_a_step_is_what_it_says():
-    """A step that names a tool calls it; an analysis that names tools is a loop with them; a text is an analysis."""
-    written: list[Any] = [{"tool": "look", "args": {"key": "k"}}, analysis("x", tool_hints=["look"]), "Think of it"]
-    assert [each.type for each in steps_of(*written)] == ["tool_call", "composite", "analysis"]
+    """A step that names a tool calls it, whatever type it says; an analysis that names tools is a loop with them."""
+    call = {"tool": "look", "args": {"key": "k"}}
+    written: list[Any] = [call, {**call, "type": "look"}, analysis("x", tool_hints=["look"]), "Think of it"]
+    assert [each.type for each in steps_of(*written)] == ["tool_call", "tool_call", "composite", "analysis"]
+    assert isinstance(read_form('[{"type": "other", "instruction": "x"}]', PlanForm), FormError)
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,7 @@ class TestLearning:
         (tmp_path / "junk.jsonl").write_bytes(whole[:cut] + junk + whole[cut:])
         (tmp_path / "swapped.jsonl").write_bytes(whole.replace(b'"done"', json.dumps(key).encode()))
         (tmp_path / "null.jsonl").write_bytes(whole.replace(b'"data":{', b'"data":null,"x":{'))
+        (tmp_path / "huge.jsonl").write_bytes(whole.replace(b'"ts":1', b'"ts":1e9'))
         found = effectiveness(tmp_path, make_agent(None, []).header, 100)
         assert sum(each["runs"] for each in found) >= 1
 

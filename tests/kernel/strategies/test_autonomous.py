@@ -67,6 +67,13 @@ async def test_finishing_alone(tmp_path: Path):
     assert (switched.result.terminated_by, switched.result.output) == ("tool_limit", "found a")
 
 
+async def test_finishing_alone_under_a_misspelt_name(tmp_path: Path):
+    """A name that is put right before the call runs is the tool's name here, too."""
+    turn = calls(call("lookup", key="a"), call("Finish", result="made up"))
+    ran = await work(tmp_path, [turn, call("finish", result="found")], settings={"finish_alone": True}, heal=True)
+    assert ending(ran) == ended("done", "final_answer_tool", "found", 2)
+
+
 async def test_the_first_of_two_finishes_counts(tmp_path: Path):
     """The second is no part of the turn."""
     ran = await work(tmp_path, [calls(call("finish", result="one"), call("finish", result="two"))])
@@ -169,8 +176,12 @@ def test_a_tool_of_that_name_is_refused():
         """Finish."""
         return ""
 
-    with pytest.raises(ToolDefinitionError, match="'finish' is a tool of the kernel"):
+    fix = "rename yours, or the strategy's with strategy_settings={'finish_tool_name': …}"
+    with pytest.raises(ToolDefinitionError, match=f"^'finish' is a tool of the kernel; {fix}$"):
         Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
+    with pytest.raises(ToolDefinitionError, match="'pulse' is a tool of the kernel; .*'finish_tool_name'"):
+        named: Any = {"strategy_settings": {"finish_tool_name": "pulse"}, "meta_tools": ["pulse"]}
+        Agent(ScriptedModel([]), strategy="autonomous", trace=None, **named)
     Agent(ScriptedModel([]), tools=[finish], trace=None)
     with pytest.raises(UsageError, match="finish_tool_name"):
         Agent(ScriptedModel([]), strategy="autonomous", strategy_settings={"finish_tool_name": "no name"}, trace=None)

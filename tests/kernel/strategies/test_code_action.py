@@ -13,7 +13,7 @@ from playhead.kernel import programs
 from playhead.kernel.program_tool import functions, signatures
 from playhead.kernel.strategies.code_action import split_program
 from playhead.replay import replay
-from playhead.testing import Turn, call, text
+from playhead.testing import Turn, call, calls, text
 from playhead.trace.types import ToolSpec
 from tests.kernel.runs import data, ending, make_agent, record, record_agent
 from tests.kernel.runs import ended as ended_as
@@ -176,6 +176,27 @@ class TestAnew:
         """A program that follows one that succeeded makes its calls anew: it may want to look again."""
         await act(tmp_path, [program("lookup('a')"), program("lookup('a')"), text("42")], lookup)
         assert RAN == ["a", "a"]
+
+    async def test_results_cannot_be_made_up(self, tmp_path: Path):
+        """A model that calls the tool natively, with calls of its own making, is served none of them."""
+        forged = [{"tool": "lookup", "arguments": {"key": "a"}, "result": "made up"}]
+        turns = [call("run-program", program="return lookup('a')", done=forged), text("42")]
+        ran = await act(tmp_path, turns, lookup, required_tools=["lookup"])
+        assert (RAN, result(ran)["value"]) == (["a"], "found a")
+        (tmp_path / "broken").mkdir()
+        ran = await act(tmp_path / "broken", [call("run-program", program="return 1", done=[3]), text("42")])
+        assert (ran.result.output, result(ran)["value"]) == ("42", 1)
+
+    async def test_a_native_program_has_an_answer_of_its_own(self, tmp_path: Path):
+        """Providers want one for each call; what had succeeded is not done again here, either, and the limit holds."""
+        native = calls(*(call("run-program", program="return pay(3)") for _ in range(2)))
+        turns = [program("pay(3)\n1/0"), native, text("42")]
+        ran = await act(tmp_path, turns, pay, settings={"max_programs": 2})
+        assert RAN == [(3, "Ann")]
+        sent = ran.model.requests[-1].messages
+        asked = [each.id for message in sent for each in message.tool_calls]
+        assert asked == [message.tool_call_id for message in sent if message.role == "tool"]
+        assert "2 programs are all that may run" in str(sent[-1].content)
 
     async def test_attempts_are_bounded(self, tmp_path: Path):
         """After the last one no program runs any more, and the model is told to answer."""

@@ -178,6 +178,16 @@ async def test_a_result_is_no_template(tmp_path: Path):
     ]
 
 
+async def test_a_result_is_a_text_where_the_tool_takes_one(tmp_path: Path):
+    """A reference alone keeps the type of the result, but for a parameter that is declared a text."""
+    tools = Tools()
+    both = {"to": "{{from_step:s1}}", "body": "{{from_step:s1}}"}
+    steps = [tool_step("look", args={"key": "a"}), tool_step("send", args=both)]
+    run = await planned(tmp_path, tools, plan(*steps), verdict(), text("done"))
+    found = {"key": "a", "n": 5}
+    assert run.events("tool-call-started")[1].args == {"to": '{"key": "a", "n": 5}', "body": found}
+
+
 async def test_large_results_are_shown_in_part(tmp_path: Path):
     """However much steps return, what the model is told of it is bounded."""
     tools = Tools()
@@ -225,9 +235,28 @@ async def test_what_was_refused_has_not_acted(tmp_path: Path):
     tools = Tools()
     wrong = tool_step("send", args={"to": ["ann"]})
     turns = [plan(wrong), plan(tool_step("send", args={"to": "ann"})), verdict(), text("done")]
-    run = await planned(tmp_path, tools, *turns)
+    run = await planned(tmp_path, tools, *turns, heal=False)
     assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
     assert "side effects" not in prompts(run)[1]
+
+
+async def test_what_was_refused_in_a_loop_has_not_acted(tmp_path: Path):
+    """The same holds for a call of a composite step: a later version of the plan may make it as it was meant."""
+    tools = Tools()
+    loop = [call("send", to=["ann"]), text("")]
+    turns = [
+        plan(composite("Tell ann", "send")),
+        *loop,
+        text(""),
+        call("send", to="ann"),
+        text("told"),
+        verdict(),
+        text("done"),
+    ]
+    settings = {"step_kernel_max_iterations": 2}
+    run = await planned(tmp_path, tools, *turns, heal=False, settings=settings)
+    assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s1 pending", "s1 completed"])
+    assert not any("side effects" in prompt for prompt in prompts(run))
 
 
 async def test_completed_steps_that_are_listed_again_do_not_run_again(tmp_path: Path):
@@ -575,6 +604,8 @@ async def test_hooks_see_the_prompts(tmp_path: Path):
     removed = [lambda harness: harness.on("prompt.plan", lambda *_: SUPPRESS)]
     run = await planned(tmp_path / "without", tools, text("42"), compose=removed)
     assert (run.result.output, run.result.strategy_used) == ("42", "reactive")
+    (decided,) = run.events("decision-evaluated")
+    assert decided.rationale == "a hook removed the question for a plan: the task is solved by ReAct, without one"
 
 
 def test_settings_are_checked():

@@ -13,12 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import UsageError, load_recording, reproduce, reproduce_sync, tool
+from playhead.errors import UnknownStrategyError
 from playhead.kernel.strategies import list_strategies
 from playhead.kernel.switching import Switching
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record_agent
 from tests.kernel.runs import ended as ended_as
 from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
+
+NO_RULE = {"identical_calls": None, "identical_thoughts": None, "thinks_without_act": None}
 
 
 class TestSwitching:
@@ -191,18 +194,39 @@ class TestSwitching:
             ({"switching": "other"}, "switching is True, Switching(…), or its fields in a dict; it is 'other'"),
             ({"loop_detection": {"window": 1}}, "loop_detection: window: Input should be greater than or equal to 2"),
             ({"loop_detection": False, "switching": True}, "switching needs the loop detector"),
+            ({"loop_detection": {"window": 2}}, "identical_calls=3 can never be reached in a window of 2"),
+            (
+                {"loop_detection": {"identical_thoughts": 7}},
+                "identical_thoughts=7 can never be reached in a window of 6; raise window, lower identical_thoughts, or set it to None",
+            ),
+            ({"loop_detection": NO_RULE}, "loop_detection has no rule"),
+            ({"loop_detection": NO_RULE, "switching": True}, "loop_detection has no rule"),
+            ({"min_iterations": 11}, "min_iterations=11 is more than max_iterations=10: no answer could be accepted"),
+            ({"min_iterations": 3, "max_iterations": 2}, "min_iterations=3 is more than max_iterations=2"),
             (
                 {"max_required_failures": 0, "required_tools": ["lookup"]},
                 "max_required_failures must be a whole number",
             ),
         ],
-        ids=range(9),
+        ids=range(15),
     )
     def test_settings_are_checked(self, options: Any, problem: str):
         """When the agent is made, with the nearest valid thing."""
         with pytest.raises(UsageError) as raised:
             make_agent(None, [], lookup, **options)
         assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize("options", [{"fallback_strategy": "reactiv"}, {"candidates": ["reactiv"]}], ids=["one", "list"])
+def test_a_strategy_that_is_not_there(options: Any):
+    """It is refused where it is written, like any unknown strategy."""
+    with pytest.raises(UnknownStrategyError, match=r"there is no strategy 'reactiv'. Did you mean 'reactive'\?"):
+        Switching(**options)
+
+
+def test_names_of_any_kind():
+    """Short names and other cases mean the full name, as for an agent."""
+    assert Switching(fallback_strategy="CoT").fallback_strategy == "chain-of-thought"
 
 
 BUILT_IN = sorted(set(list_strategies()) - {"adaptive"})

@@ -294,6 +294,13 @@ def test_any_text_is_a_score_in_range_or_none(said: str):
         ("Just  one\nthought", ["Just one thought"]),
         ("", []),
         (" \n ", []),
+        ('["One", "Two"]', ["One", "Two"]),
+        ('Here:\n```json\n[\n  "1. One",\n  "2. Two"\n]\n```', ["One", "Two"]),
+        ('[{"thought": "One", "why": "it is\\nfirst"}, {"thought": "Two"}]', ["One it is first", "Two"]),
+        ('{"thoughts": ["One", "Two"]}', ["One", "Two"]),
+        ("Look at items[0] and [1] first", ["Look at items[0] and [1] first"]),
+        ('1. Try ["a", "b"]\n2. Two', ['Try ["a", "b"]', "Two"]),
+        ("[]", ["[]"]),
     ],
 )
 def test_lists(said: str, thoughts: list[str]):

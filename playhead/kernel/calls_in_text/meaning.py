@@ -1,0 +1,192 @@
+"""Whether a call in text is meant as one, by the words around it: they neither quote, weigh, explain nor refuse it.
+
+Rules over English words; of other languages only what is the same everywhere is known: question marks, quotation marks, and the
+commonest words for an example, a condition and a refusal.
+"""
+
+# ruff: noqa: RUF001 - people and models write both kinds of apostrophes
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAX_AROUND: Final = 2000
+"""Characters before and after a call that are looked at."""
+_ZONE: Final = re.compile(
+    r"<(tool_response|tool_result|tool_results|tool_output|function_result|function_response|function_results|observation|"
+    r"results?|output|response|example|examples|document|quote)\b[^<>]{0,200}>|"
+    r"^[ \t*#]*(?:tool[ _-]?(?:result|output|response)s?|observation|(?:history|transcript|log|user|human)(?=[ \t*]{0,4}:)|"
+    r"(?:(?:expected|actual|previous|earlier) )?(?:results?|output|response|returned value)"
+    r"(?: (?:of|from) [\w.-]{1,80})?)\b[^\n:]{0,60}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DOING: Final = r"(?:call|run|use|execute|do|send|delete|invoke|make|try|push|issue|perform|follow|obey|act|write)"
+_WEIGHED: Final = re.compile(
+    r"\b(?:(?:could|would(?! like to (?:call|use|run))|might|may)\s+(?:\w+\s+){0,2}(?:be|look|go|" + _DOING + r")\b|"
+    r"e\.g\.|for instance|for example|examples?|documentation|hypothe\w*|suppose|imagine|pretend|"
+    r"(?:never|do not|don['’]t|won['’]t|will not|cannot|can['’]t|must not|should not|shouldn['’]t|not)\s+(?:\w+\s+){0,2}"
+    + _DOING
+    + r"\b|"
+    r"instead of|rather than|shall i|should i|may i|want me to|like me to|would you|do you want|quot\w+|inject\w*|malicious|"
+    r"suspicious|attack\w*|(?:user|you|they|he|she|somebody|someone) (?:wrote|said|says|typed|pasted|asked me to (?:run|call))|"
+    r"not sure|unsure|whether|wonder\w*|maybe|perhaps|possib\w+|consider\w*|tempted|thinking (?:of|about)|propos\w+|suggest\w*|"
+    r"recommend\w*|todo|note to self|deprecated|assum\w+|what if|let['’]s say|were i|had i|theoretically|in (?:theory|principle)|"
+    r"normally|usually|typically|otherwise|failed|exception|traceback|commented out|not yet|until you|"
+    r"(?:script|snippet|source code|unit tests?)\b[^.\n]{0,30}:\s*\Z|"
+    r"usage|syntax|signature|for reference|how (?:to|you|one|it|this|that)\b|how (?:\S{1,60} ){1,4}(?:works?|behaves?|(?:is|are|gets?) (?:used|called|invoked|run))\b|tutorial|manual says|sample|demo\w*|illustrat\w+|looks? like|like this|such as|template|placeholder|refus\w+|declin\w+|not allowed|"
+    r"forbidden|avoid|by mistake|previously|last (?:time|turn|run)|(?:after|once) you|"
+    r"(?:should|has to|can|must|is|are|was|were|has been|had been) (?:be )?(?:called|run|used|executed|sent|made)|"
+    r"i(?:['’]ve| have)?(?: already| just| previously)? (?:called|used|ran|run|done|tried|made|executed|sent|issued|invoked)|"
+    r"(?:the|my|your|last|previous|earlier) (?:last |previous |first )?(?:call|command|request)s? (?:was|were|is|failed|returned)|"
+    r"(?:if|when|unless|until)\b[^.\n]{1,120},? (?:then )?(?:i|we|you|call|run|use|do|execute)\b|"
+    r"(?:you|one|users?) (?:can|may|should|need to|have to|must) " + _DOING + r"\b[^.\n]{0,60}:\s*\Z|"
+    r"(?:plan|steps?|options?|alternatives?|choices?)\b[^.\n]{0,60}:\s*\Z|"
+    r"(?:wrong|bad|incorrect|don['’]t|not|never|invalid|dangerous|later)\s*:\s*\Z|"
+    r"against|dangerous|risky|unsafe|harmful|mistaken|erroneous|"
+    r"\Ato [^.\n]{1,100}, (?:simply |just )?(?:run|use|call|execute)\b[^.\n]{0,60}:\s*\Z)|\?\s*\Z",
+    re.IGNORECASE,
+)
+_TOLD: Final = re.compile(
+    r"\b(?:file|page|row|record|document|e-?mail|mail|message|database|site|website|log|text|ticket|comment|it)\b"
+    r"(?:[^\n.]|\.(?=\w)){0,40}\b(?:says|contains|reads|holds|tells|asks|instructs|orders|lists?|listed|includes|recorded|logged|returned|shows|said|wrote|"
+    r"contained|replied|gave)\b|\blog has\b|\bfound (?:this|it|the following)\b|"
+    r"\b\w+['’]s (?:message|e-?mail|mail|note|request|comment|file|log)\b[^.\n]{0,30}:|"
+    r"\b(?:in|from|on|of) (?:the|this|that|its) (?:file|page|document|e-?mail|mail|row|ticket|log|comment|message|website|result|"
+    r"output|readme|repo\w*|docs?|manual|guide|spec\w*|tests?|transcript|history|code\w*|source|script|wiki|thread|chat)\b[^.\n]{0,40}:\s*\Z",
+    re.IGNORECASE,
+)
+_FENCE_BEFORE: Final = re.compile(r"```\w{0,20}[ \t]*\s*\Z")
+_THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>")
+_PLANNED: Final = re.compile(
+    r"\b(?:let me|let['’]s|i['’]ll|i will|i need to|i want to|i have to|first)\b", re.IGNORECASE
+)
+_TAKEN_BACK: Final = re.compile(
+    r"\b(?:shall|should|may|can|could|would|want|proceed|go ahead|confirm|ok|okay|agree|alright)\b[^.?!\n]{0,160}\?|"
+    r"\b(?:(?:do not|don['’]t|won['’]t|will not|would|could|might|not)\s+(?:\w+\s+){0,2}(?:be|rather|keep|going|"
+    + _DOING
+    + r")\b|"
+    r"example|attack\w*|ignor\w+|malicious|suspicious|inject\w*|refuse|instead of|that is what|that['’]s what|"
+    r"(?:as )?(?:shown|written|found|quoted|stored) (?:in|by|on)|let me know (?:if|whether) (?:i|this|that|it|you (?:want|would|agree))|"
+    r"please confirm|you confirm|your (?:approval|permission|confirmation|consent|go-ahead)|approve|placeholder|"
+    r"replace (?:the|this|it)|only if|unless|if you (?:agree|want|like|wish|prefer)|wait(?:s|ing)? for you\w*|until you|not yet|"
+    r"before (?:i|we) (?:do|run|call|send)|when you (?:say|are ready)|once you|on hold|your (?:ok|okay|word|answer|reply|decision))\b|"
+    r"\A[\s`]*(?:->|=>|→|>>)\s*\S|\A\W*or\b|\A\W*(?:it|this|that|which|the (?:tool|function|call|command))\s+(?:(?:then|also|simply|just)\s+)?"
+    r"(?:returns|takes|expects|accepts|requires|needs|means|prints|throws|raises|yields|produces|works|does)\b",
+    re.IGNORECASE,
+)
+_OTHERS: Final = re.compile(
+    r"\b(?:(?:agent|model|assistant|user|client|caller|tests?|script|program|code|he|she|they|one|somebody|someone)\s+(?:\w+ly\s+)?"
+    r"(?:calls?|called|makes?|made|answered|replied|runs?|ran|uses?|used|sends?|sent|writes?|wrote|does|did|should|must|may)|"
+    r"(?:attempt|version|run|try|call|command|error|problem|request|step|one)s?\s+(?:was|were|had been|came|did|failed|looked|"
+    r"went|got)|(?:i|we|it|that|which)\s+(?:\w+ly\s+)?(?:had|did|was|were|came|made|sent|got|went|issued))\b",
+    re.IGNORECASE,
+)
+"""What somebody else does, or what is past: of the sentence that introduces a call."""
+_SENTENCE: Final = re.compile(r"[.!?]\s+")
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:beispiel\w*|z\. ?b\.|würden?|könnten?|niemals|nicht|exemples?|pourrai\w*|jamais|ejemplos?|podría\w*|nunca|exemplos?|poderia\w*|"
+    r"não|esempi\w*|potre\w*|voorbeeld\w*|zou(?:den)?|niet|przykład\w*|exempel|eksempel)\b|примен?р|например|例|예를",
+    re.IGNORECASE,
+)
+"""Words for an example, a condition or a refusal in other languages."""
+_QUESTION: Final = re.compile(r"[?？]")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_ENGLISH: Final = frozenset(
+    [
+        "the",
+        "of",
+        "it",
+        "this",
+        "that",
+        "these",
+        "have",
+        "has",
+        "use",
+        "need",
+        "now",
+        "with",
+        "you",
+        "your",
+        "should",
+        "be",
+        "and",
+        "for",
+        "my",
+        "here",
+        "what",
+        "which",
+        "i",
+        "ll",
+        "let",
+        "s",
+        "get",
+        "call",
+        "calling",
+        "called",
+        "please",
+        "can",
+        "we",
+        "from",
+        "must",
+        "going",
+        "want",
+        "them",
+        "its",
+        "then",
+        "first",
+        "next",
+        "do",
+        "okay",
+        "ok",
+        "sure",
+        "are",
+        "is",
+        "to",
+        "will",
+        "using",
+        "make",
+        "look",
+        "check",
+        "result",
+        "results",
+        "not",
+        "done",
+        "run",
+        "following",
+        "tool",
+    ]
+)
+"""Common words of English that few other languages have."""
+
+
+def is_english(prose: str) -> bool:
+    """Return whether one of three words is a common English one."""
+    found = _WORD.findall(prose[:MAX_AROUND].lower())
+    return bool(found) and 3 * sum(word in _ENGLISH for word in found) >= len(found)
+
+
+def echoes(text: str) -> list[tuple[int, int]]:
+    """Return the stretches of a text that give back what a tool, a file or somebody else said."""
+    found: list[tuple[int, int]] = []
+    for zone in _ZONE.finditer(text):
+        if found and zone.start() < found[-1][1]:
+            continue
+        end = text.find(f"</{zone[1]}", zone.end()) if zone[1] else -1
+        found.append((zone.start(), len(text) if end < 0 else end))
+    return found
+
+
+def is_meant(text: str, start: int, end: int) -> bool:
+    """Return whether the words around say that this call is to be made: none that weighs, quotes, explains or refuses it."""
+    before = _FENCE_BEFORE.sub("", text[max(0, start - MAX_AROUND) : start]).rstrip(" \t\n`").rpartition("\n\n")[2]
+    before = _THOUGHT.split(before)[-1]
+    after = text[end : end + MAX_AROUND]
+    if start and text[start - 1] in "\"'“‘„«»":
+        return False
+    told = _TOLD.search(before) is not None and _PLANNED.search(before) is None
+    if told or _WEIGHED.search(before) is not None or _TAKEN_BACK.search(after) is not None:
+        return False
+    introduction = _SENTENCE.split(before)[-1]
+    if _OTHERS.search(introduction) is not None and _PLANNED.search(introduction) is None:
+        return False
+    return _ELSEWHERE.search(before) is None and (_QUESTION.search(after) is None or is_english(after))

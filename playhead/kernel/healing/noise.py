@@ -1,0 +1,183 @@
+"""What models write beside a tool's arguments and what says nothing to the tool: thoughts, ids of calls, its own name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
+from playhead.kernel.healing.values import is_empty
+from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.words import folded, words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from playhead.trace.types import ToolSpec
+
+WRAPPERS: Final = frozenset(
+    [
+        "arguments",
+        "args",
+        "argument",
+        "input",
+        "inputs",
+        "parameters",
+        "parameter",
+        "params",
+        "param",
+        "kwargs",
+        "toolinput",
+        "actioninput",
+        "payload",
+        "data",
+        "body",
+        "request",
+        "json",
+        "value",
+        "values",
+        "call",
+        "options",
+        "functionarguments",
+        "toolarguments",
+        "toolargs",
+        "functionargs",
+        "function",
+        "functioncall",
+        "toolcall",
+        "tooluse",
+        "0",
+    ]
+)
+"""Names of what holds the arguments, or the call with them, folded; `0` is the place in a list."""
+NAME_FIELDS: Final = frozenset(
+    ["name", "tool", "toolname", "function", "functionname", "action", "command", "recipientname"]
+)
+"""Names of what holds the tool's name, folded."""
+_NOISE: Final = frozenset(
+    [
+        "thought",
+        "thoughts",
+        "thinking",
+        "reasoning",
+        "rationale",
+        "explanation",
+        "justification",
+        "analysis",
+        "reflection",
+        "scratchpad",
+        "chainofthought",
+        "why",
+        "reason",
+        "reasons",
+        "purpose",
+        "intent",
+        "intention",
+        "goal",
+        "motivation",
+        "confidence",
+        "toolcallid",
+        "calltoolid",
+        "callid",
+        "tooluseid",
+        "requestid",
+        "requestheartbeat",
+        "jsonrpc",
+        "strict",
+        "schema",
+        "step",
+        "index",
+        "explain",
+        "because",
+        "monologue",
+        "dummy",
+        "randomstring",
+        "noargs",
+        "unused",
+    ]
+)
+"""Names of what models put beside the arguments, and what no tool does anything with, folded."""
+_REASONS: Final = frozenset(
+    ["thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "justification", "motivation"]
+)
+"""Words of which one makes a name noise."""
+_REMARKS: Final = frozenset(
+    [
+        "note",
+        "notes",
+        "comment",
+        "comments",
+        "description",
+        "summary",
+        "label",
+        "remark",
+        "remarks",
+        "message",
+        "id",
+        "meta",
+        "metadata",
+        "context",
+        "task",
+    ]
+)
+"""Names of remarks: they are noise where nothing is changed, else they may be meant for somebody."""
+_OF_THE_CALL: Final = frozenset(
+    [f"{what}{said}" for what in ("tool", "toolcall", "function") for said in ("summary", "note", "comment")]
+)
+"""Names of remarks on the call itself, folded: they are for nobody else."""
+_KINDS: Final = ("function", "tool_use", "tool_call", "function_call", "tool")
+_CALL_ID: Final = re.compile(r"(?:call|toolu|tool|chatcmpl|fc)[-_][\w-]{1,60}", re.ASCII)
+
+
+def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]:
+    """Return the arguments without what says nothing to the tool."""
+    known = {folded(name) for name in properties(spec.parameters)}
+    remarks = _REMARKS if spec.read_only else frozenset()
+
+    def says_nothing(name: str, item: object) -> bool:
+        key = folded(name)
+        return key not in known and (key in remarks or is_beside(spec, name, item, known))
+
+    return {name: item for name, item in value.items() if not says_nothing(name, item)}
+
+
+def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -> bool:
+    """Return whether a field only says that this is a call of the tool, or nothing at all."""
+    key = folded(name)
+    if key in NAME_FIELDS and isinstance(item, str) and folded(item) == folded(spec.name):
+        return True
+    return key not in known and (_is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name)))
+
+
+def _is_noise(name: str, item: object) -> bool:
+    key = folded(name)
+    if key == "type":
+        return item in _KINDS
+    if key == "id":
+        return isinstance(item, str) and _CALL_ID.fullmatch(item) is not None
+    if key in WRAPPERS or key in ("extra", "metadata"):
+        return is_empty(item)
+    if key == "role":
+        return item in ("assistant", "tool", "user", "system")
+    return key in _NOISE or key in _OF_THE_CALL or not _REASONS.isdisjoint(words(name))
+
+
+def _is_private(spec: ToolSpec, key: str, name: str) -> bool:
+    """Return whether a name with an underscore before it is the caller's own; where something is changed, only a remark is.
+
+    An `_id` may say which record is meant, so it is nobody's own where the tool knows of records.
+    """
+    if not MODIFIERS.isdisjoint(words(name)):
+        return False
+    return spec.read_only or (key in _REMARKS and not (key == "id" and _knows_records(spec.parameters)))
+
+
+def _knows_records(schema: Schema) -> bool:
+    """Return whether a parameter is an id, or an object of any fields: then an id may say what is changed."""
+    return any(
+        "id" in words(name)
+        or any(
+            type_of(option) == "object" and not properties(option) for option in options(resolved(own, schema), schema)
+        )
+        for name, own in properties(schema).items()
+    )

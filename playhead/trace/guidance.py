@@ -1,0 +1,36 @@
+"""What a profile says besides numbers: the words for a model, and how old turns and schemas are sent."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Synthesis = Literal["auto", "fast", "deep", "off", "custom"]
+"""How old turns are put together: by rule (`fast`), by a question to the model (`deep`), by rule unless that would leave out
+results (`auto`), by a function of the caller's (`custom`), or not at all (`off`)."""
+SchemaDetail = Literal["full", "names-and-types", "names-only"]
+"""How much of a tool's schema a model is sent."""
+Words = Annotated[str, Field(max_length=2000)]
+"""Something that the kernel says to a model."""
+
+
+class Guidance(BaseModel):
+    """What a model of a tier is told beside the task; an empty text is not told."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    prompt_patch: Words = ""
+    """At the end of the system prompt."""
+    tool_guidance: Words = ""
+    """After that, when there are tools."""
+    task_framing: Words = ""
+    """After the task, before the first turn."""
+    continuation_hint: Words = ""
+    """After each turn, while required tools have not been called; their names follow it."""
+    error_recovery: Words = ""
+    """After a turn in which a call failed."""
+    synthesis_prompt: Words = ""
+    """Once, when the last required tool has returned what it has to."""
+    quality_check: Words = ""
+    """Once, in answer to the first answer: it costs a request, so no tier has one of its own accord."""
