@@ -33,7 +33,8 @@ WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
     "held-out": "Kept out of sight at first, measured three times, then read case by case, and what failed was mended: "
     "no blind figures any more.",
-    "fresh": "Made by somebody else after the healer, and not read by its developers: these are the figures that count.",
+    "fresh": "Made by somebody else after the healer and measured once, blind; then read case by case, and what failed was mended: "
+    "no blind figures any more.",
 }
 """What the figures of each part are worth."""
 REPEATS: Final = 5

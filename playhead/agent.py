@@ -193,9 +193,7 @@ class Agent(CustomTools):
             has_synthesizer=synthesizer is not None,
         )
         meta_tools = with_recall(meta_tools, context["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(
-            checks.listed("tools", tools), meta_tools, of_strategies, tool_filter, settings
-        )
+        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, tool_filter, settings)
         self._reviews = Reviews(
             output_type=output_type,
             validators=validators,

@@ -92,7 +92,9 @@ class TestAMessage:
         reply = await agent.session().chat("Send it.", use_tools=True)
         assert (reply.tools_offered, agent.model.requests[0].messages[0].content) == (False, DEFAULT_WITHOUT_TOOLS)  # type: ignore[attr-defined]
 
-    @pytest.mark.parametrize("empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"])
+    @pytest.mark.parametrize(
+        "empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"]
+    )
     async def test_nothing_is_no_message(self, tmp_path: Path, empty: Any):
         """It is refused before anything is sent, and the chat is as before."""
         chat, model = session(tmp_path, [])

@@ -75,6 +75,7 @@ EXPECTED = {
         "identical: True",
     ],
     "context": [
+        "nudge-issued",
         "curator-decision",
         "curator-decision",
         "nudge-issued",

@@ -74,7 +74,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
     metrics, ended = _metrics(fold), _termination(fold)
     outcome, honesty = _outcome(fold), _honesty(fold)
     confidence, basis = _confidence(outcome, honesty, state, flags, metrics)
-    header = fold.header
+    header, used = fold.header, fold.ending[1].strategy_used if fold.ending else None
     healed = fold.strategies.healed_calls(fold.agents)
     stages = stages_of(healed)
     return m.Debrief(
@@ -92,7 +92,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         summary=" ".join(_summary(fold, ended, metrics)),
         answer=_answer(fold),
         strategy=short(header.agent.strategy, 100) if header else "",
-        strategy_used=_strategy_used(fold),
+        strategy_used=short(used, 100) if used else None,
         strategies=tuple(fold.strategies.choices),
         judged_answers=fold.strategies.judged_answers(),
         plans=fold.strategies.plans(),
@@ -211,11 +211,6 @@ def _answer(fold: DebriefFold) -> str | None:
     return shown(fold.ending[1].output, LONG)
 
 
-def _strategy_used(fold: DebriefFold) -> str | None:
-    used = fold.ending[1].strategy_used if fold.ending else None
-    return None if used is None else short(used, 100)
-
-
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
@@ -296,7 +291,7 @@ def _summary(fold: DebriefFold, ended: m.Termination | None, metrics: m.Metrics)
     if ended is None:
         yield "The trace has no end: the run is still going on, or was killed."
         return
-    error = f": {short(ended.error, 160)}" if ended.error else ""
+    error = f": {short(ended.error, 160)}" if ended.error and ended.error != ended.because else ""
     because = f' ("{short(ended.because, 160)}")' if ended.because else ""
     answer = _answer(fold)
     left = (

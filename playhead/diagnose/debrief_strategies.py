@@ -121,8 +121,8 @@ class StrategiesFold:
 
     @_take.register
     def _(self, event: e.LlmResponded, record: Record, facts: StrategyFacts) -> None:
-        if facts.purpose in _ANSWERING and not event.tool_calls:
-            facts.answer = (_at(record), short(event.text.strip(), LONG))
+        if facts.purpose in _ANSWERING:
+            facts.answer = None if event.tool_calls else (_at(record), short(event.text.strip(), LONG))
 
     @_take.register
     def _(self, event: e.ToolCallStarted, record: Record, facts: StrategyFacts) -> None:
@@ -132,8 +132,10 @@ class StrategiesFold:
 
     @_take.register
     def _(self, event: e.ToolCallHealed, record: Record, _facts: StrategyFacts) -> None:
-        said = {"stage": short(event.stage, 100), "before": shown(event.before), "after": shown(event.after)}
-        self.healed.append(s.HealedCall(**_at(record), call_id=event.call_id, tool=None, **said))
+        said: dict[str, Any] = {"before": shown(event.before), "after": shown(event.after)}
+        self.healed.append(
+            s.HealedCall(**_at(record), call_id=event.call_id, tool=None, stage=short(event.stage, 100), **said)
+        )
 
     @_take.register
     def _(self, event: e.Critique, record: Record, facts: StrategyFacts) -> None:
@@ -254,10 +256,17 @@ def _not_judged(facts: StrategyFacts) -> Iterator[s.JudgedAnswer]:
 
 def _kept(answers: list[s.JudgedAnswer], output: str | None) -> s.JudgedAnswer | None:
     """Return the answer that the owner ended with: of equal ones the best, and of those the first."""
-    if output is None:
+    if not output:
         return None
-    same = [each for each in answers if each.answer == output] or [each for each in answers if each.satisfied][-1:]
+    same = [each for each in answers if each.answer == output] or _ending_with(output, answers)
+    same = same or [each for each in answers if each.satisfied][-1:]
     return max(same, key=lambda each: (bool(each.satisfied), each.score or 0.0), default=None)
+
+
+def _ending_with(output: str, answers: list[s.JudgedAnswer]) -> list[s.JudgedAnswer]:
+    """Return the answers that hold more than the output, such as a stated reason before it; none when they differ."""
+    found = [each for each in answers if each.answer and each.answer.endswith(output)]
+    return found if len({each.answer for each in found}) == 1 else []
 
 
 def _keep(decision: str, facts: StrategyFacts) -> None:

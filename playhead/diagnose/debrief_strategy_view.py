@@ -17,7 +17,7 @@ _USUAL: Final = "reactive"
 _ENDS: Final = 3
 """Actions of the curator that are shown from the beginning and from the end."""
 _SHORT: Final = 120
-"""Characters of an answer beside what was said of it."""
+"""Characters of an answer, and of what was said of it."""
 
 
 def strategy_rows(debrief: m.Debrief) -> Iterator[Row]:
@@ -40,9 +40,15 @@ def answer_rows(debrief: m.Debrief) -> Iterator[Row]:
     """Yield each answer with what the critic said of it."""
     for each in debrief.judged_answers:
         kept = " (kept)" if each.kept else ""
-        said = "not judged" if each.critique is None else f'{_verdict(each.satisfied, each.score)}"{each.critique}"'
+        said = (
+            "not judged"
+            if each.critique is None
+            else f'{_verdict(each.satisfied, each.score)}"{_beginning(each.critique)}"'
+        )
         answer = "" if each.answer is None else f' The answer: "{_beginning(each.answer)}"'
         yield row(each, f"answer {each.number}{kept}: {said}{answer}")
+    if any(each.kept is None for each in debrief.judged_answers):
+        yield 2, "", "(which of them was kept does not follow from the trace)", "dim"
 
 
 def _verdict(satisfied: bool | None, score: float | None) -> str:  # noqa: FBT001 - as the trace has it
@@ -78,7 +84,7 @@ def thought_rows(debrief: m.Debrief) -> Iterator[Row]:
     for each in debrief.thoughts:
         score = "no score" if each.score is None else f"score {each.score:.2f}"
         fate = ", followed" if each.followed else f", pruned: {each.pruned}" if each.pruned else ""
-        yield row(each, f'{each.name} ({score}{fate}): "{each.text}"')
+        yield row(each, f'thought {each.name} ({score}{fate}): "{each.text}"')
 
 
 def healed_rows(debrief: m.Debrief) -> Iterator[Row]:

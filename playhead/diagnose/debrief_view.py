@@ -173,7 +173,7 @@ def _call(step: m.PathStep) -> str:
 
 def _why(debrief: m.Debrief) -> Iterator[Row]:
     """Yield the reasons for what was done; those of curators, hooks, limits and the end stand in their own sections."""
-    apart = ("curator-", "approval-", "hook-", "killswitch:", "termination:", "strategy-")
+    apart = ("curator-", "approval-", "hook-", "killswitch:", "termination:", "strategy-", "reactive-switch-strategy")
     for each in debrief.rationale:
         if each.decision.startswith(apart):
             continue
@@ -261,7 +261,7 @@ def _termination(debrief: m.Debrief) -> Row:
         return 0, "Termination: ", "none: the trace has no end", ""
     source = "" if ended.source == "kernel" else f" by {ended.source}"
     stated = ended.rationale.why if ended.rationale else ended.because
-    error = f" — error: {ended.error}" if ended.error else ""
+    error = f" — error: {ended.error}" if ended.error and ended.error != stated else ""
     return 0, "Termination: ", f"{ended.by}{source}{quoted(stated) or f' ({ended.meaning})'}{error}", ""
 
 

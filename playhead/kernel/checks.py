@@ -73,7 +73,9 @@ def _check_rules(detection: Mapping[str, Any] | None) -> None:
         return
     rules = {name: limit for name, limit in detection.items() if name != "window" and limit is not None}
     if not rules:
-        raise UsageError("loop_detection has no rule: each is None, so that it could never find a loop; set one of them")
+        raise UsageError(
+            "loop_detection has no rule: each is None, so that it could never find a loop; set one of them"
+        )
     window = detection["window"]
     for name in ("identical_calls", "identical_thoughts"):
         if rules.get(name, 0) > window:

@@ -109,4 +109,6 @@ def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> d
 
 def tools_of_all(settings: Mapping[str, dict[str, Any]]) -> dict[str, Tool]:
     """Return the own tools of all these strategies, whose settings are given."""
-    return {tool: made for name, given in settings.items() for tool, made in strategy_info(name)[1].tools_for(given).items()}
+    return {
+        tool: made for name, given in settings.items() for tool, made in strategy_info(name)[1].tools_for(given).items()
+    }

@@ -44,7 +44,7 @@ def in_shell(shell: type[BashComplete | ZshComplete | FishComplete], monkeypatch
 
 def test_commands_and_options() -> None:
     """By their beginnings, with what they do."""
-    assert values("re") == ["reproduce", "replay"]
+    assert values("re") == ["resume", "reproduce", "replay"]
     assert values("replay", "--mo") == ["--model"]
     assert suggested("replay", "--on-")[0].help
 
@@ -75,7 +75,7 @@ def test_values_of_options(store: Path) -> None:
     """Models of recent runs and providers, strategies, parameters, kinds of events."""
     assert values("run", "task", "--model", "s") == ["scripted/model"]
     assert values("replay", "good", "--model", "ol") == ["ollama/"]
-    assert values("run", "task", "--strategy", "") == ["reactive"]
+    assert values("run", "task", "--strategy", "re") == ["reactive", "reflexion"]
     assert values("run", "task", "--set", "t") == ["temperature=", "top_p="]
     assert values("show", "good", "--kind", "tool-call-s") == ["tool-call-started"]
     assert values("replay", "good", "--on-missing", "") == ["strict", "lenient"]

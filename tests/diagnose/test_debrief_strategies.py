@@ -104,6 +104,10 @@ def test_a_kept_answer_that_is_not_known_is_not_made_up():
     """An output that is none of the answers, with a critic who was never satisfied: nobody knows which was kept."""
     debrief = build_debrief(made(e.Critique(text="no", satisfied=False, score=float("nan"))))
     assert [(each.answer, each.score, each.kept) for each in debrief.judged_answers] == [(None, None, None)]
+    assert section(debrief, "Answers, and what the critic said of them") == [
+        'iter 0 answer 1: not satisfied: "no"',
+        "(which of them was kept does not follow from the trace)",
+    ]
 
 
 def test_a_plan_with_its_versions():
@@ -141,10 +145,10 @@ def test_thoughts_with_scores_and_the_path_taken():
     ]
     assert section(debrief, "Thoughts") == [
         "path taken: 1 → 1.2",
-        'event 8 1 (score 0.80, followed): "Look it up."',
-        'event 9 2 (score 0.30, pruned: score 0.30 is below 0.50): "Guess."',
-        'event 22 1.1 (score 0.40, pruned: score 0.40 is below 0.50): "By name."',
-        'event 23 1.2 (score 0.90, followed): "By place."',
+        'event 8 thought 1 (score 0.80, followed): "Look it up."',
+        'event 9 thought 2 (score 0.30, pruned: score 0.30 is below 0.50): "Guess."',
+        'event 22 thought 1.1 (score 0.40, pruned: score 0.40 is below 0.50): "By name."',
+        'event 23 thought 1.2 (score 0.90, followed): "By place."',
     ]
     assert section(debrief, "Alternatives considered") == []
     assert debrief.judged_answers == ()
@@ -229,6 +233,17 @@ def test_an_answer_that_does_not_stand_is_still_an_answer(by: str, status: Any, 
     assert section(debrief, "Path") == ["no call, no answer" if by == "max_iterations" else "no call"]
     kind = title.partition(" (")[0]
     assert f"Its {kind[0].lower()}{kind[1:]}: " in debrief.summary
+
+
+def test_a_reason_that_is_also_the_error_stands_there_once():
+    """The words of a review are the reason and the error of the ending; they are not told twice."""
+    end = e.RunCompleted(
+        status="failed", terminated_by="output_rejected", terminated_source="kernel", output="42",
+        error="form: no JSON", terminated_because="form: no JSON",
+    )  # fmt: skip
+    debrief = build_debrief(made(end=end))
+    assert 'Termination: output_rejected — "form: no JSON"' in lines(debrief)
+    assert debrief.summary.count("form: no JSON") == 1
 
 
 def test_many_compressions_are_grouped():

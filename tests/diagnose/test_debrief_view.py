@@ -12,7 +12,8 @@ from rich.console import Console
 
 from playhead import load_recording
 from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_view import MOST, DebriefView, wrap
+from playhead.diagnose.debrief_rows import MOST
+from playhead.diagnose.debrief_view import DebriefView, wrap
 from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo

@@ -40,9 +40,13 @@ def plain(figures: Any, width: int = 80) -> str:
     return out.getvalue()
 
 
+OF_STRATEGIES = {"autonomous", "chain-of-thought", "direct", "reflexion"}
+"""Samples that are not among those whose sums are known by hand."""
+
+
 def test_all_samples_together():
     """Sums over runs are the sums of the runs' own endings."""
-    recordings = [load_recording(path) for path in SAMPLES]
+    recordings = [load_recording(path) for path in SAMPLES if path.stem not in OF_STRATEGIES]
     figures = run_statistics(iter(recordings))
     endings = [recording.ending for recording in recordings]
     assert figures.runs == len(recordings)

@@ -229,7 +229,13 @@ def test_nobody_reaches_for_the_termination_by_name():
 
 def test_only_the_agent_writes_the_end_of_a_run():
     """`run-completed` is written in one place, `agent-completed` in one other."""
-    assert _calls_of("RunCompleted") == [("running.py", "record_run.ending")]
+    assert _calls_of("RunCompleted") == [
+        ("running.py", "record_run.ending"),
+        (
+            "streaming/projection.py",
+            "Stream._unheard",
+        ),  # told to the reader of a stream alone: it could not be recorded
+    ]
     assert _calls_of("AgentCompleted") == [("kernel/agent_tool.py", "AgentTool.run")]
 
 

@@ -50,6 +50,7 @@ async def test_a_call_is_two_facts(tmp_path: Path):
         "rationale": None,
         "source": "native",
         "request": 0,
+        "transform": None,
     }
     assert completed.model_dump() == {
         "kind": "tool-call-completed",

@@ -91,9 +91,18 @@ def tuples(*parts: Any) -> st.SearchStrategy[Any]:
 
 
 def bounded(field: FieldInfo) -> st.SearchStrategy[Any]:
-    """Return the strategy of a field; one with bounds gets values that all bounds let through."""
-    bounds = [bound for each in field.metadata for bound in (getattr(each, "ge", None), getattr(each, "le", None))]
-    return st.integers(1, 1000) if {0, 1} & set(bounds) else of(field.annotation)
+    """Return the strategy of a field; one with bounds of its own gets values that all of them let through."""
+    low = max(
+        (bound for each in field.metadata for name in ("ge", "gt") if (bound := getattr(each, name, None)) is not None),
+        default=None,
+    )
+    if low is None or low < 0:  # none, or those that every integer has
+        return of(field.annotation)
+    high = min(
+        (bound for each in field.metadata for name in ("le", "lt") if (bound := getattr(each, name, None)) is not None),
+        default=1000,
+    )
+    return st.floats(0.25, high) if high <= 2 else st.integers(max(1, int(low)), min(int(high), low + 1000))
 
 
 def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:

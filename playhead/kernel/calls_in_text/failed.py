@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
-from playhead.kernel.healing.json_reading import parsed
+from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.words import folded, words
+from playhead.kernel.json_text import BrokenJsonError, CutOffError, mend
 from playhead.kernel.text_calls import FIELD_PAIRS
 
 if TYPE_CHECKING:
@@ -48,9 +49,7 @@ def _why(text: str, known: Collection[str]) -> str | None:
         return None
     value = parsed(text)
     if value is None:
-        begun = _BEGINNING.match(text)
-        is_call = begun is not None and (begun["name_field"], begun["arguments_field"]) in FIELD_PAIRS
-        return "its JSON is broken, or ends too early" if is_call else None
+        return "its JSON is broken, or ends too early" if _is_begun(text, known) else None
     names = [_called(each) for each in (value if isinstance(value, list) else [value])]
     if not names or not all(name is not None and _is_like(name, known) for name in names):
         return None
@@ -60,6 +59,20 @@ def _why(text: str, known: Collection[str]) -> str | None:
         if unknown is None
         else f"there is no tool {unknown!r}.{nearest(unknown, known)}"
     )
+
+
+def _is_begun(text: str, known: Collection[str]) -> bool:
+    """Return whether a text is the beginning of a call, or a broken one of a known tool; with prose behind it, it is none."""
+    begun = _BEGINNING.match(text)
+    if begun is None or (begun["name_field"], begun["arguments_field"]) not in FIELD_PAIRS:
+        return False
+    try:
+        mend(text)
+    except CutOffError:
+        return True
+    except BrokenJsonError:
+        return _is_like(begun["name"], known)
+    return value_at(text, 0) is None
 
 
 def _end_of_wraps(text: str) -> int:

@@ -55,7 +55,7 @@ _TOLD: Final = re.compile(
     r"output|readme|repo\w*|docs?|manual|guide|spec\w*|tests?|transcript|history|code\w*|source|script|wiki|thread|chat)\b[^.\n]{0,40}:\s*\Z",
     re.IGNORECASE,
 )
-_FENCE_BEFORE: Final = re.compile(r"```\w{0,20}[ \t]*\s*\Z")
+_FENCE_BEFORE: Final = re.compile(r"```\w{0,20}\s*\Z")
 _THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>")
 _PLANNED: Final = re.compile(
     r"\b(?:let me|let['’]s|i['’]ll|i will|i need to|i want to|i have to|first)\b", re.IGNORECASE

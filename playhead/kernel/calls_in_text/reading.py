@@ -68,8 +68,8 @@ _ACTION: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _TOKENS: Final = re.compile(
-    r"<[|｜]tool[_▁]call[_▁]begin[|｜]>\s{0,4}(?:function<[|｜]tool[_▁]sep[|｜]>)?(?P<name>[A-Za-z_][\w.:-]{0,100})\s{0,4}"
-    r"(?:<[|｜]tool[_▁](?:call[_▁]argument[_▁]begin|sep)[|｜]>)?\s{0,4}(?:```\w{0,10}\s)?(?=\{)"
+    r"<[|\uff5c]tool[_\u2581]call[_\u2581]begin[|\uff5c]>\s{0,4}(?:function<[|\uff5c]tool[_\u2581]sep[|\uff5c]>)?(?P<name>[A-Za-z_][\w.:-]{0,100})\s{0,4}"
+    r"(?:<[|\uff5c]tool[_\u2581](?:call[_\u2581]argument[_\u2581]begin|sep)[|\uff5c]>)?\s{0,4}(?:```\w{0,10}\s)?(?=\{)"
 )
 """Calls between the special tokens of some models, where a server hands them on as text."""
 _EMPTY_WRAP: Final = re.compile(

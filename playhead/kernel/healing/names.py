@@ -29,6 +29,12 @@ _PLACES: Final = {
 _AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$", re.DOTALL)
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
 _MCP: Final = re.compile(r"mcp__[A-Za-z0-9-]\w{0,60}?__")
+_RISKS: Final = frozenset({"low", "medium"})
+"""Risks of tools whose server may be made up."""
+_ELSEWHERE: Final = frozenset(
+    ("prod", "production", "live", "staging", "stage", "test", "dev", "qa", "backup", "archive", "old", "new", "remote")
+)
+"""Words of a server that say that it is another one."""
 _NEUTRAL: Final = frozenset(
     [
         "function",
@@ -156,11 +162,13 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
     if len(parts) == 1 or not parts[-1]:
         return []
     space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
-    in_form_of_mcp = _MCP.match(written) is not None
+    made_up = _MCP.match(written) is not None and space.isdisjoint(_ELSEWHERE)
     return [
         each
         for each in _same(parts[-1], known)
-        if known[each].read_only or space <= _said_of(known[each]) or (in_form_of_mcp and speaks_for(each))
+        if known[each].read_only
+        or space <= _said_of(known[each])
+        or (made_up and known[each].risk in _RISKS and speaks_for(each))
     ]
 
 

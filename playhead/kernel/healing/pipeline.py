@@ -88,7 +88,7 @@ def _arguments_for(spec: ToolSpec, written: object) -> Healed:
     types, mended = Types(schema, spec.read_only), list[Mended]()
 
     def note(stage: str, before: Any, after: Any) -> Any:  # noqa: ANN401 - any JSON value
-        if after != before or type(after) is not type(before):
+        if after is not before and repr(after) != repr(before):  # `0 == False`
             mended.append(Mended(stage, before, after))
         return after
 

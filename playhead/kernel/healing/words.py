@@ -50,5 +50,4 @@ def is_short_for(short: str, word: str) -> bool:
     if len(stem) >= 3 and word.startswith(stem):  # noqa: PLR2004 - shorter ones begin too many words
         return True
     letters = iter(word)
-    is_squeezed = not set("aeiou").intersection(short[1:]) and (len(short) > 2 or short[0] not in "aeiou")  # noqa: PLR2004 - `at`
-    return is_squeezed and len(word) > 3 and all(letter in letters for letter in short)  # noqa: PLR2004
+    return not set("aeiou").intersection(short) and len(word) > 3 and all(letter in letters for letter in short)  # noqa: PLR2004

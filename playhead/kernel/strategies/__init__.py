@@ -116,7 +116,10 @@ def _full_name(name: str) -> str:
 
 def _all_names() -> str:
     """Return the names as a list for people, each with its short ones."""
-    names, short = list_strategies(), {full: [alias for alias in ALIASES if ALIASES[alias] == full] for full in _registry}
+    names, short = (
+        list_strategies(),
+        {full: [alias for alias in ALIASES if ALIASES[alias] == full] for full in _registry},
+    )
     told = [f"{name} ({', '.join(short[name])})" if short[name] else name for name in names]
     return ", ".join(told[:SHOWN_NAMES]) + (", …" if len(told) > SHOWN_NAMES else "")
 

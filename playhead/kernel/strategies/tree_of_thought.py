@@ -6,13 +6,11 @@ own, and what scores too low is pruned, at every depth. Then the agent's loop, g
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from playhead.kernel.json_text import json_blocks
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import ask_model, fresh_thread
@@ -21,6 +19,7 @@ from playhead.kernel.scores import read_score
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.steering import steered_outside
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.thoughts import read_thoughts
 from playhead.trace.events import (
     AlternativesConsidered,
     Critique,
@@ -39,9 +38,6 @@ ASKED_TWICE: Final = 2
 """Times that a score is asked for."""
 UNKNOWN: Final = 0.5
 """The score of a thought that the model gave none."""
-_LONGEST: Final = 20_000
-"""Characters that are read of a list of thoughts."""
-_ITEM: Final = re.compile(r"[ \t]{0,20}(?:[-*•]|\(?\d{1,3}[.):])[ \t]{1,20}(\S.*)")
 _EXPAND: Final = (
     "{task}\n\n{tools}{path}Do not solve it yet. Propose {breadth} different {what}, as a numbered list, one or two "
     "sentences each, and nothing else."
@@ -218,41 +214,6 @@ def _tools_told(session: Session) -> str:
     tools = [tool.spec for name, tool in session.toolset.items() if session.offers(name) and not is_meta(session, name)]
     told = "\n".join(f"- {spec.name}: {spec.description}" for spec in tools)
     return f"Tools that can be used afterwards, not now:\n{told}\n\n" if told else ""
-
-
-def read_thoughts(text: str) -> list[str]:
-    """Return the items of a list, with the lines that belong to them, or of a JSON list; any other text is one thought."""
-    items: list[list[str]] = []
-    open_item = False
-    for line in text[:_LONGEST].splitlines():
-        if item := _ITEM.fullmatch(line):
-            items.append([item[1]])
-            open_item = True
-        elif not line.strip():
-            open_item = False
-        elif open_item:
-            items[-1].append(line)
-    found = list(map(" ".join, items)) or _in_json(text[:_LONGEST]) or [text[:_LONGEST]]
-    return [thought for each in found if (thought := " ".join(each.split()))]
-
-
-def _in_json(text: str) -> list[str]:
-    """Return the thoughts of the first JSON list of texts, or of objects with texts; nothing when there is none."""
-    for block in json_blocks(text):
-        lists = [block.value] if isinstance(block.value, list) else _values(block.value)
-        for each in lists:
-            thoughts = [" ".join(_texts(item)) for item in each] if isinstance(each, list) else []
-            if thoughts and all(thoughts):
-                return [item[1] if (item := _ITEM.fullmatch(thought)) else thought for thought in thoughts]
-    return []
-
-
-def _values(value: Any) -> list[Any]:  # noqa: ANN401 - any JSON value
-    return list(value.values()) if isinstance(value, dict) else []
-
-
-def _texts(item: Any) -> list[str]:  # noqa: ANN401 - any JSON value
-    return [item] if isinstance(item, str) else [each for each in _values(item) if isinstance(each, str)]
 
 
 STRATEGY: Final = StrategyInfo(tree_of_thought, TreeOfThoughtSettings)

@@ -13,7 +13,7 @@ from playhead.kernel.tools import Outcome
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import ToolCall, ToolSpec
-from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
+from tests.kernel.healing.corpus.schemas import CORPUS, is_valid, read_lines
 from tests.kernel.runs import data, record
 
 if TYPE_CHECKING:
@@ -50,10 +50,9 @@ class Canary:
         self.spec = spec
 
     def check(self, arguments: Any, context: ToolContext) -> Any:
-        from playhead.kernel.healing.schema import fits
         from playhead.trace.events import ErrorInfo
 
-        fit = fits(self.spec.parameters, arguments, self.spec.parameters)
+        fit = is_valid(self.spec.name, arguments, [self.spec.name])
         return None if fit else ErrorInfo(type="InvalidArguments", message="they do not fit")
 
     async def run(self, arguments: Any, context: ToolContext) -> Outcome:

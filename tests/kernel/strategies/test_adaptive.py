@@ -161,7 +161,7 @@ async def test_what_the_table_says(tmp_path: Path, register: Any, task: str, cho
     """Each type of task has its usual strategy."""
     names = ["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"]
     for name in names:
-        register(name, careful, settings=CarefulSettings)
+        register(name, careful, settings=CarefulSettings, replace=True)
     ran = await adapt(tmp_path, [text("a"), text("b")], task=task, selector="table", candidates=names)
     assert selected(ran)["strategy"] == chosen
 

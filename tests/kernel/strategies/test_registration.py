@@ -87,8 +87,8 @@ def test_what_is_a_strategy(strategy: Any):
         ("mine", own, "the kernel 'mine' must be a Kernel(name, phases)"),
         ("mine", Kernel("mine", {}), "the kernel 'mine' lacks the phases thinking, acting, observing"),
         ("mine", Kernel("mine", {"thinking": think, "acting": act}), "the kernel 'mine' lacks the phase observing"),
-        ("mine", Kernel("mine", {**PHASES, "thinking": 7}), "the phase thinking of the kernel 'mine' must be an async function"),
-        ("mine", Kernel("mine", {**PHASES, "reflecting": think}), "the loop has no phase 'reflecting'"),
+        ("mine", Kernel("mine", PHASES | {"thinking": 7}), "the phase thinking of the kernel 'mine' must be an async function"),
+        ("mine", Kernel("mine", PHASES | {"reflecting": think}), "the loop has no phase 'reflecting'"),
     ],
     ids=range(7),
 )  # fmt: skip

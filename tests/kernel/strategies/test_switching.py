@@ -217,7 +217,9 @@ class TestSwitching:
         assert problem in str(raised.value)
 
 
-@pytest.mark.parametrize("options", [{"fallback_strategy": "reactiv"}, {"candidates": ["reactiv"]}], ids=["one", "list"])
+@pytest.mark.parametrize(
+    "options", [{"fallback_strategy": "reactiv"}, {"candidates": ["reactiv"]}], ids=["one", "list"]
+)
 def test_a_strategy_that_is_not_there(options: Any):
     """It is refused where it is written, like any unknown strategy."""
     with pytest.raises(UnknownStrategyError, match=r"there is no strategy 'reactiv'. Did you mean 'reactive'\?"):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from playhead import UsageError, reproduce, tool
 from playhead.compose import Resume
 from playhead.kernel.scores import read_score
-from playhead.kernel.strategies.tree_of_thought import TreeOfThoughtSettings, read_thoughts
+from playhead.kernel.strategies.tree_of_thought import TreeOfThoughtSettings
+from playhead.kernel.thoughts import read_thoughts
 from playhead.testing import call, error, text
 from playhead.trace.types import Alternative
 from tests.kernel.runs import data, ending, make_agent, record, record_agent
