@@ -134,7 +134,7 @@ async def test_two_endings_in_one_turn(tmp_path: Path):
 )
 async def test_a_final_answer_that_does_not_fit(tmp_path: Path, arguments: dict[str, Any], message: str):
     """Wrong arguments of a final answer fail like those of any tool, and the run goes on."""
-    run = await record(tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META)
+    run = await record(tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META, heal=False)
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {"type": "InvalidArguments", "message": message}
     assert run.result.terminated_by == "end_turn"

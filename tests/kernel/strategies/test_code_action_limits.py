@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FORGE = """
 import os
-for descriptor in range(3, 30):
+for descriptor in range(3, 4096):
     try:
         os.write(descriptor, MESSAGE)
     except OSError:
@@ -80,7 +80,7 @@ return refused
         code = """
 import os
 found = []
-for descriptor in range(64):
+for descriptor in range(4096):
     try:
         os.fstat(descriptor)
         found.append(descriptor)
