@@ -116,6 +116,12 @@ class TestRequired:
         assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
         assert (run.result.success, len(nudges(run))) == (False, retries)
 
+    async def test_on_the_last_turn_nobody_is_asked_again(self, tmp_path: Path):
+        """There is no turn for the call: the answer is kept, and the run says that calls are missing."""
+        run = await run_with(tmp_path, [text("42")], required_tools=["web-search"], required_retries=2, max_iterations=1)
+        assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
+        assert nudges(run) == []
+
     async def test_the_fix(self, tmp_path: Path):
         """The result and its debrief say what may be done about it, once; other endings have nothing to say."""
         run = await run_with(tmp_path, [text("42")], required_tools=["web-search"], required_retries=0)

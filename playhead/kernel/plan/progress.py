@@ -12,7 +12,7 @@ from pydantic import Field
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.plan.hydrate import Frame
 from playhead.kernel.plan.references import renamed
-from playhead.kernel.plan.waves import blocked
+from playhead.kernel.plan.waves import blocked, needs, turned, waiting_for
 from playhead.kernel.state import Step, transition
 from playhead.kernel.strategies.info import StrategySettings
 from playhead.trace.events import PlanCreated, PlanStepChanged
@@ -87,6 +87,8 @@ class Progress:
     """Calls with side effects, by tool and arguments."""
     looked_at: int = 0
     """Steps of the state whose calls are in `acted`."""
+    needed_by: dict[str, list[str]] = field(default_factory=dict)
+    """The steps that need a step, by its id."""
     tools: dict[str, ToolSpec] = field(init=False)
     """The tools that steps may call."""
 
@@ -129,6 +131,7 @@ class Progress:
     def begin(self, steps: tuple[PlanStep, ...], reason: str | None = None) -> None:
         """Make these the steps of the plan, and say so."""
         self.plan = self.plan.with_steps(steps)
+        self.needed_by = turned({each.id: needs(each) for each in steps})
         numbers = [int(each.id[1:]) for each in steps]
         self.next_number = max([self.next_number - 1, *numbers]) + 1
         content = tuple(each.content() for each in steps)
@@ -173,8 +176,16 @@ class Progress:
     def skip_blocked(self) -> None:
         """Skip the steps that wait for one that will not be completed."""
         for step_id, needed in blocked(self.plan).items():
-            why = f"it needs {needed}, which is not completed"
-            self.change(step_id, "skipped", why, error=why)
+            self._skip(step_id, needed)
+
+    def skip_waiting_for(self, failed: Sequence[str]) -> None:
+        """Skip what waits for steps that failed; looks at no other steps, for many may fail one by one."""
+        for step_id, needed in waiting_for(self.plan, failed, self.needed_by).items():
+            self._skip(step_id, needed)
+
+    def _skip(self, step_id: str, needed: str) -> None:
+        why = f"it needs {needed}, which is not completed"
+        self.change(step_id, "skipped", why, error=why)
 
     def skip_the_rest(self) -> None:
         """Skip what is pending: there are no turns left for it."""

@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from playhead.kernel.plan.types import PlanStep
 
 
-async def recover(progress: Progress, failures: Sequence[Failure]) -> None:
-    """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on."""
+async def recover(progress: Progress, failures: Sequence[Failure]) -> bool:
+    """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on.
+
+    Returns whether there are steps to carry out that were not among those still open.
+    """
     lost = [progress.plan.step(each.step_id) for each in failures if not _runs_again(each, progress)]
-    if lost and not await _patched(lost, progress):
-        progress.log(f"go on without {', '.join(each.id for each in lost)}")
-    progress.skip_blocked()
+    if not lost:
+        return True
+    if await _patched(lost, progress):
+        progress.skip_blocked()
+        return True
+    progress.log(f"go on without {', '.join(each.id for each in lost)}")
+    progress.skip_waiting_for([each.id for each in lost])
+    return len(lost) < len(failures)
 
 
 async def replan(progress: Progress, missing: str) -> bool:

@@ -47,6 +47,17 @@ def blocked(plan: Plan) -> dict[str, str]:
     }
 
 
+def waiting_for(plan: Plan, failed: Sequence[str], needed_by: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the pending steps that wait for failed ones, also by way of others, with the step for which each of them waits."""
+    reached, waiting = list(failed), {}
+    for step_id in reached:
+        for other in needed_by.get(step_id, ()):
+            if other not in waiting and plan.step(other).status == "pending":
+                waiting[other] = step_id
+                reached.append(other)
+    return waiting
+
+
 def find_cycle(steps: Sequence[PlanStep]) -> list[str] | None:
     """Return the ids of steps that wait for each other in a circle, or None when there is none."""
     edges = {each.id: needs(each) for each in steps}
@@ -63,7 +74,7 @@ def find_cycle(steps: Sequence[PlanStep]) -> list[str] | None:
 def _only_on_cycles(stuck: set[str], edges: Mapping[str, Sequence[str]]) -> set[str]:
     """Leave out, again and again, the steps that need none of the others; what is left can be followed for ever."""
     waits_for = {step: sum(each in stuck for each in edges[step]) for step in stuck}
-    needed_by = _turned({step: edges[step] for step in stuck})
+    needed_by = turned({step: edges[step] for step in stuck})
     free = [step for step, number in waits_for.items() if not number]
     left = set(stuck)
     while free:
@@ -82,7 +93,7 @@ def _layers(
     """Return steps in the layers of a topological order (Kahn 1962), in time linear in steps and needs."""
     edges = known or {each.id: needs(each) for each in steps}
     missing = {each.id: sum(need not in done for need in edges[each.id]) for each in steps}
-    needed_by = _turned({each.id: edges[each.id] for each in steps})
+    needed_by = turned({each.id: edges[each.id] for each in steps})
     place = {each.id: number for number, each in enumerate(steps)}
     layer = [each for each in steps if not missing[each.id]]
     layers = []
@@ -98,7 +109,8 @@ def _layers(
     return layers
 
 
-def _turned(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def turned(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return who needs whom the other way round: the steps that need a step."""
     turned: dict[str, list[str]] = {}
     for step, needed in edges.items():
         for each in needed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
@@ -108,6 +108,9 @@ async def _on_text(state: KernelState, text: str, finish_reason: str | None, ses
     is_whole = (finish_reason or "").lower() not in INCOMPLETE
     can_finish = settings.finish_tool_name in session.toolset and session.offers(settings.finish_tool_name)
     if settings.on_text == "nudge" and is_whole and can_finish and nudges < settings.max_nudges:
+        if is_last_turn(state, session):  # what was written is the best there is, and no answer
+            session.conclude("max_iterations", text or state.best)
+            return transition(state, iteration=state.iteration + 1)
         counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
         again = await ask_again(counted, "unfinished", GO_ON.format(name=settings.finish_tool_name), session)
         if again is not None:

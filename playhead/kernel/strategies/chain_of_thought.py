@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from playhead.kernel.loop import Kernel, run_kernel
-from playhead.kernel.meta_tools import visible_tools
+from playhead.kernel.meta_tools import ends_run, visible_tools
 from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
@@ -105,7 +105,8 @@ async def _think(state: KernelState, session: Session) -> KernelState:
     state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
     if has_tools:
         return transition(state, status="acting")
-    return await act_but(state.pending, NO_MORE_TOOLS, state, session)
+    refused = [planned for planned in state.pending if not ends_run(session, session.tools.meant(planned.call.name))]
+    return await act_but(refused, NO_MORE_TOOLS, state, session)
 
 
 async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple[KernelState, bool]:

@@ -129,23 +129,22 @@ async def observe(state: KernelState, session: Session) -> KernelState:
         result = completed.result
         if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
             message = await session.messages.add_result(planned, completed)
-            said, ok = completed.observation(), completed.ok
+            shown = None
         else:
-            said, ok = told(result), "error" not in result
+            ok = "error" not in result
+            shown = (told(result), ok)
             calls = result.get("calls", [])
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
             session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
             is_native = planned.source == "native"  # which has to have an answer of its own
             message = await (
-                session.messages.add_result(planned, completed) if is_native else session.messages.add_user(said)
+                session.messages.add_result(planned, completed) if is_native else session.messages.add_user(shown[0])
             )
-        asked = as_text(planned.call.arguments)
-        common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
-        steps += [Step(type="action", content=asked, **common), Step(type="observation", content=said, ok=ok, **common)]
-        used |= {completed.tool} if ok else set()
+        steps += await reactive.steps_of(planned, completed, state, session, shown)
+        used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
         thread = thread.add(message)
-    return transition(
+    observed = transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
@@ -156,6 +155,7 @@ async def observe(state: KernelState, session: Session) -> KernelState:
         completed=(),
         meta={**state.meta, NAME: notes},
     )
+    return observed if session.curator is None else await session.curator.after_turn(observed, turn)
 
 
 def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -43,6 +43,7 @@ REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
 NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
+NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
 NO_QUESTION: Final = "a hook removed the question for a plan: the task is solved by ReAct, without one"
 
 
@@ -52,6 +53,8 @@ async def plan_execute_reflect(state: KernelState, session: Session) -> KernelSt
         return await reactive(state, session)
     begun = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
     progress = _progress(begun, session)
+    if not progress.has_room:
+        return await _without_plan(progress, state.thread, NO_ROOM)
     if (why := await _make_plan(progress)) is not None:
         return await _without_plan(progress, state.thread, why)
     await _carry_out(progress)
@@ -121,16 +124,15 @@ async def _without_plan(progress: Progress, thread: Thread, why: str) -> KernelS
 
 
 async def _carry_out(progress: Progress) -> None:
-    """Carry out what is pending, wave by wave; waves are computed anew when the plan has changed meanwhile.
+    """Carry out what is pending, wave by wave; waves are computed anew when there are other steps than before.
 
     The last turn of the agent is for the answer.
     """
     while progress.has_room and (waves := compute_waves(progress.plan.steps, progress.plan.mode)):
         for wave in waves:
-            failures = await run_wave(progress, wave)
-            if failures:
-                await recover(progress, failures)
-            if failures or not progress.has_room:
+            ready = [each for each in wave if progress.plan.step(each.id).status == "pending"]
+            failures = await run_wave(progress, ready)
+            if (failures and await recover(progress, failures)) or not progress.has_room:
                 break
     progress.skip_blocked()
     progress.skip_the_rest()

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
 from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
@@ -122,7 +122,7 @@ async def observe(state: KernelState, session: Session) -> KernelState:
     """Let the results join the thread, in the order in which they were asked for."""
     turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
     messages = [await session.messages.add_result(planned, completed) for planned, completed in turn]
-    steps = [step for _, completed in turn for step in await _steps(completed, state, session)]
+    steps = [step for planned, completed in turn for step in await steps_of(planned, completed, state, session)]
     observed = transition(
         state,
         status="thinking",
@@ -144,7 +144,7 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
     """End with the model's text, unless there is a reason to ask once more."""
     missing = [] if session.inner else missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
-    if missing and nudges < session.header.required_retries:
+    if missing and nudges < session.header.required_retries and not is_last_turn(state, session):
         meta = {**state.meta, "required_nudges": nudges + 1}
         text_of_nudge = missing_tools(list(map(session.tools.tally.label, missing)))
         again = await ask_again(transition(state, meta=meta), "required-tools", text_of_nudge, session)
@@ -191,12 +191,19 @@ async def ask_again(
     return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)
 
 
-async def _steps(completed: ToolCallCompleted, state: KernelState, session: Session) -> list[Step]:
+async def steps_of(
+    planned: PlannedCall,
+    completed: ToolCallCompleted,
+    state: KernelState,
+    session: Session,
+    told: tuple[str, bool] | None = None,
+) -> list[Step]:
+    """Return a call and what came of it as steps, as the hooks let them pass; `told` in place of what it says, and whether it is ok."""
     common: dict[str, Any] = {"iteration": state.iteration, "tool": completed.tool, "call_id": completed.call_id}
-    planned = next(each for each in state.pending if each.call.id == completed.call_id)
     arguments = as_text(planned.call.arguments if planned.call.arguments is not None else planned.call.raw_arguments)
     action = Step(type="action", content=arguments, **common)
-    observed = Step(type="observation", content=completed.observation(), ok=completed.ok, **common)
+    content, is_ok = told or (completed.observation(), completed.ok)
+    observed = Step(type="observation", content=content, ok=is_ok, **common)
     if session.hooks is None:
         return [action, observed]
     passed = await session.offer("observation.tool-result", observed, key=completed.call_id, **call_details(completed))

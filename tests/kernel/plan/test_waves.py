@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead.kernel.plan.types import Plan, PlanStep
-from playhead.kernel.plan.waves import blocked, compute_waves, find_cycle, needs
+from playhead.kernel.plan.waves import blocked, compute_waves, find_cycle, needs, turned, waiting_for
 
 
 def step(number: int, *needed: int, status: Any = "pending") -> PlanStep:
@@ -66,6 +66,20 @@ def test_no_step_begins_before_what_it_needs(graph: list[list[int]], statuses: l
     in_vain = blocked(Plan("p", "goal", mode).with_steps(steps))
     assert sorted(in_vain) == sorted(each.id for each in steps if each.status == "pending" and each.id not in done)
     assert mode == "linear" or not done & set(in_vain.values())
+
+
+@given(GRAPHS, st.sets(st.integers(1, 8)))
+def test_what_waits_for_a_failed_step_is_what_its_failure_blocked(graph: list[list[int]], failing: set[int]):
+    """Looking at the failed steps alone finds the same as looking at the whole plan before and after."""
+    steps = [step(number, *needed) for number, needed in enumerate(graph, 1)]
+    plan = Plan("p", "goal", "dag").with_steps(steps)
+    before, may_begin = set(blocked(plan)), compute_waves(steps, "dag")[:1]
+    failed = [each.id for wave in may_begin for each in wave if int(each.id[1:]) in failing]
+    for each in failed:
+        plan.change(each, status="failed")
+    found = waiting_for(plan, failed, turned({each.id: needs(each) for each in steps}))
+    assert set(found) | before == set(blocked(plan)) | (set(found) & before)
+    assert all(needed in needs(plan.step(waiting)) for waiting, needed in found.items())
 
 
 @given(GRAPHS)

@@ -125,6 +125,13 @@ async def test_too_many_in_a_row_are_an_answer(tmp_path: Path):
     assert ending(ran) == ended("done", "end_turn", "It is 42.", 3)
 
 
+async def test_on_the_last_turn_nobody_is_told_to_go_on(tmp_path: Path):
+    """What was written last is kept as the best there is; it is no answer."""
+    ran = await work(tmp_path, [call("lookup", key="a"), text("Half of it is done.")], max_iterations=2)
+    assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
+    assert ran.events("nudge-issued") == []
+
+
 async def test_text_may_be_the_answer(tmp_path: Path):
     """As the settings say."""
     ran = await work(tmp_path, [call("lookup", key="a"), text("42")], settings={"on_text": "answer"})

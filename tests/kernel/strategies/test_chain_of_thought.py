@@ -156,6 +156,13 @@ async def test_no_tools_from_the_start(tmp_path: Path):
     assert (ran.events("nudge-issued"), ran.result.steps[1].ok) == ([], False)
 
 
+async def test_the_tool_that_answers_is_no_tool_step(tmp_path: Path):
+    """A final answer that is given through the tool for it is taken, with or without tools left."""
+    turns = [call("lookup", key="a"), call("final-answer", output="42")]
+    ran = await think(tmp_path, turns, {"max_tool_steps": 1}, meta_tools=["final-answer"])
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
+
+
 async def test_without_tags(tmp_path: Path):
     """The thinking stands before the marker of the answer, and nothing is split off."""
     ran = await think(tmp_path, [text("6 * 7 <thinking>\nFinal answer: 42")], {"use_thinking_tags": False})

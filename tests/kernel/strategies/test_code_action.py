@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -84,6 +85,22 @@ class TestRuns:
         )
         assert "run_program" not in asked
         assert ran.result.output == "no need"
+
+    async def test_hooks_see_what_came_of_a_program(self, tmp_path: Path):
+        """As of any other call: what the step says may be changed, and whether the program failed is told."""
+        seen: list[Any] = []
+
+        def shortened(step: Any, context: Any) -> Any:
+            seen.append((step.ok, context.tool))
+            return replace(step, content=step.content[:9])
+
+        turns = [program("print(1)"), program("1 / 0"), text("42")]
+        ran = await act(tmp_path, turns, compose=[lambda harness: harness.on("observation.tool-result", shortened)])
+        assert seen == [(True, "run-program"), (False, "run-program")]
+        assert [step for step in ran.steps() if step[0] == "observation"] == [
+            ("observation", "run-program", "It printe"),
+            ("observation", "run-program", "It failed"),
+        ]
 
     async def test_without_tools(self, tmp_path: Path):
         """A program may just calculate; the value of its last line is returned."""

@@ -11,9 +11,11 @@ import pytest
 
 from playhead import UsageError, reproduce, tool
 from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.plan import waves
 from playhead.kernel.plan.dispatch import run_wave
 from playhead.kernel.plan.progress import PlanSettings, Progress
 from playhead.kernel.plan.types import Plan, PlanStep
+from playhead.kernel.strategies import plan_execute_reflect
 from playhead.testing import call, text
 from playhead.trace.types import Completion, Usage
 from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict
@@ -352,6 +354,31 @@ async def test_without_a_patch_the_plan_goes_on(tmp_path: Path):
     assert [each.error for each in run.events("structured-output-failed")] == ["it holds no JSON"] * 3
 
 
+async def test_failing_steps_cost_no_look_at_the_whole_plan(tmp_path: Path, monkeypatch: Any):
+    """However many steps fail for good, one by one, the order of steps is found once: cost stays linear in steps."""
+    found: list[list[PlanStep]] = []
+
+    def compute_waves(*args: Any) -> list[list[PlanStep]]:
+        computed = waves.compute_waves(*args)
+        found.extend(computed)
+        return computed
+
+    monkeypatch.setattr(plan_execute_reflect, "compute_waves", compute_waves)
+    steps = [tool_step("look", args={"key": str(number)}) for number in range(20)]
+    waiting = [analysis(f"Think of {{{{from_step:s{number}}}}}") for number in (1, 20, 21)]
+    settings = {"step_retries": 0, "max_replans": 0, "max_refinements": 0}
+    script = [plan(*steps, *waiting), text("all lost")]
+    run = await planned(tmp_path, Tools(look=20), *script, settings=settings, max_iterations=40)
+    assert changes(run) == [
+        "s1 failed",
+        "s21 skipped",
+        "s23 skipped",
+        *(f"s{number} failed" for number in range(2, 21)),
+        "s22 skipped",
+    ]
+    assert len(found) == 2 * 23  # every step once, in the run and in its reproduction
+
+
 async def test_what_is_missing_is_added(tmp_path: Path):
     """When all steps are completed and the goal is not met, steps are added, as often as refinements are allowed."""
     tools = Tools()
@@ -553,6 +580,13 @@ async def test_no_request_is_spent_on_what_has_no_turn_left(tmp_path: Path):
         "- it has 2 steps; at most 1 can be carried out"
     ]
     assert (tools.did, run.result.output, run.result.iterations) == (["look a"], "all lost", 2)
+
+
+async def test_with_one_turn_there_is_no_plan(tmp_path: Path):
+    """No request is spent on a plan that cannot be carried out: the only turn is for the answer."""
+    run = await planned(tmp_path, Tools(), text("done"), max_iterations=1)
+    assert (run.result.output, run.result.strategy_used, plans(run)) == ("done", "reactive", [])
+    assert [each.rationale for each in run.events("decision-evaluated")] == [plan_execute_reflect.NO_ROOM]
 
 
 async def test_a_loop_takes_no_turn_of_the_answer(tmp_path: Path):
