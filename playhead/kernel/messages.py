@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
-from playhead.trace.types import Message
+from playhead.trace.types import Message, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +34,8 @@ class Messages:
         """Ids of the tools as they are, by name."""
         self._other_tools: dict[str, int] = {}
         """Ids of tools as hooks describe them, by their JSON."""
+        self.changed_results: dict[str, str] = {}
+        """What hooks made of results that the model is told, by their calls."""
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, and return it."""
@@ -84,16 +86,19 @@ class Messages:
             return self._refer(passed, ref)
         return self.add("assistant", passed.content, tool_calls=passed.tool_calls)
 
-    async def add_result(self, planned: PlannedCall, completed: ToolCallCompleted) -> Message | None:
+    async def add_result(
+        self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
+    ) -> Message | None:
         """Add a result, whose content stands in the completed call already; None when a hook removed it.
 
         A call that was asked for natively has to have an answer in the thread, so that one is not removed but emptied.
+        `told` takes the place of the result's own words.
         """
         role: Role = "user" if planned.source == "text" else "tool"
         fields: dict[str, Any] = {"name": completed.tool}
         if role == "tool":
             fields["tool_call_id"] = completed.call_id
-        message = Message(id=self._next, role=role, content=completed.message_text(role), **fields)
+        message = Message(id=self._next, role=role, content=told or completed.message_text(role), **fields)
         passed: Message | None = message
         if self._session.hooks is not None:
             details = call_details(completed)
@@ -101,7 +106,9 @@ class Messages:
         if passed is None and role == "user":
             return None
         passed = passed or message.model_copy(update={"content": REMOVED})
-        whole = passed is message
+        whole = passed is message and told is None
+        if passed is not message:
+            self.changed_results[completed.call_id] = text_of(passed.content)
         transform = planned.transform if completed.ok and passed.content != REMOVED else None
         added = self._added_result(completed, passed, fields, whole=whole, transform=transform)
         if self._session.curator is not None:

@@ -10,7 +10,9 @@ from playhead.compose import Harness, Recover, Resume, Skip, Stop
 from playhead.compose.redaction import redact_results
 from playhead.testing import call, calls, error, text
 from tests.compose.hooked import run_with
+from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 from tests.kernel.runs import Ran, ending
+from tests.kernel.strategies.programs import program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +30,16 @@ async def card(owner: str) -> dict[str, Any]:
 async def deny(owner: str) -> str:
     """Fail."""
     raise PermissionError(f"not for {SECRET}")
+
+
+SENT_ON: list[str] = []
+
+
+@tool
+async def send(body: str) -> str:
+    """Send something."""
+    SENT_ON.append(body)
+    return f"sent {body}"
 
 
 def hide(words: str) -> str:
@@ -112,6 +124,38 @@ async def test_a_redactor_that_fails_lets_nothing_leave(tmp_path: Path, script: 
     assert run.result.terminated_source == "hook:redact_results"
     assert SECRET not in told(run)
     assert len(run.model.requests) == 1
+
+
+CARD = tool_step("card", args={"owner": "x"})
+SENT = tool_step("send", args={"body": "{{from_step:s1}}"})
+THINK = analysis("Think of {{from_step:s1}}")
+BY_STRATEGY: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
+    "plan": ("plan", [plan(CARD, THINK), text("so"), verdict(), text("done")], {}),
+    "plan, sent on": ("plan", [plan(CARD, SENT, THINK), text("so"), verdict(), text("done")], {}),
+    "plan, sent in vain": (
+        "plan",
+        [plan(CARD, tool_step("deny", args={"owner": "{{from_step:s1}}"})), *[text("well")] * 9],
+        {},
+    ),
+    "plan, cut off": ("plan", [plan(CARD), error("dead")], {}),
+    "plan, failed": ("plan", [plan(tool_step("deny", args={"owner": "x"})), *[text("well")] * 9], {}),
+    "program": ("code-action", [program("print(card('x'))\nreturn card('x')"), text("done")], {}),
+    "program, cut off": ("code-action", [program("return card('x')")], {"max_iterations": 1}),
+    "program, native": ("code-action", [call("run-program", program="return card('x')"), text("done")], {}),
+    "program, failed": ("code-action", [program("deny('x')"), text("done")], {}),
+    "program, again": ("code-action", [program("card('x')\n1 / 0"), program("return card('x')"), text("done")], {}),
+}
+
+
+@pytest.mark.parametrize("script", BY_STRATEGY)
+async def test_nor_has_a_strategy_that_tells_results_itself(tmp_path: Path, script: str):
+    """Prompts of plans and of programs are made of what the hooks let the model see, and so are arguments of later calls."""
+    strategy, turns, options = BY_STRATEGY[script]
+    SENT_ON.clear()
+    run = await run_with(tmp_path, turns, redact_results(hide), tools=[card, deny, send], strategy=strategy, **options)
+    assert SECRET not in told(run)
+    assert "****" in told(run)
+    assert (['{"owner": "x", "numbers": ["<****>"]}'] if script == "plan, sent on" else []) == SENT_ON
 
 
 @pytest.mark.parametrize("value", [None, 5, b"x"])

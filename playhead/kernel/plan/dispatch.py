@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from playhead.kernel.plan.types import PlanStep
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
+    from playhead.trace.events import ToolCallCompleted
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -82,13 +83,31 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> list[Failu
     for step, call in asked:
         completed = session.tools.ended.get(call.id)
         if completed is not None and completed.ok:
-            progress.complete(step.id, completed.result, tokens)
+            seen, told = _as_hooks_left_it(completed, progress)
+            progress.complete(step.id, seen, tokens)
+            progress.hold(told)
         else:
-            progress.fail(step.id, completed.observation() if completed else "the call was not made", tokens)
+            why = _as_hooks_left_it(completed, progress)[0] if completed else "the call was not made"
+            progress.fail(step.id, as_text(why), tokens)
             # A tool with side effects may have acted before it failed; a refusal would come again.
             again = _is_read_only(step, progress) and call.id not in session.tools.refused
             failures.append(Failure(step.id, again=again))
     return failures
+
+
+def _as_hooks_left_it(completed: ToolCallCompleted, progress: Progress) -> tuple[JsonValue, JsonValue]:
+    """Return what came of a call for the model, and for everybody else: the result itself, or what hooks made of it.
+
+    A plan goes on with what the model may see, also in arguments of later calls: they are what it would have written itself.
+    """
+    result = completed.result if completed.ok else completed.observation()
+    if progress.session.hooks is None:
+        return result, result
+    seen = progress.session.messages.changed_results.get(completed.call_id, result)
+    observed = next((each for each in reversed(progress.state.steps) if each.call_id == completed.call_id), None)
+    if observed is None or observed.type != "observation":  # a hook removed it
+        return seen, None
+    return seen, result if observed.content == completed.observation() else observed.content
 
 
 async def run_inner(progress: Progress, step: PlanStep) -> list[Failure]:

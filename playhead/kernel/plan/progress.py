@@ -166,7 +166,11 @@ class Progress:
         used = self.plan.step(step_id).tokens_used + tokens
         self.results[step_id] = result
         self.change(step_id, "completed", reason, result=result, error=None, tokens_used=used)
-        self.state = self.session.state = transition(self.state, output=result)
+        self.hold(result)
+
+    def hold(self, best: JsonValue) -> None:
+        """Let this be the output of a run that is stopped now; None: what the newest call returned."""
+        self.state = self.session.state = transition(self.state, output=best)
 
     def fail(self, step_id: str, error: str, tokens: int = 0) -> None:
         """Note that a step failed."""

@@ -8,6 +8,7 @@ process does not keep a program from doing: it is no sandbox against an attacker
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
@@ -137,11 +138,9 @@ async def observe(state: KernelState, session: Session) -> KernelState:
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
             session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
-            is_native = planned.source == "native"  # which has to have an answer of its own
-            message = await (
-                session.messages.add_result(planned, completed) if is_native else session.messages.add_user(shown[0])
-            )
-        steps += await reactive.steps_of(planned, completed, state, session, shown)
+            in_words = shown[0] if planned.source == "text" else None  # an answer to a native call is its result
+            message = await session.messages.add_result(planned, completed, in_words)
+        steps += await reactive.steps_of(_as_written(planned), completed, state, session, shown)
         used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
         thread = thread.add(message)
     observed = transition(
@@ -156,6 +155,15 @@ async def observe(state: KernelState, session: Session) -> KernelState:
         meta={**state.meta, NAME: notes},
     )
     return observed if session.curator is None else await session.curator.after_turn(observed, turn)
+
+
+def _as_written(planned: PlannedCall) -> PlannedCall:
+    """Return the call without what earlier programs had done: that is for the process alone."""
+    arguments = planned.call.arguments
+    if not isinstance(arguments, dict) or "done" not in arguments:
+        return planned
+    written = {name: value for name, value in arguments.items() if name != "done"}
+    return replace(planned, call=planned.call.model_copy(update={"arguments": written}))
 
 
 def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -172,7 +172,8 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
 async def _call_again(state: KernelState, text: str, session: Session) -> KernelState | None:
     """Return the state with a word to the model whose reply is nothing but a call that cannot be made, else None."""
     nudges = state.meta.get(FAILED_CALLS, 0)
-    if text.lstrip()[:1] not in tuple("{[<`") or nudges >= MAX_FAILED_CALLS:
+    may_be = session.header.tool_format == "text" or text.lstrip()[:1] in tuple("{[<`")
+    if not may_be or nudges >= MAX_FAILED_CALLS:
         return None
     from playhead.kernel.calls_in_text.failed import failed_call  # noqa: PLC0415 - only for replies that begin as a call
 
