@@ -27,7 +27,8 @@ _TOKEN: Final = re.compile(
     r"(?P<space>\s+|//[^\n]*|\#[^\n]*)|(?P<mark>[{}\[\]:,])|(?P<quote>[\"'\u201c\u201d\u2018\u2019])"
     r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))|(?P<word>[A-Za-z_$][\w$-]*)"
 )
-_WORDS: Final = {"true": "true", "True": "true", "false": "false", "False": "false", "null": "null", "None": "null"}
+_WORDS: Final = {"true": "true", "True": "true", "false": "false", "False": "false", "null": "null", "None": "null",
+          "undefined": "null"}  # fmt: skip
 _CLOSED_BY: Final = {
     **dict.fromkeys('"', '"'),
     **dict.fromkeys("'", "'"),
@@ -40,7 +41,9 @@ _CONTROL: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"'}
 _TOO_DEEP: Final = f"it is nested deeper than {MAX_DEPTH} levels"
 _IN_A_VALUE: Final = "the JSON ends in the middle of a value; it was cut off"
 _KNOWN_ESCAPES: Final = frozenset('"\\/bfnrtu')
-_AFTER_STRING: Final = re.compile(r"\s*(?:[,:}\]]|//|$)")
+_AFTER_STRING: Final = re.compile(r"\s*(?:[,:}\]]|//|$)|\s+\"\w{1,60}\"\s*:")
+"""What follows the end of a string: also the next name, where the comma is missing."""
+_NAME: Final = re.compile(r"\s*:")
 
 
 class BrokenJsonError(ValueError):
@@ -171,11 +174,17 @@ class _Mending:
         self._put(mark, "value")
 
     def _scalar(self, json_text: str) -> None:
+        if self._lacks_a_comma() and json_text[0] == '"' and _NAME.match(self.text, self.place):
+            self._put(",", ",")
         if self.open[-1] == "{" and self.last in ("{", ","):
             self._put(json_text if json_text[0] == '"' else f'"{json_text}"', "key")
         else:
             self._before_value()
             self._put(json_text, "value")
+
+    def _lacks_a_comma(self) -> bool:
+        """Return whether another name may follow: of a number it cannot be said that it is whole."""
+        return self.open[-1] == "{" and self.last == "value" and not self.out[-1][-1].isdigit()
 
     def _word(self, word: str) -> None:
         if self.open[-1] == "{" and self.last in ("{", ","):
@@ -192,6 +201,8 @@ class _Mending:
 
     def _string(self, opening: str) -> str:
         """Return the string as JSON; a quote that is no end of a value is one of its characters."""
+        if self.text.startswith(opening * 2, self.place):
+            self._broken("three quotes")  # a string of Python: its quotes and escapes are others
         closing, out, start = _CLOSED_BY[opening], ['"'], self.place
         special = re.compile(rf'[\\\n\r\t"{closing}]')
         while found := special.search(self.text, self.place):

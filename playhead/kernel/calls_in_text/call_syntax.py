@@ -10,7 +10,7 @@ from playhead.kernel.calls_in_text.found import Written
 from playhead.kernel.healing.json_reading import value_at
 
 _START: Final = re.compile(
-    r"(?:>>>\s?|[-=]>\s?|[→$@]\s?)?(?:[A-Za-z_]\w{0,60}\s?=\s?)?(?:await\s)?(?P<print>print\()?"
+    r"(?:>>>\s?|[-=]>\s?|[→$@]\s?)?(?:(?:(?:const|let|var)\s)?[A-Za-z_]\w{0,60}\s?=\s?)?(?:await\s)?(?P<print>print\()?"
     r"(?P<name>[A-Za-z_][\w.:-]{0,100})\("
 )
 _SPACE: Final = re.compile(r"\s*")
@@ -45,6 +45,10 @@ def call_at(text: str, start: int, *, ends_line: bool = True) -> tuple[Written, 
     return (Written(found["name"], arguments), place) if rest or not ends_line else None
 
 
+def _is_json(value: Any) -> bool:  # noqa: ANN401 - any JSON value
+    return isinstance(value, str) and value.strip()[:1] in ("{", "[")
+
+
 @dataclass(slots=True)
 class _Reading:
     text: str
@@ -67,8 +71,10 @@ class _Reading:
                 raise _NoCallError
             if len(named) + len(alone) > MAX_ARGUMENTS:
                 raise _NoCallError
-        if len(alone) > 1 or (alone and named):
+        if len(alone) > 1 or (alone and named and isinstance(alone[0], (dict, list))) or "0" in named:
             raise _NoCallError  # which is which cannot be said
+        if alone and not isinstance(alone[0], (dict, list)) and not _is_json(alone[0]):
+            return {"0": alone[0], **named}, self.place  # its name is known where one has to be there
         return (alone[0] if alone else named), self.place
 
     def _is_next(self, mark: str) -> bool:

@@ -18,13 +18,17 @@ _NAME_FIELDS: Final = (
     "recipient_name",
     "tool_call",
     "call",
+    "method",
+    "api",
+    "api_name",
+    "operation",
 )
 _ARGUMENT_FIELDS: Final = (
     "arguments", "args", "parameters", "params", "input", "inputs", "action_input", "tool_input", "kwargs", "tool_args",
     "function_arguments", "tool_arguments", "argument", "parameter",
 )  # fmt: skip
 _LISTS: Final = ("tool_calls", "function_calls", "calls", "tool_uses", "actions")
-_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action")
+_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action", "command")
 _MOST: Final = 100
 """Calls in one value."""
 _DEEPEST: Final = 4
@@ -32,18 +36,18 @@ _DEEPEST: Final = 4
 
 def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401 - any JSON value
     """Return the calls that a JSON value is."""
-    if depth > _DEEPEST:
+    if depth > _DEEPEST or not isinstance(value, (dict, list)):
         return ()
     if isinstance(value, list):
         calls = [call for item in value[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1)]
         return tuple(calls) if all(isinstance(item, dict) for item in value) else ()
-    if not isinstance(value, dict):
-        return ()
     fields = {folded(name): name for name in value}
     for each in _LISTS:
         listed = value.get(fields.get(folded(each), ""))
         if isinstance(listed, list):
             return calls_of(listed, depth + 1)
+    if value.get("method") == "tools/call" and isinstance(value.get("params"), dict):
+        return calls_of(value["params"], depth + 1)  # as an MCP client writes it
     for each in _WRAPPERS:
         inner = value.get(fields.get(folded(each), ""))
         if isinstance(inner, dict):

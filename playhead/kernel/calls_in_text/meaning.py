@@ -29,6 +29,8 @@ _WEIGHED: Final = re.compile(
     + r"\b|"
     r"instead of|rather than|shall i|should i|may i|want me to|like me to|would you|do you want|quot\w+|inject\w*|malicious|"
     r"suspicious|attack\w*|(?:user|you|they|he|she|somebody|someone) (?:wrote|said|says|typed|pasted|asked me to (?:run|call))|"
+    r"please (?:confirm|approve|verify|review|check)|your (?:ok|okay|approval|confirmation|permission|consent)|"
+    r"according to|yesterday|failing|test case|never|bugs?\b|doubts?\b|broken?\b|ideal|back then|"
     r"not sure|unsure|whether|wonder\w*|maybe|perhaps|possib\w+|consider\w*|tempted|thinking (?:of|about)|propos\w+|suggest\w*|"
     r"recommend\w*|todo|note to self|deprecated|assum\w+|what if|let['’]s say|were i|had i|theoretically|in (?:theory|principle)|"
     r"normally|usually|typically|otherwise|failed|exception|traceback|commented out|not yet|until you|"
@@ -40,7 +42,9 @@ _WEIGHED: Final = re.compile(
     r"(?:the|my|your|last|previous|earlier) (?:last |previous |first )?(?:call|command|request)s? (?:was|were|is|failed|returned)|"
     r"(?:if|when|unless|until)\b[^.\n]{1,120},? (?:then )?(?:i|we|you|call|run|use|do|execute)\b|"
     r"(?:you|one|users?) (?:can|may|should|need to|have to|must) " + _DOING + r"\b[^.\n]{0,60}:\s*\Z|"
-    r"(?:plan|steps?|options?|alternatives?|choices?)\b[^.\n]{0,60}:\s*\Z|"
+    r"(?<!next )(?:plan|steps?|options?|alternatives?|choices?)\b[^.\n]{0,60}:\s*\Z|"
+    r"(?:wrong|bad|incorrect|invalid|broken|malformed|mistaken|unsafe|rejected|faulty|hypothetical)\s+(?:\w+\s+)?"
+    r"(?:call|request|command|attempt|use|usage)s?\b|yourself\b|manually\b|by hand\b|paste\b|"
     r"(?:wrong|bad|incorrect|don['’]t|not|never|invalid|dangerous|later)\s*:\s*\Z|"
     r"against|dangerous|risky|unsafe|harmful|mistaken|erroneous|"
     r"\Ato [^.\n]{1,100}, (?:simply |just )?(?:run|use|call|execute)\b[^.\n]{0,60}:\s*\Z)|\?\s*\Z",
@@ -49,14 +53,24 @@ _WEIGHED: Final = re.compile(
 _TOLD: Final = re.compile(
     r"\b(?:file|page|row|record|document|e-?mail|mail|message|database|site|website|log|text|ticket|comment|it)\b"
     r"(?:[^\n.]|\.(?=\w)){0,40}\b(?:says|contains|reads|holds|tells|asks|instructs|orders|lists?|listed|includes|recorded|logged|returned|shows|said|wrote|"
-    r"contained|replied|gave)\b|\blog has\b|\bfound (?:this|it|the following)\b|"
+    r"contained|replied|gave)\b|\b(?:the|this|that|its|his|her|their|an?) (?:[\w-]{1,30} ){1,4}(?:says|states|contains|reads|mentions|describes|instructs|"
+    r"documents|shows|has(?! to\b)|had|changed|added|removed|printed|logged|returned|tried|ran|called|made|sent|wrote|used)\b|"
+    r"\b(?:output|result|response|answer)s? (?:was|were|is|are)\b|\bit (?:printed|returned|showed|gave)\b|\blog has\b|\bfound (?:this|it|the following)\b|"
     r"\b\w+['’]s (?:message|e-?mail|mail|note|request|comment|file|log)\b[^.\n]{0,30}:|"
     r"\b(?:in|from|on|of) (?:the|this|that|its) (?:file|page|document|e-?mail|mail|row|ticket|log|comment|message|website|result|"
-    r"output|readme|repo\w*|docs?|manual|guide|spec\w*|tests?|transcript|history|code\w*|source|script|wiki|thread|chat)\b[^.\n]{0,40}:\s*\Z",
+    r"logs|files|notes|output|readme|repo\w*|docs?|manual|guide|spec\w*|tests?|transcript|history|code\w*|source|script|wiki|thread|chat)\b[^.\n]{0,40}:\s*\Z",
     re.IGNORECASE,
 )
-_FENCE_BEFORE: Final = re.compile(r"```\w{0,20}\s*\Z")
-_THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>")
+_OPENED: Final = re.compile(
+    r"(?:```\w{0,20}|<[^<>\n]{1,60}>|\[[A-Z_]{3,20}\]|(?<=>)call:|\bto=(?:functions\.)?|"
+    r"(?:^[ \t*#]{0,6}|(?<=: ))(?:action|tool(?: call)?|function(?: call)?|call)[ \t*]{0,4}:)\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What opens a call: it is no paragraph of its own."""
+_CLOSED: Final = re.compile(r"\A(?:\s{0,9}(?:</[^<>\n]{1,60}>|<[|\uff5c][^<>\n]{1,40}>|```))+")
+"""What closes a call: what is said of it stands behind that."""
+_MOST_OPENED: Final = 6
+_THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>|<\|end\|>")
 _PLANNED: Final = re.compile(
     r"\b(?:let me|let['’]s|i['’]ll|i will|i need to|i want to|i have to|first)\b", re.IGNORECASE
 )
@@ -70,12 +84,15 @@ _TAKEN_BACK: Final = re.compile(
     r"please confirm|you confirm|your (?:approval|permission|confirmation|consent|go-ahead)|approve|placeholder|"
     r"replace (?:the|this|it)|only if|unless|if you (?:agree|want|like|wish|prefer)|wait(?:s|ing)? for you\w*|until you|not yet|"
     r"before (?:i|we) (?:do|run|call|send)|when you (?:say|are ready)|once you|on hold|your (?:ok|okay|word|answer|reply|decision))\b|"
-    r"\A[\s`]*(?:->|=>|→|>>)\s*\S|\A\W*or\b|\A\W*(?:it|this|that|which|the (?:tool|function|call|command))\s+(?:(?:then|also|simply|just)\s+)?"
+    r"\A[\s`]*(?:->|=>|→|>>)\s*\S|\A\W*or\b|\b(?:kidding|joking|yesterday|never ?mind|quoted|yourself|feel free)\b|\breplace \S{1,60} (?:with|by) (?:your|the|an?)\b|"
+    r"\A\W*(?:that|this|it)\b[^.\n]{0,40}\b(?:was|were|failed|did|had|would)\b|"
+    r"\A\W*i(?:['’]ve| have)? (?:not |just |already |never )?(?:\w+ed|did|ran|sent|made)\b|\A\W*(?:it|this|that|which|the (?:tool|function|call|command))\s+(?:(?:then|also|simply|just)\s+)?"
     r"(?:returns|takes|expects|accepts|requires|needs|means|prints|throws|raises|yields|produces|works|does)\b",
     re.IGNORECASE,
 )
 _OTHERS: Final = re.compile(
-    r"\b(?:(?:agent|model|assistant|user|client|caller|tests?|script|program|code|he|she|they|one|somebody|someone)\s+(?:\w+ly\s+)?"
+    r"\b(?:(?:agent|model|assistant|bot|user|client|colleague|somebody|someone)\s+(?:\w+\s+){1,3}(?:called|made|answered|ran|sent|wrote|did)|"
+    r"(?:agent|model|assistant|bot|system|server|operator|admin|colleague|customer|team|user|client|caller|tests?|script|program|code|he|she|they|one|somebody|someone)\s+(?:\w+ly\s+)?"
     r"(?:calls?|called|makes?|made|answered|replied|runs?|ran|uses?|used|sends?|sent|writes?|wrote|does|did|should|must|may)|"
     r"(?:attempt|version|run|try|call|command|error|problem|request|step|one)s?\s+(?:was|were|had been|came|did|failed|looked|"
     r"went|got)|(?:i|we|it|that|which)\s+(?:\w+ly\s+)?(?:had|did|was|were|came|made|sent|got|went|issued))\b",
@@ -89,6 +106,14 @@ _ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words for an example, a condition or a refusal in other languages."""
+_MAKES_IT: Final = re.compile(
+    r"\b(?:i|i['’](?:ll|m|d)|let['’]?s|let|we|we['’]ll|my|me|us|now|next|first|then|sure|ok|okay|alright|right|great|certainly|"
+    r"course|please|moment|go|goes|call|calls|calling|tool|tools|function|functions|action|actions|request|json|step|task|using|"
+    r"assistant|answer|response|here (?:you are|it is|we go)|invoke|need|needs|must|thought|plan|arguments|input|parameters|done)\b|"
+    r"^\W{0,9}(?:\w+ing|to \w+)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Words of a sentence that says that a call is made, or names it."""
 _QUESTION: Final = re.compile(r"[?？]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ENGLISH: Final = frozenset(
@@ -159,10 +184,10 @@ _ENGLISH: Final = frozenset(
 """Common words of English that few other languages have."""
 
 
-def is_english(prose: str) -> bool:
-    """Return whether one of three words is a common English one."""
+def is_english(prose: str, *, least: int = 3) -> bool:
+    """Return whether one of so many words is a common English one."""
     found = _WORD.findall(prose[:MAX_AROUND].lower())
-    return bool(found) and 3 * sum(word in _ENGLISH for word in found) >= len(found)
+    return bool(found) and least * sum(word in _ENGLISH for word in found) >= len(found)
 
 
 def echoes(text: str) -> list[tuple[int, int]]:
@@ -176,11 +201,33 @@ def echoes(text: str) -> list[tuple[int, int]]:
     return found
 
 
+def _paragraph(before: str) -> str:
+    """Return the paragraph that a text ends with, but for what opens the call behind it and for what was only thought."""
+    before = _THOUGHT.split(before)[-1]
+    for _ in range(_MOST_OPENED):
+        opened = _OPENED.search(before)
+        if opened is None:
+            break
+        before = before[: opened.start()]
+    return before.rstrip(" \t\n`").rpartition("\n\n")[2]
+
+
+def is_introduced(text: str, start: int) -> bool:
+    """Return whether the sentence before a call says that it is made, names it as a call, or is not there at all.
+
+    Asked for tools that change something: of what else a sentence may say of a call there is no end, so it is not enough that it
+    has no word that takes the call back. Of other languages nothing is known.
+    """
+    sentence = _SENTENCE.split(_paragraph(text[max(0, start - MAX_AROUND) : start]))[-1]
+    if not _WORD.search(sentence) or sentence.rstrip("*_ ")[-1:] in (".", "!"):
+        return True  # a sentence of its own introduces nothing
+    return _MAKES_IT.search(sentence) is not None or not is_english(sentence, least=4)
+
+
 def is_meant(text: str, start: int, end: int) -> bool:
     """Return whether the words around say that this call is to be made: none that weighs, quotes, explains or refuses it."""
-    before = _FENCE_BEFORE.sub("", text[max(0, start - MAX_AROUND) : start]).rstrip(" \t\n`").rpartition("\n\n")[2]
-    before = _THOUGHT.split(before)[-1]
-    after = text[end : end + MAX_AROUND]
+    before = _paragraph(text[max(0, start - MAX_AROUND) : start])
+    after = _CLOSED.sub("", text[end : end + MAX_AROUND])
     if start and text[start - 1] in "\"'“‘„«»":
         return False
     told = _TOLD.search(before) is not None and _PLANNED.search(before) is None

@@ -1,15 +1,17 @@
-"""The cascade: XML, else JSON, else call syntax; of what is found, what names a tool and is meant as a call."""
+"""The cascade: XML, else a header and JSON, else JSON, call syntax, YAML; of what is found, what names a tool and is meant as a call."""
 
 from __future__ import annotations
 
 import re
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.calls_in_text.call_syntax import call_at
 from playhead.kernel.calls_in_text.found import Found, Written, as_mended
+from playhead.kernel.calls_in_text.headed import headed_calls
 from playhead.kernel.calls_in_text.json_form import calls_of
-from playhead.kernel.calls_in_text.meaning import echoes, is_meant
+from playhead.kernel.calls_in_text.markup import without_template
+from playhead.kernel.calls_in_text.meaning import echoes, is_introduced, is_meant
 from playhead.kernel.calls_in_text.standing import (
     Segment,
     is_announced,
@@ -20,6 +22,7 @@ from playhead.kernel.calls_in_text.standing import (
     starts_line,
 )
 from playhead.kernel.calls_in_text.xml_form import xml_calls
+from playhead.kernel.calls_in_text.yaml_form import yaml_calls
 from playhead.kernel.healing.json_reading import value_at
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.pipeline import heal, is_healthy
@@ -40,11 +43,14 @@ MAX_CALLS: Final = 50
 """Calls in one text."""
 MAX_LOOKED_AT: Final = 200
 """What has the form of a call, of one kind of form; what comes behind them is not looked at."""
-_REST: Final = re.compile(r"[`*\])]*[ \t]*[;.]?[ \t]*(?=\n|\Z)")
+_REST: Final = re.compile(
+    r"[`*\])]*+[ \t]*+[;.]?[ \t]*+(?:<(?:[/|\uff5c][^<>\n]{1,40}|\w{1,20}\|)>[ \t]*){0,4}(?=\n|\Z)"
+)
 _PLACEHOLDER: Final = re.compile(
     r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[ _-].{1,60}|path/to/.{0,100}|/path/to/.{0,100}",
     re.IGNORECASE,
 )
+_TOO_MANY: Final = re.compile(r"\s{0,4}[}\]](?:\s{0,4}[}\]])?")
 _OPENING: Final = re.compile(r"[{\[]")
 _LINE: Final = re.compile(r"^[ \t]*(?P<bullet>[-*•][ \t])?(?=[A-Za-z_])", re.MULTILINE)
 _NAME_BEFORE: Final = re.compile(
@@ -52,7 +58,7 @@ _NAME_BEFORE: Final = re.compile(
     r"(?:[ \t]*(?:tool|function|with|using|the|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
     r"[ \t]*[:=(>-]{0,2}[ \t]*"
     r"(?:\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
-    r"\n?(?:```\w{0,10}\s)?[ \t]*\Z",
+    r"(?:\n{0,2}```\w{0,10}\s|\n)?[ \t]*\Z",
     re.IGNORECASE,
 )
 _PROGRAM: Final = re.compile(
@@ -62,16 +68,6 @@ _PROGRAM: Final = re.compile(
 """Lines of a program: the calls in it are not made."""
 _LAST: Final = re.compile(r"[.:/]|__")
 _CALL_NAME: Final = re.compile(r"(?<![\w.:-])(?:print\()?([A-Za-z_][\w.:-]{0,100})\(")
-_ACTION: Final = re.compile(
-    r"^[ \t*#]{0,6}action[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t*`\"()]{0,6}\n+"
-    r"[ \t*#]{0,6}action[ _]?input[ \t*]{0,4}:[ \t*]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
-    re.IGNORECASE | re.MULTILINE,
-)
-_TOKENS: Final = re.compile(
-    r"<[|\uff5c]tool[_\u2581]call[_\u2581]begin[|\uff5c]>\s{0,4}(?:function<[|\uff5c]tool[_\u2581]sep[|\uff5c]>)?(?P<name>[A-Za-z_][\w.:-]{0,100})\s{0,4}"
-    r"(?:<[|\uff5c]tool[_\u2581](?:call[_\u2581]argument[_\u2581]begin|sep)[|\uff5c]>)?\s{0,4}(?:```\w{0,10}\s)?(?=\{)"
-)
-"""Calls between the special tokens of some models, where a server hands them on as text."""
 _EMPTY_WRAP: Final = re.compile(
     r"```[a-z_]*\s*```|<(\w{1,30})>\s*</\1>|\[/?TOOL_CALLS\]|</?tool_call>|<\|[\w-]{1,30}\|>", re.IGNORECASE
 )
@@ -88,32 +84,38 @@ def read_calls(
         cut_off: whether the reply reached its longest length: then nothing is completed.
         nameless: whether arguments alone may be a call: of the one tool without side effects that they fit.
     """
-    if len(text) > MAX_TEXT or not any(mark in text for mark in "{[(<"):
+    if len(text) > MAX_TEXT or not any(mark in text for mark in "{[(<:"):
         return [], text
+    whole, text = text, without_template(text)
     same = {folded(name) for name in specs}
 
     def is_tool(name: str) -> bool:
+        name = name.removesuffix(".call")
         return folded(name) in same or folded(_LAST.split(name)[-1]) in same
 
     zones = echoes(text)
     tiers: tuple[Callable[[], Iterator[Found]], ...] = (
         lambda: xml_calls(text, is_tool),
-        lambda: _actions(text, cut_off=cut_off),
+        lambda: iter(sorted(headed_calls(text, cut_off=cut_off), key=lambda each: each.start)),
         lambda: _json_calls(text, is_tool, cut_off=cut_off),
         lambda: _syntax_calls(text, is_tool),
+        lambda: yaml_calls(text, cut_off=cut_off),
     )
     for tier in tiers:
         known = _known(islice(tier(), MAX_LOOKED_AT), specs, nameless=nameless, whole=text)
-        found = list(islice((each for each in known if _is_call(text, each, zones)), MAX_CALLS))
+        found = list(islice((each for each in known if _is_call(text, each, zones, specs)), MAX_CALLS))
         if found:
             return [call for each in found for call in each.calls][:MAX_CALLS], _without(text, found)
-    return [], text
+    return [], whole
 
 
-def _is_call(text: str, found: Found, zones: list[tuple[int, int]]) -> bool:
+def _is_call(text: str, found: Found, zones: list[tuple[int, int]], specs: Mapping[str, ToolSpec]) -> bool:
     if any(start <= found.start < end for start, end in zones):
         return False
     if found.explicit and not stands_alone(text, found.start, found.end):
+        return False
+    looks_only = all((spec := specs.get(call.name or "")) is not None and spec.read_only for call in found.calls)
+    if not looks_only and not is_introduced(text, found.start):
         return False
     return is_meant(text, found.start, found.end) and not any(_has_gap(call.arguments) for call in found.calls)
 
@@ -175,15 +177,6 @@ def _is_all(text: str, found: Found) -> bool:
     return not _EMPTY_WRAP.sub("", text[: found.start] + text[found.end :]).strip()
 
 
-def _actions(text: str, *, cut_off: bool) -> Iterator[Found]:
-    """Yield calls in the form of ReAct, a line with the tool and one with its arguments, or between special tokens."""
-    for action in chain(_ACTION.finditer(text), _TOKENS.finditer(text)):
-        found = value_at(text, action.end(), may_end=not cut_off)
-        if found is not None:
-            calls = as_mended((Written(action["name"], found[0]),), text, action.end(), found[1])
-            yield Found(action.start(), found[1], calls, explicit=True)
-
-
 def _json_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool) -> Iterator[Found]:
     for part in segments(text):
         piece, place, broken, row = text[: part.end], part.start, 0, part.start
@@ -213,6 +206,7 @@ def _json_call(
     calls = calls_of(value)
     is_whole = bool(calls) and all(call.sure and call.name for call in calls)
     alone = stands_alone(piece, row, end)
+    alone = alone or (is_whole and _closes_too_often(piece, row, end))
     if is_whole and (alone or is_announced(piece, start, end) or stands_between(piece, start, end)):
         return Found(start, end, calls)
     named = _NAME_BEFORE.search(piece, max(begin, start - 160), start) if isinstance(value, dict) else None
@@ -221,6 +215,12 @@ def _json_call(
         if alone or opens or is_announced(piece, named.start(), end):
             return Found(named.start(), end, (Written(named["name"], value),))
     return Found(start, end, calls) if alone and calls else None
+
+
+def _closes_too_often(piece: str, row: int, end: int) -> bool:
+    """Return whether one or two brackets too many are all that keeps a call from standing alone."""
+    more = _TOO_MANY.match(piece, end)
+    return more is not None and stands_alone(piece, row, more.end())
 
 
 def _syntax_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
@@ -272,7 +272,9 @@ def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:
             rest.append(text[place : each.start])
             place = each.end
     rest.append(text[place : part.end])
-    return not re.sub(r"#[^\n]*|[;)\s]", "", "".join(rest)) or (len(found) == 1 and found[0].start == part.outer_start)
+    return not re.sub(r"#[^\n]*|^print\(\w{1,60}\)[ \t]*$|[;)\s]", "", "".join(rest), flags=re.MULTILINE) or (
+        len(found) == 1 and found[0].start == part.outer_start
+    )
 
 
 def _outer(part: Segment, text: str, start: int, end: int, calls: tuple[Written, ...]) -> Found:

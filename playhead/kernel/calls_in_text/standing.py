@@ -17,10 +17,10 @@ MAX_LINE: Final = 400
 _BEFORE_ON_LINE: Final = re.compile(
     r"\s*(?:[^\n>`\"'][^\n`\"]{0,300}[:>\]|]\**|<[^\n`\"]{1,300}>|\[[^\n`\"]{1,60}\])?\s*"
 )
-_AFTER_ON_LINE: Final = re.compile(r"[ \t]*(?:[;.,)\]]?[ \t]*(?=\n|\Z)|```|<[/|\w]|,?\s*[{\[]|//[^\n]*|\*\*)")
+_AFTER_ON_LINE: Final = re.compile(r"[ \t]*(?:[;.,)\]]?[ \t]*(?=\n|\Z)|```|<[/|\uff5c\w]|,?\s*[{\[]|//[^\n]*|\*\*)")
 _QUOTES: Final = frozenset("`'\"“‘«(")
 _STARTS_LINE: Final = re.compile(
-    r"[ \t]*(?:(?:>>>|[-=]>|[→@$])[ \t]?)*(?:[^\n.!?`\"'>]{0,60}(?:[:\])]|<[^<>\n]{1,30}>)[ \t*]*)?[`*]*\[?"
+    r"[ \t]*(?:(?:>>>|[-=]>|[→@$]|[\u25b6\u2699\u2728\U0001f300-\U0001faff]\ufe0f?)[ \t]?)*(?:[^\n.!?`\"'>]{0,60}(?:[:\])]|<[^<>\n]{1,30}>)[ \t*]*)?[`*]*\[?"
 )
 _LETTERS: Final = re.compile(r"[^\W\d]+")
 _MARKUP: Final = re.compile(r"<[^<>\n]{1,60}>|\[[^\[\]\n]{1,60}\]")
@@ -164,7 +164,8 @@ def is_only_item(text: str, begin: int, start: int, end: int) -> bool:
 def stands_between(text: str, start: int, end: int) -> bool:
     """Return whether a call stands between English sentences, and the one before it on its line says that it is made now."""
     line = text.rfind("\n", max(0, start - MAX_LINE), start) + 1
-    before, after = text[line:start].strip(), text[end : end + MAX_LINE].partition("\n")[0].rstrip()
+    before, after = text[line:start].strip().rstrip("`* "), text[end : end + MAX_LINE].partition("\n")[0].rstrip()
+    after = after.lstrip("`*")
     if start - line > MAX_LINE or not (before or after):
         return False
     opens = not before or (_PLANS.search(before) is not None and is_english(before))

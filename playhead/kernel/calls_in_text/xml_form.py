@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.calls_in_text.call_syntax import call_at
 from playhead.kernel.calls_in_text.found import Found, Written, as_mended
 from playhead.kernel.calls_in_text.json_form import calls_of
 from playhead.kernel.healing.json_reading import parsed
@@ -33,11 +35,14 @@ _AROUND: Final = frozenset(
         "tool",
         "action",
         "usetool",
+        "usemcptool",
     ]
 )
 _NAMED: Final = frozenset(["name", "toolname", "tool", "functionname", "function", "action"])
 _HOLDERS: Final = frozenset(["arguments", "args", "parameters", "params", "input", "toolinput", "kwargs"])
 _PARAMETERS: Final = frozenset(["parameter", "param", "arg", "argument"])
+_ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
+_CLOSED: Final = re.compile(r"</([\w.:-]{1,80})>\s*\Z")
 _BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
 _ENTITY: Final = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d{1,6});")
 
@@ -48,8 +53,11 @@ class _Node:
     label: str | None
     start: int
     inner: int
+    attributes: str = ""
     close: int = -1
     end: int = -1
+    cut: bool = False
+    """Whether its end was not written: the next parameter, or the end of what it is in, ends it."""
     children: list[_Node] = field(default_factory=list)
 
 
@@ -62,41 +70,99 @@ def xml_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
 
 
 def _outermost(text: str) -> list[_Node]:
-    """Return the elements of a text as trees; a tag that is never closed is no element."""
-    top = _Node("", None, 0, 0)
-    open_nodes = [top]
-    depths: dict[str, int] = {}
-    for number, tag in enumerate(_TAG.finditer(text)):
-        if number >= MAX_TAGS:
-            break
-        closing, name, label = tag[1], tag[2], tag[3]
-        if closing:
-            if not depths.get(name):
-                continue
-            while open_nodes[-1].name != name:  # what was not closed within it
-                unclosed = open_nodes.pop()
-                depths[unclosed.name] -= 1
-                open_nodes[-1].children = [each for each in open_nodes[-1].children if each is not unclosed]
-            node = open_nodes.pop()
-            depths[name] -= 1
-            node.close, node.end = tag.start(), tag.end()
-        elif not tag[5]:
-            attribute = _NAME_ATTRIBUTE.search(tag[4]) if tag[4] else None
-            node = _Node(name, label or (attribute[1] if attribute else None), tag.start(), tag.end())
-            open_nodes[-1].children.append(node)
-            open_nodes.append(node)
-            depths[name] = depths.get(name, 0) + 1
+    """Return the elements of a text as trees; a tag that is never closed is no element, but for those of a call."""
+    tree = _Tree()
+    for tag in islice(_TAG.finditer(text), MAX_TAGS):
+        if tag[1]:
+            tree.close(tag[2], tag.start(), tag.end())
+        else:
+            tree.open(tag)
+    if tree.cut and tree.stray:
+        return []
     found: list[_Node] = []
-    for node in top.children:
+    for node in tree.top.children:
         found += [node] if node.end >= 0 else [each for each in node.children if each.end >= 0]
     return found
 
 
+class _Tree:
+    """The elements of a text, while its tags are read."""
+
+    def __init__(self) -> None:
+        self.top = _Node("", None, 0, 0)
+        self._open = [self.top]
+        self._depths: dict[str, int] = {}
+        self.cut = self.stray = False
+        """Whether a parameter is closed that was not open: then a tag stood in a value, and no end is made up."""
+
+    def open(self, tag: re.Match[str]) -> None:
+        """Add an element; one that closes itself counts when it has attributes."""
+        attributes = (tag[4] or "").strip()
+        closes_itself = bool(tag[5]) or attributes.endswith("/")
+        if closes_itself and "=" not in attributes:
+            return
+        attribute = _NAME_ATTRIBUTE.search(attributes) if attributes else None
+        label = tag[3] or (attribute[1] if attribute else None)
+        node = _Node(tag[2], label, tag.start(), tag.end(), attributes)
+        self._open[-1].children.append(node)
+        if closes_itself:
+            node.close = node.end = tag.end()
+            return
+        self._open.append(node)
+        self._depths[node.name] = self._depths.get(node.name, 0) + 1
+
+    def close(self, tag: str, start: int, end: int) -> None:
+        """Close the innermost open element of a name, and what was left open within it."""
+        name = tag if self._depths.get(tag) else self._wrongly_closed(tag)
+        if not name:
+            self.stray = self.stray or folded(tag) in _PARAMETERS
+            return
+        while self._open[-1].name != name:
+            self._leave_open(start, by_call=_is_around(name))
+        node = self._open.pop()
+        self._depths[name] -= 1
+        node.close, node.end = start, end
+
+    def _wrongly_closed(self, name: str) -> str:
+        """Return the open element with parameters that a tag of another kind of call closes, as in `<name>…</function>`."""
+        with_parameters = [node for node in self._open[1:] if any(_is_parameter(child) for child in node.children)]
+        return with_parameters[0].name if _is_around(name) and len(with_parameters) == 1 else ""
+
+    def _leave_open(self, start: int, *, by_call: bool) -> None:
+        """End what was not closed: a call or its parameter, with the parameters behind it beside it; all else was text."""
+        node = self._open.pop()
+        self._depths[node.name] -= 1
+        siblings = self._open[-1].children
+        if by_call and node.label is not None and _is_around(node.name):
+            node.close = node.end = start
+        elif by_call and (_is_parameter(node) or node.name.endswith("arg_value")):
+            behind = [child for child in node.children if _is_parameter(child)]
+            node.close = node.end = behind[0].start if behind else start
+            node.cut = self.cut = True
+            siblings += behind
+        else:
+            siblings[:] = [each for each in siblings if each is not node]
+
+
+def _is_around(name: str) -> bool:
+    kind = folded(name.rpartition(":")[2])
+    return kind in _AROUND or kind.endswith("toolcall")
+
+
+def _is_around_alone(name: str) -> bool:
+    """Return whether a tag holds all of a call, so that a name alone in it has no arguments."""
+    return folded(name).endswith(("toolcall", "functioncall"))
+
+
+def _is_parameter(node: _Node) -> bool:
+    return node.label is not None and folded(node.name) in _PARAMETERS
+
+
 def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 0) -> Iterator[Written]:
-    kind, content = folded(node.name.rpartition(":")[2]), text[node.inner : node.close]
-    if kind not in _AROUND and not is_tool(node.name):
+    around, content = _is_around(node.name), text[node.inner : node.close]
+    if not around and not is_tool(node.name):
         return
-    if kind in _AROUND and node.label is None:
+    if around and node.label is None:
         value = parsed(content)
         if value is not None:
             found = as_mended(calls_of(value), content, len(content) - len(content.lstrip()), len(content))
@@ -107,16 +173,32 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
             if depth < DEEPEST
             else []
         )
-        if inner:
-            yield from inner
+        code = None if inner else call_at(content.strip().strip("[]"), 0)
+        if inner or code:
+            yield from inner or [code[0] for code in [code] if code]
             return
-    name = node.label or (node.name if kind not in _AROUND else _text_of(node, _NAMED, text))
+    name = (node.label or _text_of(node, _NAMED, text)) if around else node.name
     if name is None and (pairs := _pairs(node, text)) is not None:
         yield Written(text[node.inner : node.children[0].start].strip(), pairs)
         return
-    arguments = None if name is None else _arguments(node, text)
+    if name is None and not node.children and is_tool(content.strip()) and _is_around_alone(node.name):
+        yield Written(content.strip(), {})
+        return
+    arguments = None if name is None else _arguments(node, text) if around else _of_tool(node, text)
     if name is not None and arguments is not None:
         yield Written(name, arguments)
+
+
+def _of_tool(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments of an element with a tool's name: its attributes, what is in it, or both."""
+    pairs = _ATTRIBUTE.findall(node.attributes)
+    own = {name: value for name, _, value in pairs}
+    if len(own) != len(pairs) or _ATTRIBUTE.sub("", node.attributes).strip(" \t\n/"):
+        return None
+    inner = {} if own and node.close <= node.inner else _arguments(node, text)
+    if not own:
+        return inner
+    return None if not isinstance(inner, dict) or not own.keys().isdisjoint(inner) else {**own, **inner}
 
 
 def _text_of(node: _Node, names: frozenset[str], text: str) -> str | None:
@@ -132,7 +214,8 @@ def _pairs(node: _Node, text: str) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for key, value in zip(keys, values, strict=True):
         name, content = text[key.inner : key.close].strip(), _unescaped(text[value.inner : value.close])
-        if (key.name, value.name) != ("arg_key", "arg_value") or name in found or content is None:
+        is_pair = key.name.endswith("arg_key") and value.name.endswith("arg_value")
+        if not is_pair or name in found or content is None:
             return None
         found[name] = content
     return found
@@ -152,17 +235,28 @@ def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     found: dict[str, Any] = {}
     for child in children:
         name = child.label or child.name
-        value = _unescaped(_without_newlines(text[child.inner : child.close]))
+        value = _value_of(child, text)
         if name in found or value is None or (child.label is None and folded(child.name) in _PARAMETERS):
             return None
         found[name] = value
     return found
 
 
+def _value_of(child: _Node, text: str) -> str | None:
+    """Return the text of a parameter; None where it cannot be said where it ends."""
+    content = text[child.inner : child.close]
+    if child.cut and (closing := _CLOSED.search(content)):
+        if closing[1] != child.label:
+            return None
+        content = content[: closing.start()]  # closed with its own name
+    return _unescaped(_without_newlines(content))
+
+
 def _without_newlines(content: str) -> str:
-    """Return the text of a parameter without the line breaks that belong to its tags."""
-    begin = 1 if content.startswith("\n") else 0
-    return content[begin : -1 if content.endswith("\n") and len(content) > begin else None]
+    """Return the text of a parameter without the line breaks that belong to its tags: one behind the first, one before the last."""
+    if not content.startswith("\n"):
+        return content
+    return content[1 : -1 if content.endswith("\n") and len(content) > 1 else None]
 
 
 def _unescaped(content: str) -> str | None:

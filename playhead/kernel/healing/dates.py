@@ -26,9 +26,11 @@ _YEAR_FIRST: Final = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})", re.ASCII)
 _DAY_MONTH: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ -](?:of )?([A-Za-z]+)\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_DAY: Final = re.compile(r"([A-Za-z]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
+_WEEKDAY: Final = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? +", re.IGNORECASE)
+_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TIME: Final = re.compile(
-    r"(?P<day>[^T:]{6,30}?)(?:[Tt]|,? +(?:at )?)(?P<clock>\d\d:\d\d)(?P<seconds>:\d\d)?(?:\.0+)?\s?"
-    r"(?P<zone>[Zz]|UTC|[+-]\d\d:?\d\d)?",
+    r"(?P<day>[^T:]{6,30}?)(?:[Tt]|,? +(?:at )?)(?P<clock>\d{1,2}:\d\d)(?P<seconds>:\d\d)?(?:\.0+)?\s?"
+    r"(?P<half>[AaPp]\.?[Mm]\.?)?\s?(?P<zone>[Zz]|UTC|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
 
@@ -38,9 +40,12 @@ def as_date(text: str) -> str | None:  # noqa: PLR0911 - one for each way to wri
     text = text.strip()
     if len(text) > MAX_TEXT:
         return None
+    if weekday := _WEEKDAY.match(text):
+        day = as_date(text[weekday.end() :])
+        return day if day is not None and _DAYS[date.fromisoformat(day).weekday()] == weekday[1].lower() else None
     with_time = _TIME.fullmatch(text)
     if with_time is not None:  # midnight says nothing more than the day
-        is_midnight = with_time["clock"] == "00:00" and (with_time["seconds"] or ":00") == ":00"
+        is_midnight = _clock(with_time) == "00:00" and (with_time["seconds"] or ":00") == ":00"
         return as_date(with_time["day"]) if is_midnight else None
     if found := _YEAR_FIRST.fullmatch(text):
         return _day(*(found.group(1, 3, 4) if found[1] else found.group(5, 6, 7)))
@@ -65,10 +70,20 @@ def as_date_time(text: str) -> str | None:
         zone = "Z"
     elif zone and ":" not in zone:
         zone = f"{zone[:3]}:{zone[3:]}"
-    hours, minutes = found["clock"].split(":")
-    if int(hours) > 23 or int(minutes) > 59 or int((found["seconds"] or ":0")[1:]) > 59:  # noqa: PLR2004 - of a clock
+    clock = _clock(found)
+    if clock is None or int((found["seconds"] or ":0")[1:]) > 59:  # noqa: PLR2004 - of a clock
         return None
-    return f"{day}T{found['clock']}{found['seconds'] or ''}{zone}"
+    return f"{day}T{clock}{found['seconds'] or ''}{zone}"
+
+
+def _clock(found: re.Match[str]) -> str | None:
+    """Return the time of day as HH:MM of 24 hours; None when there is no such time."""
+    hours, minutes = map(int, found["clock"].split(":"))
+    half = (found["half"] or "").lower()[:1]
+    if half and not 1 <= hours <= 12:  # noqa: PLR2004 - of a clock with two halves
+        return None
+    hours = hours % 12 + (12 if half == "p" else 0) if half else hours
+    return f"{hours:02}:{minutes:02}" if hours <= 23 and minutes <= 59 else None  # noqa: PLR2004 - of a clock
 
 
 def _year_last(first: str, second: str, year: str) -> str | None:

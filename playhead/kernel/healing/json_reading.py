@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Final
 
 from playhead.kernel.json_text import mend
@@ -12,8 +13,15 @@ MAX_TEXT: Final = 200_000
 """Characters; a longer text is not read."""
 _FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
 _NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
-_AFTER: Final = re.compile(r"[\s}\]]*(?:;|//[^\n]*|/\*[^*]*\*/)?\s*")
-"""What may stand behind a whole value; closing brackets too many say nothing."""
+_AFTER: Final = re.compile(
+    r"[\s}\]\x00]*+(?:;|//[^\n]*+|/\*[^*]*+\*/)?\s*+"
+    r"(?:(?:</?[\w:-]{1,40}>|<[|\uff5c][^<>\n]{1,40}[|\uff5c]>|```)[\s\x00]*+){0,4}"
+)
+"""What may stand behind a whole value; closing brackets too many, and tags and tokens that end a call, say nothing."""
+_MEMBERS: Final = re.compile(r"\s*[\"']\w{1,60}[\"']\s*:")
+_SPACE: Final = re.compile(r"\s*")
+_MOST: Final = 5
+"""Values behind each other that may be one and the same."""
 _COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
 
 
@@ -22,13 +30,38 @@ class AmbiguousJsonError(ValueError):
 
 
 def parsed(text: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the object or list that a whole text is, fenced or not, or None when it is none or was cut off in a value."""
+    """Return the object or list that a whole text is, or None when it is none or was cut off in a value.
+
+    It may be fenced, stand with its quotes escaped, lack both its outer brackets, or stand there twice.
+    """
     if len(text) > MAX_TEXT:
         return None
     fenced = _FENCE.fullmatch(text)
     text = (fenced[1] if fenced else text).strip()
-    found = value_at(text, 0) if text[:1] in ("{", "[") else None
-    return found[0] if found is not None and _AFTER.fullmatch(text, found[1]) else None
+    if text.startswith('{\\"'):
+        with suppress(ValueError, RecursionError):
+            text = json.loads(f'"{text}"')
+    if _MEMBERS.match(text) and text[-1:] in ('"', "'", "]", "}"):
+        found = value_at(f"{{{text}}}", 0, may_end=False)
+        return found[0] if found is not None and found[1] == len(text) + 2 else None
+    return _one_value(text) if text[:1] in ("{", "[") else None
+
+
+def _one_value(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the one value that a text holds: alone, as often as it is there, or beside `{}`."""
+    values: list[Any] = []
+    place = 0
+    while (found := value_at(text, place)) is not None and len(values) < _MOST:
+        value, end = found
+        if value != {} and value not in values:
+            values.append(value)
+        if _AFTER.fullmatch(text, end):
+            return (values or [value])[0] if len(values) <= 1 else None
+        space = _SPACE.match(text, end)
+        place = space.end() if space else end
+        if text[place : place + 1] != "{":
+            return None
+    return None
 
 
 def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] | None:

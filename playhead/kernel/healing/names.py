@@ -19,6 +19,11 @@ MAX_TOOLS: Final = 500
 """More tools than these, and only names that are the same but for case and separators are found."""
 SURE_WORD: Final = 6
 """Letters of a word of a tool that changes something, in which one letter may be a slip."""
+SHORT_WORD: Final = 4
+"""Letters of a word in which two of them may be swapped."""
+_SWAPPED: Final = frozenset(("form", "from", "trail", "trial", "angle", "angel", "diary", "dairy", "untie", "unite", "cloud",
+                             "could", "flies", "files", "tires", "tries", "casual", "causal", "calm", "clam"))  # fmt: skip
+"""Words that are others when two letters are swapped."""
 LONG_WORD: Final = 5
 """Letters of a word that is hardly another word when one letter is that of the next key."""
 _PLACES: Final = {
@@ -26,9 +31,10 @@ _PLACES: Final = {
     for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
     for place, letter in enumerate(letters)
 }
-_AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$", re.DOTALL)
+_AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$", re.DOTALL)
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
-_MCP: Final = re.compile(r"mcp__[A-Za-z0-9-]\w{0,60}?__")
+_MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
+"""A server before a name, as some clients write it."""
 _RISKS: Final = frozenset({"low", "medium"})
 """Risks of tools whose server may be made up."""
 _ELSEWHERE: Final = frozenset(
@@ -97,6 +103,16 @@ _VAGUE: Final = frozenset(
 )
 """Words that say nothing either, where nothing is changed."""
 
+_ARTICLES: Final = frozenset(("a", "an", "the"))
+_LOOKING: Final = (
+    {"get", "fetch", "retrieve", "read", "load", "obtain", "show", "view"},
+    {"search", "find", "lookup"},
+    {"list", "show"},
+    {"run", "execute"},
+    {"calculate", "compute"},
+)
+"""Verbs that are used for each other where nothing is changed."""
+
 Takes = Callable[[str], bool]
 """Whether a tool takes the arguments of the call, mended or not."""
 
@@ -136,7 +152,13 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
             return Meant(found[0])
         if found:
             return _between(found)
-    return _misspelt(bare, known, takes) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
+    return _unlike_any(bare, known, takes) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
+
+
+def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
+    """Return the tool that a name with a slip, or other words for a name, stand for."""
+    meant = _misspelt(written, known, takes)
+    return meant if meant.name is not None else _in_other_words(written, known, takes) or meant
 
 
 def _between(found: list[str]) -> Meant:
@@ -156,19 +178,20 @@ def _same(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
 def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes) -> list[str]:
     """Return the tool whose name stands behind a namespace; a strange namespace may have a tool of its own of that name.
 
-    In the form of MCP (`mcp__server__tool`) models make up the server: then the arguments decide.
+    Models make up servers (`mcp__server__tool`, `github.create_issue`): then the arguments decide.
     """
-    parts = _SPACE.split(written)
+    single = _MCP_SINGLE.match(written)
+    parts = [single[1], written[single.end() :]] if single else _SPACE.split(written)
     if len(parts) == 1 or not parts[-1]:
         return []
     space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
-    made_up = _MCP.match(written) is not None and space.isdisjoint(_ELSEWHERE)
+    is_elsewhere_too = space.isdisjoint(_ELSEWHERE)
     return [
         each
         for each in _same(parts[-1], known)
         if known[each].read_only
         or space <= _said_of(known[each])
-        or (made_up and known[each].risk in _RISKS and speaks_for(each))
+        or (is_elsewhere_too and known[each].risk in _RISKS and speaks_for(each))
     ]
 
 
@@ -191,7 +214,7 @@ def _same_words(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
 def _are_same(written: tuple[str, ...], spec: ToolSpec, *, plural_counts: bool) -> bool:
     name = words(spec.name)
     idle = _NEUTRAL if not spec.read_only else _NEUTRAL | _VAGUE | (_said_of(spec) - ACTIONS)
-    idle = idle | {"new"} if "create" in name else idle  # what is created is new
+    idle = idle | {"new"} if {"create", "add", "insert"}.intersection(name) else idle  # what is created is new
     kept = [word for word in written if word not in idle or word in name or singular(word) in map(singular, name)]
     one, other = (kept, list(name)) if plural_counts else ([*map(singular, kept)], [*map(singular, name)])
     return one == other or (sorted(one) == sorted(other) and not DIRECTIONS.intersection(one))
@@ -260,7 +283,64 @@ def _has_one_slip(written: tuple[str, ...], name: tuple[str, ...], distance: Cal
     if len(other) != 1:
         return False
     ((one, own),) = other
-    return len(own) >= SURE_WORD and distance(one, own) == 1 and is_slip(one, own)
+    if distance(one, own) != 1 or not is_slip(one, own):
+        return False
+    return len(own) >= SURE_WORD or _is_plain_slip(one, own)
+
+
+def _in_other_words(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant | None:
+    """Return the tool of which the name says the same in other words, and whose arguments these are; None when there is none.
+
+    Of tools that change something only the words of their own description count: `create_calendar_event`, where it begins
+    with `Create a calendar event`. Others may be looked up by another verb, or by what they are about alone, where no other
+    tool takes these arguments.
+    """
+    own = words(written)
+    described = [each for each in known if _is_described(own, known[each])]
+    if len(described) == 1 and takes(described[0]):
+        return Meant(described[0])
+    about = [each for each in known if _is_about(own, words(each))]
+    if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):
+        return None
+    is_whole = len(own) == len(words(about[0]))
+    rivals = [] if is_whole else [each for each in known if each != about[0] and takes(each)]
+    return None if rivals else Meant(about[0])
+
+
+def _is_described(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether the description begins with the words that were written, which are those of the name and more."""
+    said = [word for word in words(spec.description) if word not in _ARTICLES]
+    if len(written) < 2 or not {*map(singular, words(spec.name))} < {*map(singular, written)}:  # noqa: PLR2004
+        return False
+    return [*map(singular, said[: len(written)])] == [*map(singular, written)]
+
+
+def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
+    """Return whether a name is the beginning or the end of another, or says what is done with the same thing in another word."""
+    own, other = [_verb(singular(word)) for word in written], [*map(singular, name)]
+    if 0 < len(own) < len(other):
+        return own in (other[: len(own)], other[-len(own) :])
+    if len(own) != len(other) or len(own) < 2:  # noqa: PLR2004 - a verb, and what it is done with
+        return False
+    orders = [own, own[::-1]] if len(own) == 2 else [own]  # noqa: PLR2004 - `flight_search`
+    differ = [
+        {word for pair in zip(order, other, strict=True) if pair[0] != pair[1] for word in pair} for order in orders
+    ]
+    return any(each <= group for each in differ for group in _LOOKING)
+
+
+def _verb(word: str) -> str:
+    """Return the verb of what does something: `convert` of `converter`."""
+    return next((verb for verb in (word[:-2], word[:-1]) if word.endswith("er") and verb in ACTIONS), word)
+
+
+def _is_plain_slip(written: str, meant: str) -> bool:
+    """Return whether a short word has two letters swapped behind its first, or one three times: that is no other word."""
+    if len(meant) < SHORT_WORD or written[0] != meant[0]:
+        return False
+    if len(written) == len(meant):
+        return sorted(written) == sorted(meant) and written not in _SWAPPED
+    return any(letter * 3 in written for letter in {*written}) and not any(letter * 3 in meant for letter in {*meant})
 
 
 def _digits(name: tuple[str, ...]) -> list[str]:

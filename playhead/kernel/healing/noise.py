@@ -46,6 +46,15 @@ WRAPPERS: Final = frozenset(
         "functioncall",
         "toolcall",
         "tooluse",
+        "requestbody",
+        "requestparams",
+        "toolparameters",
+        "toolparams",
+        "functionparameters",
+        "toolcallarguments",
+        "object",
+        "root",
+        "content",
         "0",
     ]
 )
@@ -92,6 +101,10 @@ _NOISE: Final = frozenset(
         "monologue",
         "dummy",
         "randomstring",
+        "securityrisk",
+        "taskprogress",
+        "toolaction",
+        "waitforprevioustools",
         "noargs",
         "unused",
     ]
@@ -101,6 +114,10 @@ _REASONS: Final = frozenset(
     ["thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "justification", "motivation"]
 )
 """Words of which one makes a name noise."""
+_WHOSE: Final = frozenset(
+    ["my", "the", "tool", "call", "step", "short", "brief", "agent", "model", "internal", "private", "of", "for", "next", "chain"]
+)  # fmt: skip
+"""Words that may stand beside it; `reasoning_effort` and `explanation_language` ask for something."""
 _REMARKS: Final = frozenset(
     [
         "note",
@@ -130,15 +147,35 @@ _CALL_ID: Final = re.compile(r"(?:call|toolu|tool|chatcmpl|fc)[-_][\w-]{1,60}", 
 
 
 def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]:
-    """Return the arguments without what says nothing to the tool."""
+    """Return the arguments without what says nothing to the tool; a name that is like a parameter's stays."""
     known = {folded(name) for name in properties(spec.parameters)}
     remarks = _REMARKS if spec.read_only else frozenset()
+    free = [name for name in properties(spec.parameters) if name not in value]
 
     def says_nothing(name: str, item: object) -> bool:
         key = folded(name)
-        return key not in known and (key in remarks or is_beside(spec, name, item, known))
+        if key in known or not (key in remarks or is_beside(spec, name, item, known)):
+            return False
+        return not ((key in _REMARKS or key in _NOISE) and _is_like_one(name, item, free, spec.parameters))
 
     return {name: item for name, item in value.items() if not says_nothing(name, item)}
+
+
+def _is_like_one(name: str, item: object, free: list[str], schema: Schema) -> bool:
+    """Return whether a field may be a parameter which is not there, by its name or its value: nothing that was asked for is lost."""
+    from playhead.kernel.healing.choices import as_choice  # noqa: PLC0415 - only for what may say nothing
+    from playhead.kernel.healing.parameters import likeness  # noqa: PLC0415 - the same
+
+    if is_empty(item):
+        return False
+    choices = [
+        (option.get("enum"), each)
+        for each in free
+        for option in options(resolved(properties(schema)[each], schema), schema)
+    ]
+    return any(likeness(name, each) for each in free) or any(
+        isinstance(some, list) and as_choice(some, item, "string", each) is not None for some, each in choices
+    )
 
 
 def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -> bool:
@@ -159,7 +196,8 @@ def _is_noise(name: str, item: object) -> bool:
         return is_empty(item)
     if key == "role":
         return item in ("assistant", "tool", "user", "system")
-    return key in _NOISE or key in _OF_THE_CALL or not _REASONS.isdisjoint(words(name))
+    own = {*words(name)}
+    return key in _NOISE or key in _OF_THE_CALL or (not _REASONS.isdisjoint(own) and own <= _REASONS | _WHOSE)
 
 
 def _is_private(spec: ToolSpec, key: str, name: str) -> bool:

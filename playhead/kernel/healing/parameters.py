@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
-from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS
 from playhead.kernel.healing.words import folded, same_word, singular, words
 
 if TYPE_CHECKING:
@@ -15,11 +16,23 @@ if TYPE_CHECKING:
 
 MAX_UNKNOWN: Final = 20
 """More unknown names than these, and nothing is renamed."""
-SAME, SPELT, WORDS, PART = 5, 4, 3, 2
-"""How sure it is that a name means a parameter: the same but for case; a letter; other words for it; some of its words."""
+SAME, SPELT, WORDS, WHOLE, PART = 6, 5, 4, 3, 2
+"""How sure it is that a name means a parameter: the same but for case; a letter; other words for it; it and more; some of it."""
 MAX_LENGTH: Final = 60
 _WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
 _BOUNDS: Final = frozenset({"min", "max", "minimum", "maximum"})
+_KINDS: Final = frozenset({"type", "kind", "mode", "option", "choice", "action"})
+"""Names that only say that one of several is chosen."""
+_SAYS_NOTHING: Final = frozenset({"file", "output", "export", "result", "document", "data", "response"})
+"""Words before them that do not say of what."""
+_NO_CHOICE: Final = frozenset({"none", "all", "any", "other", "default", "auto"})
+"""Values of many parameters."""
+_NO_IDS: Final = ("name", "mail", "login", "title")
+"""Ends of words for what names something, but is not its id."""
+_NAMING: Final = frozenset({"name", "title", "label", "description"})
+_IDS: Final = frozenset({"id", "sku", "code", "number", "key", "uuid", "isbn", "iban", "barcode", "serial"})
+_FILE: Final = re.compile(r"(?:[^\n]*[/\\])?[^/\\\n.]+\.[A-Za-z]\w{0,4}")
+_SWITCHES: Final = (("mode",), ("flag",), ("option",), ("setting",), ("enabled",))
 _COUNTS: Final = frozenset({"count", "limit", "number", "num", "total", "amount", "size"})
 
 
@@ -76,7 +89,12 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
         return []
     known = properties(schema)
     scores = {
-        each: likeness(name, each) or _described(name, known[each]) or _wished(name, each, known[each]) for each in free
+        each: likeness(name, each)
+        or _described(name, known[each])
+        or _wished(name, each, known[each])
+        or _switched(name, each, known[each])
+        or _chosen(name, item, known[each])
+        for each in free
     }
     best = max(scores.values(), default=0)
     if not best:
@@ -90,7 +108,9 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     ]
     sure = max((scores[each] for each in candidates), default=0)
     meant = [each for each in candidates if scores[each] == sure]
-    if len(meant) > 1 and sure in (WORDS, PART):
+    if sure in (WHOLE, PART) and meant and _is_part_of_another(name, known, free):
+        return []
+    if len(meant) > 1 and sure in (WORDS, WHOLE, PART):
         meant = (
             [each for each in meant if each in needed]
             if sure == WORDS and len(needed.intersection(meant)) == 1 and len(free) == len(meant)
@@ -101,10 +121,29 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     return meant
 
 
+def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bool:
+    """Return whether a name says as little of a parameter that has its value already: `time`, beside `start_time`, of `end_time`."""
+    own = words(name)
+    return any(
+        each not in free
+        and not MODIFIERS.isdisjoint(words(each))
+        and _covers(own, words(each))
+        and len(own) < len(words(each))
+        for each in known
+    )
+
+
 def _takes(schema: object, item: Any, name: str, types: Types) -> bool:  # noqa: ANN401 - any JSON value
     from playhead.kernel.healing.values import NO_READING  # noqa: PLC0415 - which renames by this
 
+    if isinstance(schema, dict) and schema.get("format") == "directory-path" and _is_file(item):
+        return False
     return fits(schema, item, types.root) or types.read(schema, item, name, 1) is not NO_READING
+
+
+def _is_file(item: object) -> bool:
+    """Return whether a path has the ending of a file: under another name it is hardly meant for a folder."""
+    return isinstance(item, str) and _FILE.fullmatch(item) is not None
 
 
 def likeness(written: str, name: str) -> int:
@@ -112,35 +151,74 @@ def likeness(written: str, name: str) -> int:
     if folded(written) == folded(name):
         return SAME if folded(name) else 0
     own, other = words(written), words(name)
-    if not own or not other:
+    if not own or not other or _say_other_bounds(own, other):
         return 0
     if _is_misspelt(written, name):
         return SPELT
+    return _likeness_of_words(own, other)
+
+
+def _likeness_of_words(own: tuple[str, ...], other: tuple[str, ...]) -> int:
     if len(own) == len(other) and _covers(own, other) and _covers(other, own):
         return WORDS
-    return PART if _is_part(own, other) else 0
+    if not _is_part(own, other):
+        return 0
+    return WHOLE if {*map(singular, other)} <= {*map(singular, own)} else PART
+
+
+def _say_other_bounds(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return _are_opposite(own, other) or _is_bound_for_limit(own, other) or _is_bound_for_limit(other, own)
+
+
+def _are_opposite(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether one of two names is about the least, and the other about the most."""
+    bounds = [{word[:3] for word in each if word in _BOUNDS} for each in (own, other)]
+    return all(bounds) and bounds[0].isdisjoint(bounds[1])
+
+
+def _is_bound_for_limit(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether a bound of something would be taken for a limit of it: `max_price` is no `limit_price`, `max_rows` a `limit`."""
+    rest = {*own, *other} - _BOUNDS - {"limit"} - _COUNTS
+    return "limit" in other and not _BOUNDS.isdisjoint(own) and any(word in own and word in other for word in rest)
 
 
 def _described(written: str, schema: object) -> int:
     """Return PART where the description of a parameter has all words of a name."""
     said = schema.get("description") if isinstance(schema, dict) else None
     own = [*map(singular, words(written))]
-    if not isinstance(said, str) or not own or MODIFIERS.intersection(own):
+    if not isinstance(said, str) or not own or MODIFIERS.intersection(own) or any(map(str.isdigit, own)):
         return 0
     return PART if {*own} <= {*map(singular, words(said))} else 0
 
 
 def _wished(written: str, name: str, schema: object) -> int:
-    """Return PART where a name says that the number is the one wished for; of a path or a text it may say another one."""
-    kind = schema.get("type") if isinstance(schema, dict) else None
+    """Return PART where a name says that the value is the one wished for; of a path or a text it may say another one."""
+    is_told = isinstance(schema, dict) and (schema.get("type") in ("integer", "number") or "enum" in schema)
     own = words(written)
-    return PART if kind in ("integer", "number") and own[:1] in _WISHES and own[1:] == words(name) else 0
+    return PART if is_told and own[:1] in _WISHES and own[1:] == words(name) else 0
+
+
+def _switched(written: str, name: str, schema: object) -> int:
+    """Return PART where a name only says besides that the parameter is a switch or a choice: `append_mode` of `append`."""
+    is_switch = isinstance(schema, dict) and (schema.get("type") == "boolean" or "enum" in schema)
+    own = words(written)
+    return PART if is_switch and own[-1:] in _SWITCHES and own[:-1] == words(name) else 0
+
+
+def _chosen(written: str, item: object, schema: object) -> int:
+    """Return PART where a name says nothing and the value is, letter by letter, one of those that the parameter takes."""
+    choices = schema.get("enum") if isinstance(schema, dict) else None
+    is_one = isinstance(choices, list) and isinstance(item, str) and item in choices and item.lower() not in _NO_CHOICE
+    own = words(written)
+    return PART if is_one and own[-1:] and own[-1] in _KINDS and _SAYS_NOTHING.issuperset(own[:-1]) else 0
 
 
 def _is_misspelt(written: str, name: str) -> bool:
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no parameter has
 
     one, other = folded(written), folded(name)
+    if [*filter(str.isdigit, one)] != [*filter(str.isdigit, other)]:
+        return False
     if singular(one) == singular(other):
         return True
     return len(other) > 3 and OSA.distance(one, other, score_cutoff=2) <= 1  # noqa: PLR2004 - of short names all are near
@@ -153,11 +231,27 @@ def _covers(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
 def _is_part(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether one of two names has all words of the other, and none besides that make another thing of it."""
     if _covers(other, own):
-        return MODIFIERS.isdisjoint(_left_over(own, other))
+        left = _left_over(own, other)
+        names_it = not _NAMING.isdisjoint(left) and not _IDS.isdisjoint(other)  # a name is no number
+        return not names_it and not any(_says_other(word, other) for word in left)
     if _covers(own, other):
-        is_bound = not _BOUNDS.isdisjoint(other) and not any(word in _COUNTS or singular(word) != word for word in own)
+        if "id" in other and any(word.endswith(_NO_IDS) for word in own):
+            return False
+        is_bound = not _BOUNDS.isdisjoint({*other} - {*own}) and not any(
+            word in _COUNTS or singular(word) != word for word in own
+        )
         return not is_bound and not {"no", "not", "exclude", "ignore"}.intersection(other)
     return False
+
+
+def _says_other(word: str, name: tuple[str, ...]) -> bool:
+    """Return whether a word beside a name makes another thing of it, or says the opposite as in `unread`."""
+    return (
+        word in MODIFIERS
+        or word in ATTRIBUTES
+        or word.isdigit()
+        or any(word != own and word.endswith(own) for own in name)
+    )
 
 
 def _left_over(own: tuple[str, ...], other: tuple[str, ...]) -> list[str]:

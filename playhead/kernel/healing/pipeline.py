@@ -81,10 +81,18 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
 
 
 def _arguments_for(spec: ToolSpec, written: object) -> Healed:
-    """Return the arguments as this tool takes them."""
-    schema = spec.parameters
+    """Return the arguments as this tool takes them; a field of an inner object may also be a parameter of that name."""
     if isinstance(written, dict) and is_healthy(spec, written):
         return Healed(spec.name, written)
+    gathered = _read_arguments(spec, written, gather=True)
+    if gathered.arguments is not None:
+        return gathered
+    plain = _read_arguments(spec, written, gather=False)
+    return gathered if plain.arguments is None else plain
+
+
+def _read_arguments(spec: ToolSpec, written: object, *, gather: bool) -> Healed:
+    schema = spec.parameters
     types, mended = Types(schema, spec.read_only), list[Mended]()
 
     def note(stage: str, before: Any, after: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -92,7 +100,7 @@ def _arguments_for(spec: ToolSpec, written: object) -> Healed:
             mended.append(Mended(stage, before, after))
         return after
 
-    value = note(SHAPE, written, shaped(spec, written))
+    value = note(SHAPE, written, shaped(spec, written, gather=gather))
     if not isinstance(value, dict):
         return Healed(spec.name, None, why="its arguments are no JSON object that can be read in one way only")
     naming = renamed(schema, value, types)

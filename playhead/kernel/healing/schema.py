@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +16,21 @@ MAX_DEPTH: Final = 64
 _DATE: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
 _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
-    "date": _DATE.fullmatch,
+    "date": lambda text: _DATE.fullmatch(text) and _is_day(text),
     "date-time": lambda text: text[10:11] == "T" and _DATE_TIME.fullmatch(text),
     "email": lambda text: "@" in text,
 }
+
+
+def _is_day(text: str) -> bool:
+    """Return whether a day is one of the calendar."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
-from playhead.kernel.healing.schema import Schema, fits, options, properties, resolved, type_of
+from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.values import NO_READING, unwrapped
-from playhead.kernel.healing.words import folded
+from playhead.kernel.healing.words import folded, words
 
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
@@ -37,7 +37,12 @@ _NOTHING: Final = frozenset(
     )
 )
 """Texts in place of arguments that say that there are none."""
-_PREFIX: Final = re.compile(r"\A(?:json|arguments|args|parameters|input)\s*[:=]?\s*(?=[{\[])", re.IGNORECASE)
+_PREFIX: Final = re.compile(
+    r"\A(?:(?:json|arguments|args|parameters|input)\s*[:=]?|"
+    r"(?:(?:here|these|this|the|are|is|my|with|as|follows|following|tool|function|call|arguments|args|parameters|params|input|json)"
+    r"\s+){0,8}(?:arguments|args|parameters|params|input|json|follows|call)\s*:)\s*(?=[{\[])",
+    re.IGNORECASE,
+)
 _TAGGED: Final = re.compile(r"<(?P<tag>\w{1,30})>(?P<inner>.*)</(?P=tag)>", re.DOTALL)
 _SCHEMA_WORDS: Final = frozenset(
     ["type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$defs"]
@@ -48,8 +53,14 @@ _MOST: Final = 5
 """Layers around the arguments."""
 
 
-def shaped(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the arguments as an object of the tool's parameters, or what there is when it is none."""
+def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments as an object of the tool's parameters, or what there is when it is none.
+
+    Args:
+        spec: the tool.
+        value: the arguments as they were written.
+        gather: whether objects whose properties were laid flat are put together again.
+    """
     schema = spec.parameters
     for _ in range(_MOST):
         inner = _peeled(spec, value)
@@ -58,9 +69,11 @@ def shaped(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         value = inner
     if not isinstance(value, dict):
         return value
+    value = {("0" if name == "__arg1" else name): item for name, item in value.items()}
     value = without_noise(spec, value)
     value = _values_alone(schema, value)
-    return _gathered(schema, value)
+    value = _placed(schema, value)
+    return _gathered(schema, value) if gather else value
 
 
 def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -73,7 +86,8 @@ def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         inner = _read_text(spec.name, value.strip())
         return value if inner is None else inner
     if isinstance(value, list):
-        return value[0] if len(value) == 1 and isinstance(value[0], dict) else value
+        pairs = _pairs(value)
+        return pairs if pairs is not None else value[0] if len(value) == 1 and isinstance(value[0], dict) else value
     if not isinstance(value, dict) or fits(spec.parameters, value, spec.parameters):
         return value
     filled = None if "properties" in properties(spec.parameters) else filled_in(value)
@@ -89,11 +103,30 @@ def _read_text(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
     if inner is None and text.startswith('"'):
         with suppress(ValueError, RecursionError):
             inner = json.loads(text)
-    if inner is not None or "=" not in text:
+        if isinstance(inner, str) and inner.strip()[:1] not in ("{", "[", '"', ""):
+            return {"0": inner}  # one value alone
+    if inner is not None:
         return inner
+    return _read_tags(tool, text) if text.startswith("<") else _read_code(tool, text) if "=" in text else None
+
+
+def _read_tags(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments that stand in tags, or in those of a call of the tool."""
+    from playhead.kernel.calls_in_text.xml_form import xml_calls  # noqa: PLC0415 - only for what is no JSON
+
+    for written in (text, f"<{tool}>{text}</{tool}>"):
+        found = list(xml_calls(written, lambda name: name == tool))
+        if len(found) == 1 and (found[0].start, found[0].end) == (0, len(written)) and len(found[0].calls) == 1:
+            call = found[0].calls[0]
+            return call.arguments if folded(call.name or "") == folded(tool) else None
+    return None
+
+
+def _read_code(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments that stand in call syntax, with the tool's name before them or without."""
     from playhead.kernel.calls_in_text.call_syntax import call_at  # noqa: PLC0415 - only for what is no JSON
 
-    for code in (text, f"{tool}({text})"):
+    for code in (text, f"{tool}{text}" if text.startswith("(") else f"{tool}({text})"):
         found = call_at(code, 0)
         if found is not None and found[1] == len(code) and folded(found[0].name or "") in (folded(tool), "dict"):
             return found[0].arguments
@@ -121,7 +154,8 @@ def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - 
     if len(rest) != 1:
         return value
     ((name, item),) = rest.items()
-    if name in properties(schema) or not (folded(name) in WRAPPERS - known or folded(name) == folded(tool)):
+    own_words = {folded(tool), *words(tool)}  # `{"event": {…}}` of `create_event`
+    if name in properties(schema) or not (folded(name) in WRAPPERS - known or folded(name) in own_words - known):
         return value
     inner = parsed(item) if isinstance(item, str) else item
     return inner if isinstance(inner, dict) or (isinstance(inner, list) and len(inner) == 1) else value
@@ -131,6 +165,27 @@ def without_empty(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments without unknown ones that hold nothing."""
     known = properties(schema)
     return {name: item for name, item in value.items() if name in known or item not in (None, "", [], {})}
+
+
+def _pairs(value: list[Any]) -> dict[str, Any] | None:
+    """Return the object that is written as a list of `{"name": …, "value": …}`, else None."""
+    found: dict[str, Any] = {}
+    for each in value:
+        names = [
+            key for key in ("name", "key", "parameter") if isinstance(each, dict) and isinstance(each.get(key), str)
+        ]
+        if len(names) != 1 or {*each} != {names[0], "value"} or each[names[0]] in found:
+            return None
+        found[each[names[0]]] = each["value"]
+    return found or None
+
+
+def _placed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the value that has a place, but no name, under the one name that has to be there."""
+    missing = [name for name in required(schema) if name not in value]
+    if len(missing) != 1 or isinstance(value.get("0"), (dict, list, type(None))) or "0" in properties(schema):
+        return value
+    return {(missing[0] if name == "0" else name): item for name, item in value.items()}
 
 
 def _values_alone(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:

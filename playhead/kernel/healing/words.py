@@ -9,6 +9,7 @@ from typing import Final
 from playhead.kernel.healing.vocabulary import GROUPS
 
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_BOUNDS: Final = ("min", "max")
 MAX_NAME: Final = 120
 """Characters of a name that is looked at; a longer one is none."""
 
@@ -37,15 +38,21 @@ def same_word(one: str, other: str) -> bool:
     """Return whether two words of parameters mean the same: one is the plural of the other, or they are used for each other."""
     if one == other or singular(one) == singular(other):
         return True
-    return (
-        any(one in group and other in group for group in GROUPS) or is_short_for(one, other) or is_short_for(other, one)
-    )
+    return _share_group(one, other) or is_short_for(one, other) or is_short_for(other, one)
+
+
+@lru_cache(maxsize=4096)
+def _share_group(one: str, other: str) -> bool:
+    ones, others = {one, singular(one)}, {other, singular(other)}
+    return any(not ones.isdisjoint(group) and not others.isdisjoint(group) for group in GROUPS)
 
 
 def is_short_for(short: str, word: str) -> bool:
     """Return whether a word is the beginning of another one, or some of its consonants in their order."""
     if len(short) < 2 or len(short) >= len(word) or short[0] != word[0]:  # noqa: PLR2004 - a letter is no word
         return False
+    if short in _BOUNDS:
+        return word == f"{short}imum"  # no minutes
     stem = short[:-1] if len(short) > 3 and short.endswith("s") and word.endswith("s") else short  # noqa: PLR2004
     if len(stem) >= 3 and word.startswith(stem):  # noqa: PLR2004 - shorter ones begin too many words
         return True

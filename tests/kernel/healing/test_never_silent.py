@@ -226,12 +226,15 @@ async def test_without_healing_it_is_an_answer(tmp_path: Path):
     assert (await record(tmp_path, [text(CUT_OFF)], lookup, heal=False)).result.output == CUT_OFF
 
 
-@pytest.mark.parametrize("piece", ["{", "```", "<tool_call>", '{"name": "a", ', "[", " ", '"', '{"name": "'])
-def test_hostile_replies_take_no_long_time(piece: str):
+@pytest.mark.parametrize("tool_format", ["native", "text"])
+@pytest.mark.parametrize(
+    "piece", ["{", "```", "<tool_call>", '{"name": "a", ', "[", " ", '"', '{"name": "', '{"tool":', '{"tool":"a",']
+)
+def test_hostile_replies_take_no_long_time(piece: str, tool_format: str):
     """Looking at a reply is linear in its length, and ends."""
 
     class Session:
-        header = type("Header", (), {"healing": True})
+        header = type("Header", (), {"healing": True, "tool_format": tool_format})
         toolset = {"lookup": lookup}  # noqa: RUF012 - stands for a session
 
         def offers(self, name: str) -> bool:

@@ -1,0 +1,28 @@
+"""What chat templates put into a text that is no part of a call: tokens for quotes, prefixes of tags, one string around all."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Final
+
+_TAG_PREFIX: Final = re.compile(r"(</?)[|\uff5c]DSML[|\uff5c](?=\w)")
+"""DeepSeek's own tags, as in `<|DSML|invoke name="…">`."""
+_QUOTED: Final = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)</?escape>', re.DOTALL)
+"""Gemma's quotes: `<|"|>Oslo<|"|>`, `<escape>Oslo<escape>`."""
+_LIST_NAME: Final = re.compile(r"\A\s*functools\s*(?=\[\s*\{)")
+"""Phi's name of its list of calls."""
+
+
+def without_template(text: str) -> str:
+    """Return the text with the quotes and tags of chat templates as they are usual, and without a string around all of it."""
+    if text.startswith('"') and text.rstrip().endswith('}"'):
+        with suppress(ValueError):
+            inner = json.loads(text)
+            text = inner if isinstance(inner, str) else text
+    if "DSML" in text:
+        text = _TAG_PREFIX.sub(r"\1", text)
+    if '<|"|>' in text or "<escape>" in text:
+        text = _QUOTED.sub(lambda found: json.dumps(found[1] if found[1] is not None else found[2]), text)
+    return _LIST_NAME.sub("", text)

@@ -1,0 +1,84 @@
+"""Lists in other shapes: text with commas or bullets, objects with places for names, lists in a list, objects around each item."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from playhead.kernel.healing.schema import Schema, properties, type_of
+from playhead.kernel.healing.words import folded, singular, words
+
+MAX_TEXT: Final = 200_000
+"""Characters of a text that is read as a list."""
+_SPLIT: Final = re.compile(r"\s*[,;]\s+|\s*;\s*")
+_TIGHT_SPLIT: Final = re.compile(r"\s*[,;]\s*")
+_BULLETS: Final = re.compile(r"(?:\s*+(?:[-*•]|\d{1,3}[.)])[ \t]++[^\n]++(?:\n|\Z))++", re.ASCII)
+_BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_CODE: Final = re.compile(r"[a-z0-9][\w@./+#-]*|[A-Z0-9][A-Z0-9_./#-]*\d[\w./#-]*", re.ASCII)
+"""A word in small letters, or one with a digit: an id, a tag, a column; no name of a person, which may have commas."""
+_EMAIL: Final = re.compile(r"[^\s,;@<>]+@[^\s,;@<>]+")
+_OPEN_END: Final = frozenset(("etc", "and", "or", "more", "others", "all", "none"))
+_OF_COMMAND: Final = frozenset(
+    ("args", "argv", "arg", "argument", "arguments", "command", "commands", "lines", "text", "texts")
+)
+"""Words of a name whose texts may have commas of their own."""
+_HOLDERS: Final = frozenset(("item", "items", "element", "elements", "list", "array", "values", "entry", "entries"))
+_NAMES: Final = frozenset(("name", "id", "email", "path", "file", "title", "label", "text", "value", "url", "sku"))
+"""Fields of which one alone says which thing is meant."""
+
+
+def parts_of(text: str, items: Schema, name: str) -> list[str] | None:
+    """Return the parts of a text, where only parts or only the whole can be meant; None when that cannot be said."""
+    text, kind = text.strip(), type_of(items)
+    if not text or len(text) > MAX_TEXT:
+        return None
+    if _BULLETS.fullmatch(text):
+        return [line.strip() for line in _BULLET.sub("", text).splitlines() if line.strip()]
+    if kind in ("integer", "number"):
+        return _SPLIT.split(text)
+    if kind == "object" or not re.search(r"[\s,;]", text):
+        return [text]
+    parts = _TIGHT_SPLIT.split(text)
+    return parts if _are_told_apart(parts, items, name) else None
+
+
+def _are_told_apart(parts: list[str], items: Schema, name: str) -> bool:
+    """Return whether each part of a text is one of the choices, an address, or a word that has no comma of its own."""
+    if "enum" in items:
+        return True
+    if items.get("format") == "email":
+        return len(parts) > 1 or not re.search(r"\s", parts[0])
+    if len(parts) < 2 or not _OF_COMMAND.isdisjoint(words(name)):  # noqa: PLR2004 - one text
+        return False
+    is_code = all(_CODE.fullmatch(part) and part.rstrip(".") not in _OPEN_END for part in parts)
+    return is_code or all(map(_EMAIL.fullmatch, parts))
+
+
+def held_list(value: Any, name: str, items: Schema) -> list[Any] | None:  # noqa: ANN401 - any JSON value
+    """Return the list that an object or a list only holds: by places, under its own name, or as its only item."""
+    if isinstance(value, list):
+        is_nested = len(value) == 1 and isinstance(value[0], list) and type_of(items) != "array"
+        return value[0] if is_nested else None
+    if not isinstance(value, dict) or not value:
+        return None
+    if [*value] == [str(place) for place in range(len(value))]:
+        return [*value.values()]
+    if len(value) > 1:
+        return None
+    ((key, item),) = value.items()
+    is_holder = key not in properties(items) and (
+        key.lower() in _HOLDERS or singular(folded(key)) == singular(folded(name))
+    )
+    return item if is_holder and isinstance(item, list) else None
+
+
+def bare_items(value: list[Any], items: Schema, name: str) -> list[Any]:
+    """Return the texts that objects of one field each hold, such as `[{"email": …}]`, where texts are asked for."""
+    keys = {tuple(each) if isinstance(each, dict) else None for each in value}
+    if type_of(items) != "string" or len(keys) != 1 or None in keys:
+        return value
+    (key,) = keys
+    said = {*words(name), *map(singular, words(name)), *words(str(items.get("description", ""))), *_NAMES}
+    is_held = key is not None and len(key) == 1 and key[0].lower() in said
+    texts = [each[key[0]] for each in value] if key is not None and is_held else value
+    return texts if all(isinstance(each, str) for each in texts) else value

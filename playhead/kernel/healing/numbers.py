@@ -1,0 +1,108 @@
+"""Numbers and booleans as models write them in text: with the parameter's own unit, as a small word, never as a range."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from playhead.kernel.healing.words import singular, words
+
+MAX_TEXT: Final = 60
+"""Characters; no number is that long."""
+_INTEGER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.0{1,6})?", re.ASCII)
+_NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,17})?([eE][+-]?\d{1,2})?", re.ASCII)
+_GROUPED: Final = re.compile(r"-?[1-9]\d{0,2}(\.000)+|-?[1-9]\d{0,2}\.\d\d0", re.ASCII)
+"""Thousands as some countries write them, or decimals; hardly anybody ends three decimals in a zero."""
+_WITH_UNIT: Final = re.compile(r"(-?[\d.]+)\s*([A-Za-z°]+|%)", re.ASCII)
+_LABELLED: Final = re.compile(r"([A-Za-z][A-Za-z _-]{0,30}?)?\s*[:#]?\s*#?(\d{1,18})", re.ASCII)
+_UNITS: Final = (
+    {"s", "sec", "secs", "second", "seconds"},
+    {"ms", "msec", "millis", "millisecond", "milliseconds"},
+    {"min", "mins", "minute", "minutes"},
+    {"h", "hr", "hrs", "hour", "hours"},
+    {"d", "day", "days"},
+    {"wk", "wks", "week", "weeks"},
+    {"c", "°c", "celsius"},
+    {"%", "percent", "percentage", "pct"},
+    {"km", "kms", "kilometer", "kilometers", "kilometre", "kilometres"},
+    {"meter", "meters", "metre", "metres"},
+    {"kg", "kgs", "kilogram", "kilograms", "kilo", "kilos"},
+    {"g", "gram", "grams"},
+    {"kb", "kilobyte", "kilobytes"},
+    {"mb", "megabyte", "megabytes"},
+    {"gb", "gigabyte", "gigabytes"},
+    {"px", "pixel", "pixels"},
+    {"eur", "euro", "euros"},
+    {"pcs", "pc", "piece", "pieces", "unit", "units", "quantity", "qty", "stock"},
+    {"result", "results", "rows", "items", "entries", "records", "matches", "hits", "limit"},
+    {"people", "persons", "guests", "seats"},
+)
+"""Words for the same unit. `m` is in none: minutes, metres and millions are written so."""
+_MEASURES: Final = _UNITS[:-3]
+"""Units of which one number is another amount than of others; the rest is only what is counted."""
+_SMALL: Final = {
+    word: number
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+} | {"fifteen": 15, "twenty": 20, "thirty": 30, "fifty": 50}
+_ID_WORDS: Final = frozenset(("id", "no", "nr", "number", "num"))
+_TRUE: Final = ("true", "yes", "on", "1", "y", "t")
+_FALSE: Final = ("false", "no", "off", "0", "n", "f")
+_SWITCHED: Final = {"enabled": True, "enable": True, "disabled": False, "disable": False}
+_NEGATIVE: Final = frozenset(
+    ("disable", "disabled", "enable", "no", "not", "non", "without", "skip", "off", "exclude", "ignore", "hide", "mute")
+)
+"""Words of a name of which it cannot be said what `disabled` is meant for: the name, or what the name is about."""
+
+
+def as_number(kind: str, value: Any, name: str, description: str) -> int | float | None:  # noqa: ANN401 - any JSON value
+    """Return the number that a text holds, with the unit or the name that the parameter has; no commas, no sign of more."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        return None
+    own = words(name)
+    own = own[1:] if own[:1] == ("min",) and len(own) > 1 else own  # the least, no minutes
+    text = _bare(value.strip(), own if _has_unit(own) else (*own, *words(description)), own)
+    if _GROUPED.fullmatch(text):
+        return None
+    if text.lower() in _SMALL:
+        return _SMALL[text.lower()]
+    if _INTEGER.fullmatch(text):
+        return int(text.partition(".")[0])
+    return float(text) if kind == "number" and _NUMBER.fullmatch(text) else None
+
+
+def _bare(text: str, around: tuple[str, ...], name: tuple[str, ...]) -> str:
+    """Return the text without the unit, or the label of a number that is an id."""
+    with_unit = _WITH_UNIT.fullmatch(text)
+    if with_unit is not None:
+        return with_unit[1] if _is_unit_of(with_unit[2].lower(), around) else text
+    word, _, unit = text.partition(" ")
+    if word.lower() in _SMALL and _is_unit_of(unit.strip().lower(), around):
+        return word
+    labelled = _LABELLED.fullmatch(text) if "id" in around or "number" in name else None
+    return labelled[2] if labelled and {*words(labelled[1] or "")} <= {*name, *_ID_WORDS} else text
+
+
+def _has_unit(name: tuple[str, ...]) -> bool:
+    """Return whether a name says its unit; then the description may tell of others (`at most 10 minutes`)."""
+    return any(not group.isdisjoint(name) for group in _MEASURES)
+
+
+def _is_unit_of(unit: str, around: tuple[str, ...]) -> bool:
+    measured = [group for group in _MEASURES if group.intersection(around)]
+    if len(measured) > 1:
+        return False  # in which of them the number is cannot be said
+    if any(singular(unit) == singular(word) for word in around if len(unit) > 2):  # noqa: PLR2004 - `a`, `of`
+        return True
+    return any(unit in group and group.intersection(around) for group in _UNITS)
+
+
+def as_boolean(value: Any, name: str) -> bool | None:  # noqa: ANN401 - any JSON value
+    """Return what a value says as yes or no; None when it says neither."""
+    if isinstance(value, (int, float)) and value in (0, 1):
+        return bool(value)
+    text = value.strip().lower() if isinstance(value, str) else ""
+    if text in _SWITCHED and _NEGATIVE.isdisjoint(words(name)):
+        return _SWITCHED[text]
+    return True if text in _TRUE else False if text in _FALSE else None
