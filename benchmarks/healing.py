@@ -11,6 +11,7 @@ import json
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -19,7 +20,7 @@ from playhead.kernel.calls_in_text.reading import read_calls
 from playhead.kernel.healing.paths import Tree, meant_path, paths_in, with_paths
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from playhead.trace.types import ToolSpec
-from tests.kernel.healing.corpus.schemas import CORPUS, is_valid, read_lines, tools
+from tests.kernel.healing.corpus.schemas import CORPUS, is_valid, read_lines, tools, tools_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,8 @@ FILES: Final = {
     "tuning": ("tuning.jsonl", "traps_tuning.jsonl"),
     "held-out": ("held_out.jsonl", "traps_held_out.jsonl"),
     "fresh": ("fresh.jsonl", "traps_fresh.jsonl"),
+    "blind3": ("blind3.jsonl", "traps_blind3.jsonl"),
+    "blind4": ("blind4.jsonl", "traps_blind4.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -35,8 +38,12 @@ WHAT: Final = {
     "no blind figures any more.",
     "fresh": "Made by somebody else after the healer and measured once, blind; then read case by case, and what failed was mended: "
     "no blind figures any more.",
+    "blind3": "Made by somebody else who had not seen the healer, and run once before anybody read a case of it.",
+    "blind4": "Made by somebody else who had not seen the healer, and run once before anybody read a case of it.",
 }
 """What the figures of each part are worth."""
+TOOLS: Final = {"blind3": "tools_blind3.json"}
+"""Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
 Verdict = Literal["recovered", "refused", "wrong"]
 Call = tuple[str, dict[str, Any]]
@@ -58,7 +65,22 @@ class Counted:
 
 def specs_of(case: dict[str, Any]) -> dict[str, ToolSpec]:
     """Return the tools that the model was offered."""
-    return {name: SPECS[name] for name in case["offered"]}
+    own = _own_tools(file) if (file := file_of(case)) else SPECS
+    return {name: own[name] for name in case["offered"]}
+
+
+def file_of(case: dict[str, Any]) -> str:
+    """Return the file with the tools of a case's set, where another set has tools of the same names."""
+    return TOOLS.get(str(case.get("id", "")).partition("-")[0], "")
+
+
+@cache
+def _own_tools(file: str) -> dict[str, ToolSpec]:
+    return {name: _spec(tool) for name, tool in tools_of(file).items()}
+
+
+def _spec(tool: dict[str, Any]) -> ToolSpec:
+    return ToolSpec(**{key: tool[key] for key in ("name", "description", "parameters", "read_only")})
 
 
 def written_of(call: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
@@ -81,14 +103,15 @@ def calls_that_run(case: dict[str, Any]) -> list[Call]:
         written = [(case["call"]["name"], written_of(case["call"]))]
     healed = [heal(name, arguments, specs) for name, arguments in written]
     ran = [(each.name, each.arguments) for each in healed if each.arguments is not None]
-    ran = [(name, _with_paths(name, arguments, case.get("files"))) for name, arguments in ran]
-    return [(name, arguments) for name, arguments in ran if is_valid(name, arguments, case["offered"])]
+    ran = [(name, _with_paths(specs[name], arguments, case.get("files"))) for name, arguments in ran]
+    offered, file = case["offered"], file_of(case)
+    return [(name, arguments) for name, arguments in ran if is_valid(name, arguments, offered, file)]
 
 
-def _with_paths(name: str, arguments: dict[str, Any], files: list[str] | None) -> dict[str, Any]:
+def _with_paths(spec: ToolSpec, arguments: dict[str, Any], files: list[str] | None) -> dict[str, Any]:
     if files is None:
         return arguments
-    schema = SPECS[name].parameters
+    schema = spec.parameters
     folders = {str(parent) for file in files for parent in PurePosixPath(file).parents} - {"."}
     tree = Tree([normpath(file) for file in files], folders)
     known = {*tree.files, *folders, "."}
@@ -97,10 +120,10 @@ def _with_paths(name: str, arguments: dict[str, Any], files: list[str] | None) -
     return dict(with_paths(schema, arguments, {path: to for path, to in meant.items() if to is not None}, schema))
 
 
-def compared(call: Call) -> str:
+def compared(call: Call, specs: dict[str, ToolSpec] | None = None) -> str:
     """Return a call as it is compared: defaults filled in, paths normalised, numbers by value."""
     name, arguments = call
-    schema = SPECS[name].parameters
+    schema = (SPECS if specs is None else specs)[name].parameters
     return f"{name} {json.dumps(_plain(schema, arguments), sort_keys=True)}"
 
 
@@ -126,8 +149,9 @@ def verdict(case: dict[str, Any]) -> Verdict:
         return "wrong" if ran else "recovered"
     if not ran:
         return "refused"
-    right = [compared((expected["name"], expected["arguments"]))]
-    return "recovered" if [compared(call) for call in ran] == right else "wrong"
+    specs = specs_of(case)
+    right = [compared((expected["name"], expected["arguments"]), specs)]
+    return "recovered" if [compared(call, specs) for call in ran] == right else "wrong"
 
 
 def measure(split: str) -> Counted:
@@ -244,12 +268,7 @@ def main() -> None:
     print(f"per call: {healthy:.1f} µs healthy, {broken:.0f} µs broken; an empty function {floor:.2f} µs")
 
 
-SPECS: Final = {
-    name: ToolSpec(
-        name=name, description=tool["description"], parameters=tool["parameters"], read_only=tool["read_only"]
-    )
-    for name, tool in tools().items()
-}
+SPECS: Final = {name: _spec(tool) for name, tool in tools().items()}
 
 
 if __name__ == "__main__":

@@ -100,6 +100,7 @@ class Agent(CustomTools):
         switching: bool | Switching | dict[str, Any] | None = None,
         max_required_failures: int | None = 3,
         heal: bool = True,
+        tool_format: Literal["native", "text"] = "native",
         approver: Approver | None = None,
         compose: Sequence[Block] = (),
         redact: Sequence[RedactText] = (),
@@ -163,6 +164,7 @@ class Agent(CustomTools):
                 `required_tools_missing`; None: no number does.
             heal: put a malformed tool call right before it runs (a misspelt name, a number given as text), where it can be
                 read in one way only; see docs/healing.md.
+            tool_format: `native`, or `text`: tools and calls stand in the prompt, for small models (docs/guides/real-models.md).
             approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
             compose: blocks that change, watch or stop runs, such as `max_iterations(5)`; see `playhead.compose`.
             redact: functions that every recorded text goes through; API keys are redacted without them.
@@ -217,6 +219,7 @@ class Agent(CustomTools):
             rationale=known.rationale if rationale is None else rationale,
             meta_tools=tuple(meta_tools),
             healing=heal,
+            tool_format=tool_format,
             max_iterations=checks.checked_turns(turns, min_iterations),
             max_retries=checks.at_least("max_retries", max_retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
@@ -425,8 +428,17 @@ class Agent(CustomTools):
             steering=control,
             beginning=beginning,
         )
-        source = None if beginning is None else beginning.resumed_from
-        result = await record_run(run, header, self.model, tools, task, waiting=waiting, chat=chat, resumed_from=source)
+        result = await record_run(
+            run,
+            header,
+            self.model,
+            tools,
+            task,
+            waiting=waiting,
+            chat=chat,
+            resumed_from=None if beginning is None else beginning.resumed_from,
+            earlier_trace_id=None if beginning is None else beginning.earlier_trace_id,
+        )
         return result.model_copy(update={"output": self._reviews.restored(result.output)}) if result.success else result
 
     async def check_guards(self) -> None:

@@ -16,7 +16,8 @@ PlayheadError
 │   ├── NewerFormatError
 │   ├── TraceExistsError
 │   ├── TraceWriteError
-│   └── MissingBlobError
+│   ├── MissingBlobError
+│   └── NotImportableError
 ├── RunError                   a run ended in a failure; carries the partial result
 │   ├── ModelError
 │   │   ├── ModelUnavailableError
@@ -121,6 +122,10 @@ class TraceWriteError(TraceError):
 
 class MissingBlobError(TraceError):
     """An event names a blob that is not there or is not what it was."""
+
+
+class NotImportableError(TraceError):
+    """A file or a request holds no spans of a format that can be imported."""
 
 
 class RunError(PlayheadError):

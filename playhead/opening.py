@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from playhead.kernel.parameters import secrets_in
@@ -67,6 +69,10 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     recorder = Recorder(now, writer, redactor, (subscriptions, of_this_run))
     if steering is not None:
         steering.listen(recorder, of_this_run)
+    if _is_exported():
+        from playhead.trace.otlp.current import export_run  # noqa: PLC0415 - for those who export
+
+        export_run(run_id, recorder, of_this_run)
     return RunContext(
         run_id,
         recorder,
@@ -81,6 +87,16 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
         control=None if writer is None else open_control(writer.path),
         steering=steering if beginning is None else beginning.steering,
         listener=None if steering is None else steering.stream,
+    )
+
+
+def _is_exported() -> bool:
+    """Return whether the program or the environment may ask for live export: all that every run pays for it."""
+    environment = os.environ
+    return bool(
+        environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+        or environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        or "playhead.trace.otlp.current" in sys.modules
     )
 
 

@@ -17,6 +17,7 @@ from playhead.kernel.signals import ended_by_signals, forget
 from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
 from playhead.result import RunResult
+from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
@@ -74,6 +75,8 @@ class Beginning:
     """Who hears every event."""
     steering: Steering | None = None
     """Who stops it where it was stopped."""
+    earlier_trace_id: str | None = None
+    """The application's trace that the run which it continues had joined."""
 
 
 DEFAULT: Final = Default()
@@ -122,6 +125,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
     waiting: Waiting | None = None,
     chat: ChatTurn | None = None,
     resumed_from: str | None = None,
+    earlier_trace_id: str | None = None,
 ) -> RunResult:
     """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`.
 
@@ -149,6 +153,7 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
         overrides=overrides or {},
         chat=chat,
         resumed_from=resumed_from,
+        telemetry=ambient_telemetry(earlier_trace_id=earlier_trace_id),
     )
 
     def ending(reached: Execution) -> RunCompleted:

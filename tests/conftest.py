@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 
@@ -17,3 +19,10 @@ def strategies_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     from playhead.kernel import strategies
 
     monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))
+
+
+@pytest.fixture(autouse=True)
+def nobody_to_export_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what the environment says of collectors: no test sends anything that it did not ask to send."""
+    for name in [name for name in os.environ if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_"))]:
+        monkeypatch.delenv(name)

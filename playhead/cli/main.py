@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -31,6 +32,9 @@ COMMANDS: Final = {
     "show": "Show a run, event by event.",
     "debrief": "Tell what a run decided and why, and where that does not hold.",
     "stats": "Count tokens, cost and time by model, tool and agent.",
+    "export": "Send the spans of runs to a collector, or write them into a file.",
+    "import": "Make recordings of spans that another program exported.",
+    "collect": "Receive spans while programs run, and make recordings of them.",
     "check": "Verify that a trace is whole and unchanged.",
     "reproduce": "Run a recording again with everything frozen, and compare.",
     "replay": "Run a recording again with something changed, and see what that did.",
@@ -38,7 +42,7 @@ COMMANDS: Final = {
     "diff": "Compare two runs, or a replay with its original.",
     "completion": "Print the script that lets a shell complete commands and runs.",
 }
-"""In the order in which they are met; the module of the same name holds `command`."""
+"""In the order in which they are met; the module of the same name holds `command` (`import_` for what is a keyword)."""
 
 
 class Commands(click.Group):
@@ -52,7 +56,8 @@ class Commands(click.Group):
         """Load a command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"playhead.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = import_module(f"playhead.cli.{module}").command
         return command
 
     def resolve_command(

@@ -204,6 +204,7 @@ def agent_of(  # noqa: PLR0913 - the options
         rationale=header.rationale,
         required_tools=header.required_tools,
         meta_tools=header.meta_tools,
+        tool_format=header.tool_format,
         approver=approver,
         compose=[each.block for each in given],
         api_base=api_base,

@@ -33,6 +33,9 @@ NudgeTag = Literal[
     "nudge.error-recovery",
     "nudge.produce",
     "nudge.quality-check",
+    "nudge.no-call",
+    "nudge.repeated-task",
+    "nudge.unfounded-number",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

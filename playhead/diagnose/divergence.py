@@ -38,6 +38,7 @@ VOLATILE: Final = frozenset(
         "overrides",
         "resumed_from",
         "chat",
+        "telemetry",
         "rung",
         "lost_events",
     }

@@ -80,6 +80,7 @@ def _agent(agent: AgentHeader, task: Content) -> str:
 def _(event: e.RunStarted) -> str:
     origin = f"replay of {event.replay_of}, " if event.replay_of else ""
     origin += f"resumed from {event.resumed_from}, " if event.resumed_from else ""
+    origin += f"imported from {event.imported.format}, " if event.imported else ""
     return origin + _agent(event.agent, event.task)
 
 
@@ -144,6 +145,7 @@ def _(event: e.EmissionSuppressed) -> str:
 def _(event: e.MessageAdded) -> str:
     notes = [f"in place of {', '.join(map(str, event.replaces))}" if event.replaces else None]
     notes.append("sent once" if event.transient else None)
+    notes.append("with words of the kernel below it" if event.followed_by else None)
     note = f" ({_clauses(notes)})" if any(notes) else ""
     calls = f"[calls {', '.join(call.name for call in event.tool_calls)}]" if event.tool_calls else ""
     content = _content(event.content) if event.ref is None else _reference(event.ref, event.name)

@@ -27,7 +27,7 @@ from playhead.trace.haste import in_haste
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import anyio
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.strategies.info import Strategy
     from playhead.kernel.termination import Termination
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Content
+    from playhead.trace.types import AgentHeader, Content, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     prompt = system_prompt(header, has_tools=any(tool.spec.kind != "meta" for tool in session.toolset.values()))
     offered = await session.offer("prompt.system", prompt)
     first = [messages.add("system", offered)] if offered and offered is not SUPPRESS else []
-    for example in header.examples:
+    for example in _examples(header):
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
     session.preamble = Thread().add(*first)
@@ -352,6 +352,20 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     from playhead.kernel.context.guidance import framed  # noqa: PLC0415 - only for agents with a profile
 
     return await framed(thread, session)
+
+
+def _examples(header: AgentHeader) -> Iterable[Message]:
+    """Return the examples as the turns of this agent will look."""
+    examples: Iterable[Message] = header.examples
+    if header.profile is not None and (words := header.profile.guidance.after_result):
+        from playhead.kernel.context.guidance import with_words_below  # noqa: PLC0415 - only for agents with a profile
+
+        examples = with_words_below(examples, words)
+    if header.tool_format == "text":
+        from playhead.kernel.text_format import examples_in_text  # noqa: PLC0415 - few agents call in text
+
+        examples = examples_in_text(examples)
+    return examples
 
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from asyncio import CancelledError
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import (
     ModelError,
@@ -32,6 +32,7 @@ from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
+    from playhead.kernel.text_format import ToolsInText
     from playhead.trace.types import Completion
 
 TEXT_CALL: Final = "text_"
@@ -72,9 +73,15 @@ class ModelPort:
         check_parameters(parameters or {})
         merged = {**header.parameters, **to_json(parameters or {})}
         number, self._next_request = self._next_request, self._next_request + 1
-        request = Request(header.model, thread.messages, tools, merged, number)
         if session.hooks is not None:
             session.require_running()
+            tools = await self._offered_tools(tools, number)
+        in_text: dict[str, Any] = {}  # a field that is not set is not written
+        if header.tool_format == "text" and tools:
+            in_text = {"tools_in_text": session.messages.tool_ranges(tools)}
+            thread, tools = self._tools_in_text.thread(thread, tools, in_text["tools_in_text"]), ()
+        request = Request(header.model, thread.messages, tools, merged, number)
+        if session.hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
         asked = LlmRequested(
@@ -84,6 +91,7 @@ class ModelPort:
             tools=session.messages.tool_ranges(request.tools),
             parameters=request.parameters,
             purpose=purpose,
+            **in_text,
         )
         if session.hooks is None:
             return await self._attempts(request, asked)
@@ -123,14 +131,21 @@ class ModelPort:
             asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
         return await self._attempt(sent, asked)
 
+    @cached_property
+    def _tools_in_text(self) -> ToolsInText:
+        from playhead.kernel.text_format import ToolsInText  # noqa: PLC0415 - few agents call in text
+
+        return ToolsInText(self._session.messages)
+
+    async def _offered_tools(self, tools: tuple[ToolSpec, ...], number: int) -> tuple[ToolSpec, ...]:
+        """Return the tools as the hooks want them to be offered."""
+        offered = await self._session.offer("prompt.tools", tools, key=str(number)) if tools else ()
+        return () if offered is SUPPRESS else offered
+
     async def _offered(self, request: Request) -> Request:
         """Return the request as the hooks want it to be sent."""
-        session, key = self._session, str(request.number)
-        if request.tools:
-            tools = await session.offer("prompt.tools", request.tools, key=key)
-            if tools is not request.tools:
-                request = replace(request, tools=() if tools is SUPPRESS else tools)
-        offered = await session.offer("llm.request", request, key=key)
+        session = self._session
+        offered = await session.offer("llm.request", request, key=str(request.number))
         if offered is SUPPRESS:
             session.terminate("hook_stop", source="hook:llm.request", because="a hook removed the request to the model")
             session.require_running()

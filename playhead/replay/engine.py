@@ -83,7 +83,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
 
     Raises:
         UsageError: an override or another argument is not valid; a model or its key cannot be had.
-        NotReplayableError: the recording is damaged, its strategy is not registered, or a prompt is redacted.
+        NotReplayableError: the recording is damaged, its strategy is not registered, a prompt is redacted, or it was
+            imported and lacks what a replay serves.
         TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
     """
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
@@ -246,6 +247,7 @@ def _verdict(  # noqa: PLR0913, PLR0917 - all that it is made of
         stopped is not None
         or _silent_models(own)
         or recording.status != "closed"
+        or (recording.header.imported is not None and recording.header.imported.replayability != "full")
         or (grounded is not None and grounded < least)
     ):
         return "inconclusive"

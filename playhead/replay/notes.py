@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from playhead.agent import Agent
     from playhead.replay.cast import Cast
     from playhead.replay.history import Past
+    from playhead.trace.imported import ImportedFrom
     from playhead.trace.recording import Recording
     from playhead.trace.types import AgentHeader
 
@@ -25,6 +26,8 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
     """Yield what is known before the replay starts."""
     if recording.status != "closed":
         yield f"the recording is {recording.status}: how its run would have ended is not known"
+    if recording.header.imported is not None:
+        yield from _of_import(recording.header.imported)
     if recording.header.replay_of is not None:
         yield f"the recording is itself a replay, of {recording.header.replay_of}"
     if agent is None:
@@ -38,6 +41,12 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
         yield from _of_code(recording.header.agent, agent.header)
     elif recording.header.agent.system_prompt is None:
         yield from _of_default_prompt(recording)
+
+
+def _of_import(imported: ImportedFrom) -> Iterator[str]:
+    yield f"the run was imported from {imported.format}: another program ran it, and Playhead's own loop replays it"
+    if imported.reasons:
+        yield f"nothing can be concluded from a replay ({imported.replayability}): {'; '.join(imported.reasons)}"
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:

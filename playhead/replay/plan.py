@@ -12,7 +12,7 @@ from playhead.replay.history import Past, read_past
 from playhead.replay.notes import notes_before
 from playhead.replay.places import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
-from playhead.replay.refusals import require_sound, require_strategy
+from playhead.replay.refusals import require_replayable, require_sound, require_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +60,7 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
         UsageError, NotReplayableError: it cannot be; as `replay` says.
     """
     require_sound(recording)
+    require_replayable(recording)
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
     past = read_past(recording)
@@ -71,6 +72,8 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     specs = _specs(recording, agent)
     header = rebinding.restored_model(cast.root(has_tools=any(spec.kind != "meta" for spec in specs.values())))
     task = overrides.task
+    if task is None and recording.header.imported is not None and not recording.header.task:
+        raise UsageError("task: the imported run does not say what it was asked; give one")
     if task is None:
         task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
     require_whole(rebinding.restored(_live_texts(cast, header, specs, task)))

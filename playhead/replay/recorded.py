@@ -37,7 +37,18 @@ def outermost_scope(owner: str, owners: Mapping[str, OwnerRecording]) -> str | N
     """Return the outermost tool's body that an owner is in, or None when agents alone led to it."""
     parts = owner.split("/")
     paths = ("/".join(parts[:count]) for count in range(2, len(parts) + 1))
-    return next((path for path in paths if path not in owners or owners[path].started is None), None)
+    return next((path for path in paths if _is_body(path, owners)), None)
+
+
+def _is_body(path: str, owners: Mapping[str, OwnerRecording]) -> bool:
+    """Return whether an owner is the body of a tool: no agent, or one that a function entered, as imported runs have them."""
+    owner = owners.get(path)
+    if owner is None or owner.started is None:
+        return True
+    parent, _, place = path.rpartition("/")
+    tool = place.rpartition("@")[0]
+    known = owners[parent].own_tools.values() if parent in owners else ()
+    return any(spec.name == tool and spec.kind == "function" for spec in known)
 
 
 def scope_of(owner: str, call: RecordedCall) -> str:

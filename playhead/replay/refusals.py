@@ -25,6 +25,33 @@ def require_sound(recording: Recording) -> None:
         )
 
 
+def require_own(recording: Recording, what: str) -> None:
+    """Refuse an imported run where the events of Playhead's own loop are needed; `what` is what cannot be done.
+
+    Raises:
+        NotReplayableError: it was imported.
+    """
+    if recording.header.imported is not None:
+        raise NotReplayableError(
+            f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}. "
+            "Its model can be asked again, with its tools frozen: playhead replay"
+        )
+
+
+def require_replayable(recording: Recording) -> None:
+    """Refuse an imported run that lacks what a replay serves.
+
+    Raises:
+        NotReplayableError: its report says so.
+    """
+    imported = recording.header.imported
+    if imported is not None and imported.replayability == "not":
+        why = "; ".join(imported.reasons) or "its header does not say that it can be"
+        raise NotReplayableError(
+            f"{recording.run_id}, imported from {imported.format}, cannot be replayed: {why}. Export it again with its content"
+        )
+
+
 def require_strategy(name: str) -> None:
     """Refuse a strategy that is not there.
 

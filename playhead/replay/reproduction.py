@@ -18,7 +18,7 @@ from playhead.replay.frozen import FrozenWorld
 from playhead.replay.interrupts import ended_from_outside, raced
 from playhead.replay.loading import load_recording
 from playhead.replay.recorded import outermost_scope
-from playhead.replay.refusals import require_sound, require_strategy
+from playhead.replay.refusals import require_own, require_sound, require_strategy
 from playhead.replay.stops import recorded_stops
 from playhead.running import record_run
 from playhead.trace.clock import SystemClock
@@ -76,11 +76,12 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         agent: the agent that ran, when its tools or strategy are to be taken from code instead.
 
     Raises:
-        NotReplayableError: the recording is damaged, or its strategy is not registered.
+        NotReplayableError: the recording is damaged or was imported, or its strategy is not registered.
         TraceError: the reference names no readable trace.
     """
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
     require_sound(recording)
+    require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent.strategy)
     inside = _inside_tools(recording)
     known = _until_stopped(recording)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.divergence import is_ending
 from playhead.errors import NotReplayableError
 from playhead.replay.recorded import outermost_scope, scope_of
+from playhead.replay.refusals import require_own
 from playhead.trace.events import (
     AgentCompleted,
     BudgetReserved,
@@ -116,6 +117,7 @@ def caught_up(recording: Recording) -> bool:
 
 def _require_resumable(recording: Recording) -> None:
     header, ending = recording.header, recording.ending
+    require_own(recording, "there is nothing to go on with")
     if header.replay_of is not None:
         raise NotReplayableError(
             f"{recording.run_id} is a replay of {header.replay_of}: its tools never ran, so there is nothing to go on with"

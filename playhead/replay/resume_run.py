@@ -164,7 +164,8 @@ class _Order:
             if self.on_record is not None:
                 heard.append(self.on_record)
             stops = recorded_stops(settled.recording)
-            beginning = Beginning(world, recording.run_id, folder, secrets, tuple(heard), stops)
+            joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
+            beginning = Beginning(world, recording.run_id, folder, secrets, tuple(heard), stops, joined)
             return await self.agent.carry_on(task, beginning, run_id, waiting)
 
 

@@ -13,6 +13,7 @@ from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.state import Step
 from playhead.replay.hooks import apply_emission, before_of, emissions_of
 from playhead.trace.events import EmissionSuppressed, HookFailed, MessageAdded, NudgeIssued, RunStarted
+from playhead.trace.events.thread import followed
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from playhead.replay.hooks import Emission
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import Message, Request
+    from playhead.trace.types import AgentHeader, Message, Request
     from playhead.trace.values import JsonValue
 
 REQUEST: Final = "llm.request"
@@ -143,9 +144,10 @@ def _left_alone(
     for request, response in owner.responses.items():
         yield "llm.response", str(request), before_of("llm.response", response)
     for exchange in owner.exchanges:
-        ids = (number for first, last in exchange.requested.tools for number in range(first, last + 1))
+        told = exchange.requested
+        ids = (number for first, last in told.tools or told.tools_in_text for number in range(first, last + 1))
         specs = tuple(owner.tools[number] for number in ids if number in owner.tools)
-        yield "prompt.tools", str(exchange.requested.request), before_of("prompt.tools", specs)
+        yield "prompt.tools", str(told.request), before_of("prompt.tools", specs)
     for call_id, call in owner.calls.items():
         yield from _of_call(call_id, call, made)
     if owner.completed is not None:
@@ -171,7 +173,7 @@ class _Counted:
 def _of_thread(
     owner: OwnerRecording, counted: _Counted, made: dict[tuple[str, str], list[Emission]]
 ) -> Iterator[tuple[str, str, JsonValue]]:
-    examples = Counter(each.role for each in owner.started.agent.examples) if owner.started else Counter()
+    examples = Counter(_roles_of_examples(owner.started.agent)) if owner.started else Counter()
     for record in owner.records:
         event = record.event
         if isinstance(event, NudgeIssued):
@@ -182,7 +184,7 @@ def _of_thread(
         if event.role != "system" and examples[event.role] > 0:
             examples[event.role] -= 1
             continue
-        message = owner.message(event.id)
+        message = _before_words(owner.message(event.id), event.followed_by)
         call_id = event.tool_call_id or (event.ref.call if event.ref else None)
         if event.role == "system":
             yield "prompt.system", "0", message.content
@@ -192,6 +194,21 @@ def _of_thread(
         elif event.role in ("user", "assistant") and event.name is None:
             tag = f"message.{event.role}"
             yield tag, counted.key(tag), before_of(tag, message)
+
+
+def _roles_of_examples(header: AgentHeader) -> Iterator[str]:
+    """Yield who speaks in the examples: a result in text is a message of the user's."""
+    in_text = header.tool_format == "text"
+    yield from ("user" if in_text and each.role == "tool" else each.role for each in header.examples)
+
+
+def _before_words(message: Message, words: str | None) -> Message:
+    """Return a message as it was before the kernel said something below it."""
+    if words is None:
+        return message
+    content = message.content
+    content = content.removesuffix(str(followed("", words))) if isinstance(content, str) else content[:-1]
+    return message.model_copy(update={"content": content})
 
 
 def _whole(message: Message, call: RecordedCall | None, made: dict[tuple[str, str], list[Emission]]) -> Message:

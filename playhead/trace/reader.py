@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -89,6 +89,25 @@ def scan(path: Path) -> Iterator[Record | Problem]:
         yield from _Scan(file, path).run()
 
 
+class Following:
+    """A trace that may still be written: what is there by now, and later what has come since."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a trace; raises like `scan`, as do all of its methods."""
+        with ExitStack() as stack:
+            self._scan = _Scan(stack.enter_context(open_trace(path)), path)
+            self.close = stack.pop_all().close
+            """Close the file."""
+
+    def new(self) -> Iterator[Record | Problem]:
+        """Yield what has come since all was read the last time; a line that is not whole yet is waited for."""
+        return self._scan.whole_lines()
+
+    def ending(self) -> Iterator[Record | Problem]:
+        """Yield what is wrong with the end, once nothing more comes."""
+        return self._scan.ending()
+
+
 @contextmanager
 def open_trace(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a trace for reading, plain or compressed; errors of the file system become ours."""
@@ -166,6 +185,11 @@ class _Scan:
         self._more: dict[ProblemKind, Problem] = {}
 
     def run(self) -> Iterator[Record | Problem]:
+        yield from self.whole_lines()
+        yield from self.ending()
+
+    def whole_lines(self) -> Iterator[Record | Problem]:
+        """Yield what the lines hold that are whole by now; when the file has grown, this may be called again."""
         for line in self._lines:
             if not self._number:
                 _require_trace(line, self._name)
@@ -175,6 +199,9 @@ class _Scan:
                 yield from self._told(self._careful(line))
             else:
                 yield record
+
+    def ending(self) -> Iterator[Record | Problem]:
+        """Yield what is wrong with the end of the file, when nothing more comes."""
         yield from self._more.values()
         if self._lines.rest or self._lines.broken:
             yield self._cut_off()

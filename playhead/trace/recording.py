@@ -25,6 +25,7 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
+from playhead.trace.events.thread import followed
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
 
@@ -126,7 +127,7 @@ class OwnerRecording:
         return Message(
             id=added.id,
             role=added.role,
-            content=content or "",
+            content=followed(content or "", added.followed_by),
             tool_calls=tool_calls,
             tool_call_id=added.tool_call_id,
             name=added.name,

@@ -28,6 +28,7 @@ IDENTITIES: Final = frozenset(
     {
         "args_hash",
         "call_id",
+        "earlier_trace_id",
         "finish_reason",
         "format",
         "id",
@@ -39,6 +40,7 @@ IDENTITIES: Final = frozenset(
         "replay_of",
         "resumed_from",
         "run_id",
+        "span_id",
         "status",
         "strategy",
         "switch",
@@ -47,6 +49,7 @@ IDENTITIES: Final = frozenset(
         "terminated_source",
         "tool",
         "tool_call_id",
+        "trace_id",
         "type",
     }
 )

@@ -118,7 +118,9 @@ class TestRequired:
 
     async def test_on_the_last_turn_nobody_is_asked_again(self, tmp_path: Path):
         """There is no turn for the call: the answer is kept, and the run says that calls are missing."""
-        run = await run_with(tmp_path, [text("42")], required_tools=["web-search"], required_retries=2, max_iterations=1)
+        run = await run_with(
+            tmp_path, [text("42")], required_tools=["web-search"], required_retries=2, max_iterations=1
+        )
         assert (run.result.output, run.result.terminated_by) == ("42", "required_tools_missing")
         assert nudges(run) == []
 

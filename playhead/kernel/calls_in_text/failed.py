@@ -30,15 +30,35 @@ _BEGINNING: Final = re.compile(
     r"\s{0,20},\s{0,20}[\"']?(?P<arguments_field>\w{1,20})[\"']?\s{0,20}:\s{0,20}[{\[\"']"
 )
 """How a call in JSON begins that ends nowhere."""
+_PROMPTED: Final = re.compile(r"\{\s{0,20}\"tool\"\s{0,20}:")
+"""How a call begins as `text_format.py` tells models to write it."""
+BROKEN: Final = "its JSON is broken, or ends too early"
 NO_CALL: Final = "Your last reply is a call of a tool that could not be made: {}. Make the call again as a whole, or reply with the answer."
 
 
 def failed_call(text: str, session: Session) -> str | None:
-    """Return what the model is told of a reply that is only such a call; None when the reply is an answer."""
-    if len(text) > MAX_TEXT or not session.header.healing or not session.toolset:
+    """Return what the model is told of a reply that is only such a call; None when the reply is an answer.
+
+    Where the model was told to call in text, a call in that very form counts also behind words, and whatever tool it names.
+    """
+    in_text = session.header.tool_format == "text"
+    if len(text) > MAX_TEXT or not session.toolset or not (in_text or session.header.healing):
         return None
-    why = _why(text, [name for name in session.toolset if session.offers(name)])
-    return None if why is None else NO_CALL.format(why)
+    known = [name for name in session.toolset if session.offers(name)]
+    prompted = _PROMPTED.search(text) if in_text else None
+    why = _why(text, known) if prompted is None else _why_prompted(text[prompted.start() :], known)
+    return None if why is None else NO_CALL.format(why.rstrip("."))
+
+
+def _why_prompted(text: str, known: Collection[str]) -> str | None:
+    """Return what is wrong with the call that a text begins with; None when it could be made, and only was not meant so."""
+    found = value_at(text, 0)
+    if found is None:
+        return BROKEN
+    name, arguments = found[0].get("tool"), _called(found[0])
+    if isinstance(name, str) and name not in known:
+        return f"there is no tool {name!r}.{nearest(name, known)}"
+    return None if arguments is not None else "its arguments are missing"
 
 
 def _why(text: str, known: Collection[str]) -> str | None:
@@ -49,7 +69,7 @@ def _why(text: str, known: Collection[str]) -> str | None:
         return None
     value = parsed(text)
     if value is None:
-        return "its JSON is broken, or ends too early" if _is_begun(text, known) else None
+        return BROKEN if _is_begun(text, known) else None
     names = [_called(each) for each in (value if isinstance(value, list) else [value])]
     if not names or not all(name is not None and _is_like(name, known) for name in names):
         return None

@@ -56,6 +56,10 @@ class Curator:
         self._told_used_up = False
         self._marks = any(tool.spec.untrusted for tool in session.toolset.values())
 
+    def below_result(self) -> str | None:
+        """Return what is said below each result, if anything is."""
+        return None if self._guide is None else self._guide.below_result(self._session)
+
     def shown(
         self, completed: ToolCallCompleted, message: Message, *, whole: bool, transform: str | None = None
     ) -> Shown | None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.context.doubts import repeats_task, unfounded_numbers
 from playhead.kernel.tally import OVER_BUDGET
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.events.thread import followed
 from playhead.trace.guidance import Guidance
+from playhead.trace.types import text_of
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, Thread
     from playhead.trace.events import ToolCallCompleted
+    from playhead.trace.types import Content, Message
 
 BY_TIER: Final[Mapping[str, Guidance]] = {
     "local": Guidance(
@@ -26,6 +31,10 @@ BY_TIER: Final[Mapping[str, Guidance]] = {
 }
 """The texts of each tier, none of them measured; able models have none. The system prompt's wording is `rules`."""
 QUALITY_CHECK: Final = "quality-check"
+LONGEST_TASK: Final = 400
+"""Characters of the task that a word after each turn repeats."""
+MOST_NUMBERS: Final = 3
+"""Numbers of an answer that are named."""
 
 
 class Guide:
@@ -35,6 +44,11 @@ class Guide:
         self._guidance = guidance
         self._told_done = False
 
+    def below_result(self, session: Session) -> str | None:
+        """Return what is said below each result; nothing in a pass, which has a task of its own."""
+        words = self._guidance.after_result
+        return _with_task(words, session.task) if words and session.inner is None else None
+
     def after_turn(
         self, turn: Sequence[ToolCallCompleted], session: Session, state: KernelState
     ) -> tuple[str, str] | None:
@@ -43,13 +57,30 @@ class Guide:
         missing = tally.missing(state.tools_used)
         failed = any(not each.ok and (each.error is None or each.error.type != OVER_BUDGET) for each in turn)
         if failed and guidance.error_recovery:
-            return "error-recovery", guidance.error_recovery
+            return "error-recovery", _with_task(guidance.error_recovery, session.task)
         if missing and guidance.continuation_hint:
             return "continuation", f"{guidance.continuation_hint} {', '.join(map(tally.label, missing))}"
         if tally.required and not missing and guidance.synthesis_prompt and not self._told_done:
             self._told_done = True
             return "produce", guidance.synthesis_prompt
         return None
+
+
+def with_words_below(examples: Iterable[Message], words: str) -> Iterator[Message]:
+    """Yield turns with what is said below their results, each with the task of its own."""
+    task: Content = ""
+    for message in examples:
+        task = message.content if message.role == "user" else task
+        if message.role == "tool":
+            yield message.model_copy(update={"content": followed(message.content, _with_task(words, task))})
+        else:
+            yield message
+
+
+def _with_task(words: str, content: Content) -> str:
+    """Return a text with the task in its place, on one line; a long one has to be read where it stands."""
+    task = " ".join(text_of(content).split())
+    return words.replace("{task}", task if len(task) <= LONGEST_TASK else f"{task[: LONGEST_TASK - 1]}…")
 
 
 async def framed(thread: Thread, session: Session) -> Thread:
@@ -70,16 +101,31 @@ async def checked_once(state: KernelState, session: Session, refused: dict[str, 
     from playhead.kernel.state import transition  # noqa: PLC0415 - beside it
 
     profile, answer = session.header.profile, session.termination
-    text = "" if profile is None else profile.guidance.quality_check
-    if not text or QUALITY_CHECK in refused or session.turns >= session.header.max_iterations:
+    if profile is None or answer is None or answer.reason not in ANSWERED:
         return state
-    if answer is None or answer.reason not in ANSWERED or not session.ending.overrule(None):
+    words = _about(as_text(answer.output), profile.guidance, state, session)
+    name, text = next(((name, text) for name, text in words if text and name not in refused), ("", ""))
+    if not text or session.turns >= session.header.max_iterations or not session.ending.overrule(None):
         return state
-    refused[QUALITY_CHECK] = 1
+    refused[name] = 1
     closed = await closed_thread(state, session)
-    thread = await session.messages.nudge(closed, QUALITY_CHECK, text)
+    thread = await session.messages.nudge(closed, name, text)
     if thread is closed:
         session.terminate(answer.reason, answer.output, source=answer.source, answer=answer.answer)
         return state
     state = session.state = transition(state, status="thinking", thread=thread, output=answer.output, error=None)
     return state
+
+
+def _about(answer: str, guidance: Guidance, state: KernelState, session: Session) -> Iterator[tuple[str, str]]:
+    """Yield the nudges that an answer asks for, by name; a text that is empty is not told."""
+    task = text_of(session.task)
+    if session.toolset and not any(step.tool is not None for step in state.steps):
+        yield "no-call", guidance.no_call
+    if guidance.repeated_task and repeats_task(answer, task):
+        yield "repeated-task", guidance.repeated_task
+    if guidance.unfounded_number:
+        numbers = unfounded_numbers(answer, [task, *(step.content for step in state.steps if step.tool is not None)])
+        named = ", ".join(numbers[:MOST_NUMBERS])
+        yield "unfounded-number", guidance.unfounded_number.replace("{numbers}", named) if numbers else ""
+    yield QUALITY_CHECK, guidance.quality_check

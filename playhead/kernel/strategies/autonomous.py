@@ -28,7 +28,10 @@ INSTRUCTION: Final = (
     "When the whole task is done, and only then, call the tool `{name}` with the result. Nobody reads what you write beside "
     "your calls."
 )
-GO_ON: Final = "You called no tool. Go on with the task, or call `{name}` with the result if it is done."
+GO_ON: Final = (
+    "You called no tool, and text alone reaches nobody. If the task is done, call `{name}` now with the whole answer as its "
+    "result; if not, call the tool for the next step."
+)
 TOO_EARLY: Final = "the calls beside it have run now; look at their results, then finish"
 _NUDGES: Final = "autonomous_nudges"
 
@@ -104,6 +107,8 @@ async def _act(state: KernelState, session: Session) -> KernelState:
 async def _on_text(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
     settings = settings_of(session, AutonomousSettings)
+    if said := _finished(text, settings.finish_tool_name):
+        return await take_answer(state, said, finish_reason, session)
     nudges: Any = state.meta.get(_NUDGES, 0)
     is_whole = (finish_reason or "").lower() not in INCOMPLETE
     can_finish = settings.finish_tool_name in session.toolset and session.offers(settings.finish_tool_name)
@@ -116,6 +121,12 @@ async def _on_text(state: KernelState, text: str, finish_reason: str | None, ses
         if again is not None:
             return again
     return await take_answer(state, text, finish_reason, session)
+
+
+def _finished(text: str, name: str) -> str | None:
+    """Return the result of a reply that names the tool and writes the result below or behind it, as small models do."""
+    named, mark, said = text.partition("\n" if "\n" in text else ":")
+    return said.strip() if mark and named.strip(" `*:\t") == name else None
 
 
 _KERNEL: Final = Kernel(NAME, {"thinking": _think, "acting": _act, "observing": observe})

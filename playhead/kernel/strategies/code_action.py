@@ -94,13 +94,15 @@ async def write(state: KernelState, session: Session) -> KernelState:
 
 
 def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply:
-    """Read a reply: a program is a call of the tool that runs it; one that the provider cut off is none."""
-    if response.tool_calls:
+    """Read a reply: a program is a call of the tool that runs it; one that the provider cut off is none.
+
+    A reply that holds a call of a function instead of a program asks for just that call.
+    """
+    thought, program = split_program(strip_rationales(response.text))
+    if response.tool_calls or program is None:
         return read_reply(response, session)
-    text = strip_rationales(response.text)
-    thought, program = split_program(text)
-    if program is None or (response.finish_reason or "").lower() in reactive.INCOMPLETE:
-        return Reply(text, ())
+    if (response.finish_reason or "").lower() in reactive.INCOMPLETE:
+        return Reply(strip_rationales(response.text), ())
     done = state.meta[NAME]["done"]
     arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}
     planned = PlannedCall(

@@ -18,6 +18,8 @@ class ErrorInfo(Value):
     """Name of the exception or of the failure."""
     message: str
     """What it said."""
+    told: str | None = None
+    """What a model was told of it, where that is not this message: an imported run's own words."""
 
 
 class LlmRequested(EventBase):
@@ -34,6 +36,8 @@ class LlmRequested(EventBase):
     """The messages, by inclusive id ranges in send order."""
     tools: tuple[Range, ...] = ()
     """The tools offered, by inclusive id ranges in send order."""
+    tools_in_text: tuple[Range, ...] = ()
+    """Those whose descriptions stand in the system message instead, for an agent whose `tool_format` is `text`."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other parameters, as handed to the adapter."""
     purpose: str = "think"

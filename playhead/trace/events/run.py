@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, Usage
+from playhead.trace.imported import ImportedFrom
+from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, TelemetryContext, Usage
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class RunStarted(EventBase):
     """Id of the run that this one continues."""
     chat: ChatTurn | None = None
     """The chat that this run is a turn of."""
+    imported: ImportedFrom | None = None
+    """Where the run was brought from, when it is not one of Playhead's own."""
+    telemetry: TelemetryContext | None = None
+    """What the application's own tracing said when the run began; None: it said nothing."""
 
 
 class Ending(EventBase):

@@ -102,7 +102,9 @@ class ToolCallCompleted(EventBase):
         """Return what the model is told about this result."""
         if self.ok:
             return as_text(self.result)
-        return f"error: {self.error.message}" if self.error else "error"
+        if self.error is None:
+            return "error"
+        return f"error: {self.error.message}" if self.error.told is None else self.error.told
 
     def message_text(self, role: Role) -> str:
         """Return the content of the message that carries this result.
@@ -115,7 +117,12 @@ class ToolCallCompleted(EventBase):
             if self.understood is None
             else f"(understood as {self.understood})\n{self.observation()}"
         )
-        return text if role == "tool" else f"Result of {self.tool}:\n{text}"
+        return text if role == "tool" else result_in_text(self.tool, text)
+
+
+def result_in_text(tool: str, result: str) -> str:
+    """Return a result as a message of the user's tells it."""
+    return f"Result of {tool}:\n{result}"
 
 
 class ToolCallLate(EventBase):

@@ -114,7 +114,8 @@ async def test_a_reply_without_a_call_is_told_to_go_on(tmp_path: Path):
     assert [data(each) for each in ran.events("nudge-issued")] == [
         {
             "nudge": "unfinished",
-            "text": "You called no tool. Go on with the task, or call `finish` with the result if it is done.",
+            "text": "You called no tool, and text alone reaches nobody. If the task is done, call `finish` now with the whole "
+            "answer as its result; if not, call the tool for the next step.",
         }
     ] * 4
 
@@ -130,6 +131,20 @@ async def test_on_the_last_turn_nobody_is_told_to_go_on(tmp_path: Path):
     ran = await work(tmp_path, [call("lookup", key="a"), text("Half of it is done.")], max_iterations=2)
     assert ending(ran) == ended("done", "max_iterations", "Half of it is done.", 2)
     assert ran.events("nudge-issued") == []
+
+
+@pytest.mark.parametrize("said", ["finish\nIt is 42.", "`finish`:\nIt is 42.", "finish: It is 42."])
+async def test_a_result_below_the_name_of_the_tool(tmp_path: Path, said: str):
+    """Small models write the call so; what it means is clear."""
+    ran = await work(tmp_path, [call("lookup", key="a"), text(said)])
+    assert ending(ran) == ended("done", "end_turn", "It is 42.", 2)
+
+
+@pytest.mark.parametrize("said", ["finish", "finish:", "I finish\nsoon", "Let me finish: one more look."])
+async def test_other_words_are_no_result(tmp_path: Path, said: str):
+    """The name has to stand alone before the result."""
+    ran = await work(tmp_path, [text(said), call("finish", result="42")])
+    assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
 
 
 async def test_text_may_be_the_answer(tmp_path: Path):

@@ -102,6 +102,17 @@ class TestRuns:
             ("observation", "run-program", "It failed"),
         ]
 
+    async def test_a_call_in_place_of_a_program_is_made(self, tmp_path: Path):
+        """A model that writes just a call, natively or into its text, gets its result: what it means is clear."""
+        native, written = call("lookup", key="a"), text('```json\n{"name": "lookup", "arguments": {"key": "b"}}\n```')
+        ran = await act(tmp_path, [native, written, text("42")], lookup)
+        assert ending(ran) == ended_as("done", "end_turn", "42", 3)
+        assert [(event.tool, event.source) for event in ran.events("tool-call-started")] == [
+            ("lookup", "native"),
+            ("lookup", "text"),
+        ]
+        assert RAN == ["a", "b"]
+
     async def test_without_tools(self, tmp_path: Path):
         """A program may just calculate; the value of its last line is returned."""
         assert await outcome(tmp_path, "sum(range(5))") == {"value": 10, "calls": []}

@@ -29,24 +29,27 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 @cache
 def tools() -> dict[str, dict[str, Any]]:
-    """Return the tools by name, those of the fresh set too."""
-    return tools_of("tools.json") | tools_of("tools_fresh.json")
+    """Return the tools of all sets by name."""
+    files = ("tools.json", "tools_fresh.json", "tools_blind3.json", "tools_blind4.json")
+    return {name: tool for file in files for name, tool in tools_of(file).items()}
 
 
+@cache
 def tools_of(file: str) -> dict[str, dict[str, Any]]:
     """Return the tools of one file by name."""
     return {tool["name"]: tool for tool in json.loads((CORPUS / file).read_text(encoding="utf-8"))}
 
 
 @cache
-def validator(name: str) -> Draft202012Validator:
-    """Return the check of a tool's arguments, formats included."""
-    return Draft202012Validator(tools()[name]["parameters"], format_checker=_FORMATS)
+def validator(name: str, file: str = "") -> Draft202012Validator:
+    """Return the check of a tool's arguments, formats included; two files may have tools of one name."""
+    known = tools_of(file) if file else tools()
+    return Draft202012Validator(known[name]["parameters"], format_checker=_FORMATS)
 
 
-def is_valid(name: str, arguments: Any, offered: list[str]) -> bool:
+def is_valid(name: str, arguments: Any, offered: list[str], file: str = "") -> bool:
     """Return whether the tool was offered and takes these arguments."""
-    return name in offered and isinstance(arguments, dict) and validator(name).is_valid(arguments)
+    return name in offered and isinstance(arguments, dict) and validator(name, file).is_valid(arguments)
 
 
 def missing_paths(name: str, arguments: dict[str, Any], files: list[str] | None) -> list[str]:

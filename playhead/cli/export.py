@@ -1,0 +1,162 @@
+"""`playhead export`: the spans of recorded runs, to a collector or into a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from playhead.cli import options
+from playhead.errors import TraceNotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from playhead.trace.otlp.destination import Destination
+    from playhead.trace.spans import SpanOptions
+    from playhead.trace.store import TraceStore
+
+FORMATS: Final = ("otlp-json", "openinference-jsonl")
+NOWHERE: Final = (
+    "there is nowhere to export to: name a collector with --to http://localhost:4318 or in OTEL_EXPORTER_OTLP_ENDPOINT, "
+    "or write a file with --format otlp-json -o spans.json"
+)
+
+
+@options.command(
+    "export",
+    example=(
+        "playhead export latest --to http://localhost:4318\n"
+        "  playhead export --since 2h --resume\n"
+        "  playhead export latest --format openinference-jsonl -o spans.jsonl"
+    ),
+    exits={
+        0: "everything was delivered, or had been before",
+        1: "spans were refused or could not be delivered, or a file is damaged",
+        **options.UNREADABLE,
+    },
+)
+@options.run_argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option("--to", metavar="URL", help="The collector.  [default: OTEL_EXPORTER_OTLP_ENDPOINT]")
+@click.option(
+    "--header",
+    "headers",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Send this header; NAME=env:VARIABLE takes it from the environment. Repeatable.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Write spans as text, instead of sending them.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file for --format.  [default: stdout]")
+@click.option("--since", metavar="WHEN", help="All runs that began since: `2h` ago, or 2026-11-22T09:00.")
+@click.option("--resume", is_flag=True, help="Leave out what this collector has acknowledged.")
+@click.option("--follow", is_flag=True, help="Go on until runs that still go on have ended.")
+@click.option(
+    "--retry-for", metavar="TIME", default="30s", show_default=True, help="How long to try when nobody answers."
+)
+@click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments and results.")
+@click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
+@click.option("--gen-ai", is_flag=True, help="Add OpenTelemetry's own gen_ai attributes.")
+def command(  # noqa: PLR0913 - the options
+    *,
+    runs: tuple[str, ...],
+    to: str | None,
+    headers: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    since: str | None,
+    resume: bool,
+    follow: bool,
+    retry_for: str,
+    no_content: bool,
+    all_messages: bool,
+    gen_ai: bool,
+    trace_dir: Path | None,
+    as_json: bool,
+) -> int:
+    """Send the spans of recorded runs to an OpenTelemetry collector, or write them into a file.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+
+    The spans follow from the trace: sent twice, they are the same spans under the same ids. What a collector has
+    acknowledged is kept beside the traces, also by live export, so that --resume sends exactly what is missing, whatever
+    happened to the process or the collector. Spans that a dead run has left open are sent as interrupted.
+
+    The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
+    """
+    from playhead.compose.durations import seconds  # noqa: PLC0415 - `--help` needs none of it
+
+    if form is None and output is not None:
+        raise UsageError(f"-o needs --format, one of {', '.join(FORMATS)}")
+    if form is not None and (to is not None or resume or headers):
+        raise UsageError("--format writes text; --to, --header and --resume are for sending it")
+    patience_s = seconds(retry_for, "--retry-for")
+    destination = None if form is not None else _destination(to, headers)
+    paths = _chosen(options.open_store(trace_dir), runs, since)
+    from playhead.cli.exporting import Told, export  # noqa: PLC0415 - costs 0.3 s
+    from playhead.trace.otlp.encoding import require_opentelemetry  # noqa: PLC0415 - the same
+
+    require_opentelemetry()
+    shown = _shown(no_content=no_content, all_messages=all_messages, gen_ai=gen_ai)
+    told = Told(form, output, as_json=as_json)
+    with told.sink(destination, paths) as sink:
+        return export(paths, sink, told, destination, shown, resume=resume, follow=follow, patience_s=patience_s)
+
+
+def _destination(to: str | None, headers: tuple[str, ...]) -> Destination:
+    from playhead.trace.otlp.destination import from_environment, named  # noqa: PLC0415 - `--help` needs none of it
+
+    given = dict(map(_header, headers))
+    if to is not None:
+        return named(to, given, argument="--to")
+    found = from_environment()
+    if found is None:
+        raise UsageError(NOWHERE)
+    return found.with_headers(given)
+
+
+def _header(text: str) -> tuple[str, str]:
+    """Return the name and the value of a header; an error shows neither."""
+    name, is_there, value = text.partition("=")
+    if not is_there or not name:
+        raise UsageError("--header is like NAME=VALUE or NAME=env:VARIABLE")
+    if value.startswith("env:"):
+        found = os.environ.get(value.removeprefix("env:"))
+        if found is None:
+            raise UsageError("--header names a variable of the environment that is not set")
+        value = found
+    return name, value
+
+
+def _chosen(store: TraceStore, runs: tuple[str, ...], since: str | None) -> list[Path]:
+    """Return the traces to export, each once, the oldest first when they are chosen by their time."""
+    if bool(runs) == (since is not None):
+        raise UsageError("name runs, or choose them with --since" + (", not both" if runs else ""))
+    if since is None:
+        return list(dict.fromkeys(store.resolve(reference) for reference in runs))
+    from playhead.trace.store import summarise  # noqa: PLC0415 - for --since
+
+    begin_us = _moment_us(since)
+    newer = [path for path in store.paths() if (summarise(path).started_us or 0) >= begin_us]
+    if not newer:
+        raise TraceNotFoundError(f"no run in {store.folder} began since then")
+    return newer[::-1]
+
+
+def _moment_us(text: str) -> int:
+    """Return the microseconds since the Unix epoch that a moment or a time ago is."""
+    from playhead.compose.durations import seconds  # noqa: PLC0415 - for --since
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return int((time.time() - seconds(text, "--since")) * 1e6)
+    return int(moment.astimezone(UTC).timestamp() * 1e6)  # without a zone it is local time
+
+
+def _shown(*, no_content: bool, all_messages: bool, gen_ai: bool) -> SpanOptions:
+    from playhead.trace.spans import SpanOptions  # noqa: PLC0415 - needs the extra
+
+    plain = SpanOptions(content=not no_content, gen_ai=gen_ai)
+    return SpanOptions(content=not no_content, gen_ai=gen_ai, max_messages=None) if all_messages else plain

@@ -1,0 +1,200 @@
+"""Sending the spans of runs, and what is said of it: per run what was sent, refused, left and there before."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.cli import exits
+from playhead.cli.output import note, text_console, write_json
+from playhead.diagnose.terminal import Line
+from playhead.errors import UsageError
+from playhead.trace.blobs import run_id_of
+from playhead.trace.otlp.cursor import Cursor
+from playhead.trace.otlp.delivery import Otlp
+from playhead.trace.otlp.files import SpanFile
+from playhead.trace.otlp.pump import Pump
+from playhead.trace.otlp.run_export import RunExport
+from playhead.trace.otlp.sources import TraceSource, is_running
+from playhead.trace.otlp.undelivered import count_undelivered
+from playhead.trace.spans import SpanBuilder, resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playhead.trace.otlp.delivery import Sink
+    from playhead.trace.otlp.destination import Destination
+    from playhead.trace.spans import SpanOptions
+
+POLL_S: Final = 0.2
+"""Seconds between two looks at a run that goes on."""
+TO_COUNT_S: Final = 30.0
+"""Seconds in which what could not be delivered is counted."""
+PROBLEMS: Final = 3
+"""Problems of a file that are told."""
+
+
+class Told:
+    """Where spans go, and where it is said what became of them."""
+
+    def __init__(self, form: str | None, output: Path | None, *, as_json: bool) -> None:
+        self._form, self._output, self._as_json = form, output, as_json
+        self.where = "stdout" if output is None else str(output)
+
+    @contextmanager
+    def sink(self, destination: Destination | None, paths: list[Path]) -> Iterator[Sink]:
+        """Open what takes the spans."""
+        if destination is not None:
+            self.where = destination.name
+            sink = Otlp(destination)
+            try:
+                yield sink
+            finally:
+                sink.close()
+        elif self._output is None:
+            yield SpanFile(sys.stdout, self._form or "")
+        else:
+            if any(self._output.exists() and self._output.samefile(path) for path in paths):
+                raise UsageError(f"-o {self._output} is the trace itself")
+            descriptor = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - readable by its owner only
+                yield SpanFile(file, self._form or "")
+
+    def tell(self, runs: list[dict[str, Any]]) -> None:
+        """Say what became of each run's spans, unless stdout is where the spans are."""
+        if self._form is not None and self._output is None:
+            for run in runs:
+                note(f"{run['run']}: {_counts(run)}")
+        elif self._as_json:
+            write_json(runs)
+        else:
+            lines = [Line((run["run"], "bold"), f"  {_counts(run)}", whole=True) for run in runs]
+            text_console().print(*lines, Line(("to  ", "dim"), self.where, whole=True), crop=False)
+
+
+def export(  # noqa: PLR0913 - what an export is made of
+    paths: list[Path],
+    sink: Sink,
+    told: Told,
+    destination: Destination | None,
+    shown: SpanOptions,
+    *,
+    resume: bool,
+    follow: bool,
+    patience_s: float,
+) -> int:
+    """Send the spans of these traces, say what became of them, and return the exit code."""
+    resource = resource_of()
+    runs = [
+        RunExport(
+            run_id_of(path),
+            path,
+            lambda path=path: TraceSource(path),  # type: ignore[misc]
+            lambda: SpanBuilder(shown, resource),
+            None if destination is None else Cursor(path, destination),
+            resume=resume,
+        )
+        for path in paths
+    ]
+    pump = Pump(sink)
+    pump.runs.extend(runs)
+    sources = _work(pump, runs, follow=follow, patience_s=patience_s)
+    left = {run: count_undelivered([run], time.monotonic() + TO_COUNT_S) for run in pump.runs if pump.stopped}
+    summaries = [_summary(run, told.where, left[run].spans if run in left else 0) for run in runs]
+    _note(pump, runs, sources, told.where)
+    told.tell(summaries)
+    damaged = any(problem for source in sources.values() for problem in source.problems if problem.kind != "truncated")
+    if any(run.failure is not None for run in runs):
+        return UNREADABLE
+    return exits.FAILED if pump.stopped or pump.totals.refused or damaged else exits.OK
+
+
+UNREADABLE: Final = 3
+
+
+def _work(pump: Pump, runs: list[RunExport], *, follow: bool, patience_s: float) -> dict[RunExport, TraceSource]:
+    """Send until everything is sent, or nobody has taken anything for too long; return what was read."""
+    sources: dict[RunExport, TraceSource] = {}
+    while True:
+        step = pump.step()
+        sources |= {run: run.source for run in runs if isinstance(run.source, TraceSource)}
+        pump.finished()
+        if step == "sent":
+            continue
+        if step == "idle" and not (follow and pump.runs):
+            return sources
+        if step == "stuck" and _is_hopeless(pump, patience_s):
+            return sources
+        time.sleep(POLL_S if step == "idle" else max(min(pump.patience.again_at - time.monotonic(), 1.0), 0.0))
+
+
+def _is_hopeless(pump: Pump, patience_s: float) -> bool:
+    """Return whether trying again is of no use: somebody has to mend the endpoint, or it has not answered for so long."""
+    failing = pump.patience.failing_since
+    if pump.stopped is None or failing is None:
+        return False
+    late_at = failing + patience_s
+    return pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at
+
+
+def _summary(run: RunExport, where: str, left: int) -> dict[str, Any]:
+    assert run.path is not None  # noqa: S101 - the command line exports files
+    open_still = not run.done and run.failure is None and is_running(run.path)
+    return {
+        "run": run.run_id,
+        "path": str(run.path),
+        "to": where,
+        "sent": run.accepted,
+        "refused": run.refused,
+        "skipped": run.skipped,
+        "undelivered": left,
+        "interrupted": run.interrupted,
+        "running": open_still,
+        "error": run.failure,
+    }
+
+
+def _counts(run: dict[str, Any]) -> str:
+    parts = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} sent"]
+    parts += [f"{run['interrupted']:,} interrupted"] if run["interrupted"] else []
+    parts += [f"{run['skipped']:,} there already"] if run["skipped"] else []
+    parts += [f"{run['refused']:,} refused"] if run["refused"] else []
+    parts += [f"{run['undelivered']:,} not delivered"] if run["undelivered"] else []
+    parts += ["it still goes on"] if run["running"] else []
+    return ", ".join(parts)
+
+
+def _note(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSource], where: str) -> None:
+    """Say on stderr what is not as it should be."""
+    for run in runs:
+        run.close()
+        for what in (*_of_file(run, sources.get(run)), *_of_delivery(run, where)):
+            note(f"{run.run_id}: {what}")
+    if pump.totals.smaller:
+        named = ", ".join(pump.totals.smaller_named)
+        note(f"{pump.totals.smaller:,} spans were too large, and were sent without their content: {named}")
+    if pump.stopped is not None:
+        note(f"{where} takes nothing: {pump.stopped.reason}. The same command with --resume sends the rest")
+
+
+def _of_file(run: RunExport, source: TraceSource | None) -> Iterator[str]:
+    problems = [] if source is None else source.problems
+    yield from map(str, problems[:PROBLEMS])
+    if len(problems) > PROBLEMS:
+        yield f"and {len(problems) - PROBLEMS:,} more problems; `playhead check` says where"
+    if run.left_out:
+        yield f"{run.left_out:,} events belong to nothing that began, and are in no span"
+    if run.failure is not None:
+        yield run.failure
+
+
+def _of_delivery(run: RunExport, where: str) -> Iterator[str]:
+    for refusal in run.reached.refused[-PROBLEMS:] if run.refused else ():
+        which = f"{', '.join(refusal.spans)}{', …' if refusal.count > len(refusal.spans) else ''}"
+        yield f"{where} refused {refusal.count:,} spans: {refusal.reason} ({which})"
+    if run.cursor is not None and run.cursor.error is not None:
+        yield f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}"

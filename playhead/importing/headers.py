@@ -1,0 +1,133 @@
+"""What an agent began with, as far as its first prompt and its spans say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from playhead.importing.matching import plain_name
+from playhead.importing.readings import REDACTED, ModelReading
+from playhead.importing.thread import tool_call
+from playhead.trace.types import AgentHeader, Message, text_of
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.importing.agents import Work
+    from playhead.importing.readings import ForeignMessage
+    from playhead.trace.types import Content
+
+UNKNOWN: Final = "imported"
+"""The provider of a model whose provider no span names: a name that no adapter takes for its own."""
+MOST_TURNS: Final = 10
+"""Turns that a replay has at least."""
+_NAMELESS: Final = "agent"
+_PROVIDERS: Final = {
+    "aws": "bedrock",
+    "aws.bedrock": "bedrock",
+    "azure.ai.inference": "azure_ai",
+    "fireworks": "fireworks_ai",
+    "gcp.gemini": "gemini",
+    "gcp.gen_ai": "gemini",
+    "gcp.vertex_ai": "vertex_ai",
+    "google": "gemini",
+    "ibm.watsonx.ai": "watsonx",
+    "mistral_ai": "mistral",
+    "mistralai": "mistral",
+    "together": "together_ai",
+    "vertexai": "vertex_ai",
+    "x_ai": "xai",
+}
+"""What the conventions call a provider, and what litellm does, where these differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What an agent began with."""
+
+    header: AgentHeader
+    task: Content
+    task_known: bool
+    """Whether anything says what the agent was asked."""
+    goes_on: bool
+    """Whether the first prompt goes on after the user's last message, so that a replay cannot begin with the same one."""
+
+
+def beginning_of(work: Work) -> Beginning:
+    """Return what an agent began with."""
+    models = work.models
+    first = models[0].reading if models else ModelReading()
+    system, examples, task, goes_on = _split(first.messages or ())
+    told = task if task is not None else next((each.reading.task for each in work.agents if each.reading.task), None)
+    header = AgentHeader(
+        name=_name(work),
+        model=model_name(first),
+        address=_address(first),
+        parameters=to_json(first.parameters or {}),
+        system_prompt=system if first.messages else None,
+        examples=tuple(_example(number, message) for number, message in enumerate(examples)),
+        rationale=False,
+        max_iterations=max(MOST_TURNS, len(models) + 1),
+        retry_delay_s=0.5,
+    )
+    return Beginning(header, told if told is not None else "", told is not None, goes_on)
+
+
+def model_name(said: ModelReading) -> str:
+    """Return `provider/model`."""
+    name = said.model or said.answered_by or "unknown"
+    told = (said.provider or "").lower()
+    provider = _PROVIDERS.get(told, told.split(".")[0]) or UNKNOWN
+    return name if name.startswith(f"{provider}/") or ("/" in name and provider == UNKNOWN) else f"{provider}/{name}"
+
+
+def _address(said: ModelReading) -> str | None:
+    """Return where a provider was reached, without credentials; None for its usual address."""
+    try:
+        parts = urlsplit(said.address or "")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return None
+    usual = plain_name(said.provider or UNKNOWN)
+    if parts.scheme not in ("http", "https") or not host or usual in plain_name(host):
+        return None
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def is_hidden(content: Content) -> bool:
+    """Tell whether a content was masked when it was exported."""
+    return REDACTED in text_of(content) if not isinstance(content, str) else content == REDACTED
+
+
+def _name(work: Work) -> str:
+    asking = [each for each in work.agents if each.asks] or work.agents
+    named = [each.reading.name for each in (*asking, *work.agents) if each.reading.name]
+    return (named or [each.span.name for each in asking if each.span.name] or [_NAMELESS])[0]
+
+
+def _split(
+    messages: Sequence[ForeignMessage],
+) -> tuple[str, Sequence[ForeignMessage], Content | None, bool]:
+    """Return the system prompt, the turns before the task, the task, and whether the prompt goes on after it."""
+    leading = next((place for place, each in enumerate(messages) if each.role != "system"), len(messages))
+    system = "\n\n".join(text_of(each.content) for each in messages[:leading])
+    users = [place for place, each in enumerate(messages) if each.role == "user"]
+    if not users:
+        return system, (), None, bool(messages[leading:])
+    last = users[-1]
+    return system, messages[leading:last], messages[last].content, last + 1 < len(messages)
+
+
+def _example(number: int, message: ForeignMessage) -> Message:
+    calls = tuple(tool_call(call, call.id or f"call_{number}_{place}") for place, call in enumerate(message.calls))
+    return Message(
+        id=number,
+        role=message.role,
+        content=message.content,
+        tool_calls=calls,
+        tool_call_id=message.call_id,
+        name=message.name,
+    )

@@ -1,0 +1,20 @@
+"""How much an import takes in; what is beyond is counted and said."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_SPANS: Final = 200_000
+"""Spans of one import, which are all in memory at once."""
+MAX_FILE: Final = 4 * 1024**3
+"""Bytes of a file, decompressed: of JSON lines or of messages one after the other."""
+MAX_DOCUMENT: Final = 256 * 1024**2
+"""Bytes of one JSON document or message, which is parsed as a whole."""
+MAX_ATTRIBUTES: Final = 20_000
+"""Attributes of a span, other than those inside a JSON text."""
+MAX_DEPTH: Final = 32
+"""Levels of an attribute's value, and parts of its name."""
+MAX_NESTING: Final = 16
+"""Agents and tools inside one another."""
+MAX_NOTED: Final = 20
+"""Problems that are told one by one."""

@@ -1,0 +1,122 @@
+"""The model calls of one owner as events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playhead.importing.headers import model_name
+from playhead.importing.thread import ForeignThread, digest, ranges_of, tool_call
+from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried
+from playhead.trace.types import ToolCall, Usage, text_of
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playhead.importing.agents import ModelItem
+    from playhead.importing.findings import Findings, Spent
+    from playhead.importing.readings import ForeignCall
+    from playhead.importing.toolbox import Toolbox
+    from playhead.trace.events import EventBase
+    from playhead.trace.types import Range
+
+Outcome = LlmResponded | LlmFailed
+
+
+class CallIds:
+    """Ids of calls, unique within an owner, as events want them."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+
+    def take(self, call_id: str | None, other: str) -> str:
+        """Return the id of a call, or the other one when it has none; one that was taken before gets a number."""
+        name = call_id or other
+        while name in self._used:
+            self._used[name] += 1
+            name = f"{name}_{self._used[name]}"
+        self._used[name] = 1
+        return name
+
+
+class ModelCalls:
+    """Writes requests and what became of them; a request that failed and came again is another attempt at the same one."""
+
+    def __init__(self, tools: Toolbox, ids: CallIds, spent: Spent, findings: Findings) -> None:
+        self._tools = tools
+        self._ids = ids
+        self._spent = spent
+        self._findings = findings
+        self.thread = ForeignThread()
+        self.last: Outcome | None = None
+        """What became of the newest request."""
+        self._asked: LlmRequested | None = None
+        self._key = ""
+        self.number: int | None = None
+        """The newest request."""
+
+    def record(self, item: ModelItem, emit: Callable[[int, EventBase], None]) -> Outcome:
+        """Write a model call; `emit` takes the time in nanoseconds and an event."""
+        said, start_ns = item.reading, item.span.start_ns
+        messages = said.messages or ()
+        self._findings.counts.update(
+            f"parts of messages that are left out, of the kind {kind}" for each in messages for kind in each.lost
+        )
+        added, ranges = self.thread.place(messages, said.cut or 0)
+        requested = self._requested(item, ranges)
+        if requested.attempt:
+            emit(start_ns, LlmRetried(request=requested.request, attempt=requested.attempt, delay_s=0.0))
+        for message in added:
+            emit(start_ns, message)
+        emit(start_ns, requested)
+        self.last = self._outcome(item, requested)
+        emit(item.span.end_ns or start_ns, self.last)
+        return self.last
+
+    def _requested(self, item: ModelItem, ranges: tuple[Range, ...]) -> LlmRequested:
+        said = item.reading
+        tools, parameters = self._tools.ids_of(said.tools), to_json(said.parameters or {})
+        key = digest([ranges, tools, parameters, said.model])
+        again = isinstance(self.last, LlmFailed) and self._asked is not None and key == self._key
+        attempt = self._asked.attempt + 1 if again and self._asked is not None else 0
+        self.number = self.number if again else 0 if self.number is None else self.number + 1
+        self._key = key
+        self._asked = LlmRequested(
+            request=self.number or 0,
+            attempt=attempt,
+            model=model_name(said),
+            messages=ranges,
+            tools=ranges_of(tools),
+            parameters=parameters,
+        )
+        return self._asked
+
+    def _outcome(self, item: ModelItem, requested: LlmRequested) -> Outcome:
+        said, answer = item.reading, item.reading.answer
+        fields: dict[str, Any] = {
+            "request": requested.request,
+            "attempt": requested.attempt,
+            "latency_ms": item.span.duration_ms,
+        }
+        if answer is None and item.error is not None:
+            return LlmFailed(error=item.error, **fields)
+        self._findings.counts["answers that the spans do not hold"] += answer is None
+        self._findings.counts["errors of model calls that answered all the same"] += item.error is not None
+        responded = LlmResponded(
+            **fields,
+            text=text_of(answer.content) if answer else "",
+            thinking=answer.thinking if answer else None,
+            tool_calls=tuple(self._calls(answer.calls if answer else (), requested.request)),
+            finish_reason=said.finish_reason,
+            usage=said.usage or Usage(),
+            cost_usd=said.cost_usd,
+            model=said.answered_by,
+        )
+        self.thread.answered(responded)
+        self._spent.add(responded.usage, responded.cost_usd)
+        return responded
+
+    def _calls(self, calls: tuple[ForeignCall, ...], request: int) -> Iterator[ToolCall]:
+        for place, call in enumerate(calls):
+            made = tool_call(call, self._ids.take(call.id, f"call_{request}_{place}"))
+            yield made.model_copy(update={"arguments": to_json(made.arguments)})

@@ -1,0 +1,125 @@
+"""What a span says, whatever the convention: a model call, a tool call, or an agent. None stands for what it does not say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from playhead.importing.values import NOTHING
+
+if TYPE_CHECKING:
+    from playhead.trace.events import ErrorInfo
+    from playhead.trace.types import Content, Role, ToolSpec, Usage
+    from playhead.trace.values import JsonValue
+
+Kind = Literal["model", "tool", "agent", "other"]
+_T = TypeVar("_T", "ModelReading", "ToolReading", "AgentReading")
+REDACTED: Final = "__REDACTED__"
+"""What OpenInference writes in place of content that is hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call that a model asked for."""
+
+    id: str | None
+    name: str
+    arguments: dict[str, JsonValue] | None
+    """None when they are no JSON object."""
+    raw: str | None = None
+    """The text of the arguments, when they are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMessage:
+    """A message of a prompt, or an answer."""
+
+    role: Role
+    content: Content = ""
+    calls: tuple[ForeignCall, ...] = ()
+    call_id: str | None = None
+    """In a result, the call that it answers."""
+    name: str | None = None
+    """In a result, the tool's name."""
+    thinking: str | None = None
+    lost: tuple[str, ...] = ()
+    """Kinds of parts that have no place in a recording, such as `audio`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReading:
+    """A model call."""
+
+    model: str | None = None
+    answered_by: str | None = None
+    """The model, as the provider calls it in its answer."""
+    provider: str | None = None
+    address: str | None = None
+    parameters: dict[str, JsonValue] | None = None
+    messages: tuple[ForeignMessage, ...] | None = None
+    answer: ForeignMessage | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+    cut: int | None = None
+    """Messages of the prompt that the span says it does not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReading:
+    """A tool call."""
+
+    name: str | None = None
+    call_id: str | None = None
+    arguments: dict[str, JsonValue] | None = None
+    raw: str | None = None
+    """What was given, when it is no JSON object."""
+    result: JsonValue = NOTHING
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    """JSON Schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReading:
+    """An agent, or a program's outermost span."""
+
+    name: str | None = None
+    task: str | None = None
+    output: JsonValue = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a span says of the run that it belongs to."""
+
+    session: str | None = None
+    user: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that a span says."""
+
+    kind: Kind
+    convention: str | None = None
+    model: ModelReading | None = None
+    tool: ToolReading | None = None
+    agent: AgentReading | None = None
+    error: ErrorInfo | None = None
+    """What went wrong, when its status says so."""
+
+
+def merged(first: _T | None, second: _T | None) -> _T | None:
+    """Return what the first says, and where it says nothing, what the second does."""
+    if first is None or second is None:
+        return first or second
+    said = {
+        each.name: getattr(second, each.name)
+        for each in fields(first)
+        if getattr(first, each.name) is None or getattr(first, each.name) is NOTHING
+    }
+    return replace(first, **said)

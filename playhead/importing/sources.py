@@ -1,0 +1,212 @@
+"""From a file to spans: what it is, and what of it could not be read."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
+
+from playhead.errors import NotImportableError, UsageError, nearest
+from playhead.importing.limits import MAX_DOCUMENT, MAX_FILE, MAX_NOTED, MAX_SPANS
+from playhead.importing.readers import langfuse, openinference_jsonl, otlp_json, otlp_protobuf, phoenix
+
+if TYPE_CHECKING:
+    import io
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from playhead.importing.readers.base import JsonFormat, Problems
+    from playhead.importing.spans import ForeignSpan
+
+JSON_FORMATS: Final[tuple[JsonFormat, ...]] = (
+    otlp_json.FORMAT,
+    openinference_jsonl.FORMAT,
+    phoenix.FORMAT,
+    langfuse.FORMAT,
+)
+"""In the order in which a document is looked at."""
+FORMATS: Final = {**{each.name: each.what for each in JSON_FORMATS}, otlp_protobuf.NAME: otlp_protobuf.WHAT}
+"""Every format by name, with what such a file holds."""
+_OTHERS: Final = {
+    b"(\xb5/\xfd": "it is compressed with zstd: decompress it first",
+    b"PAR1": "it is a Parquet file: read it with pandas, and write it with to_json(orient='records', lines=True)",
+    b"SQLite format 3": "it is an SQLite database: export its traces from the program that it belongs to",
+    b"PK\x03\x04": "it is a ZIP archive: unpack it first",
+    b'{"seq":0,': "it is a Playhead recording already: every command reads it by its path",
+}
+"""How files begin that are often taken for an export."""
+_LOOKED_AT: Final = 20
+"""Documents of a file that are looked at before it counts as of no format."""
+
+
+@dataclass
+class Source:
+    """The spans of one file."""
+
+    path: Path
+    format: str
+    spans: list[ForeignSpan] = field(default_factory=list)
+    problems: Problems = field(default_factory=Counter)
+    """What was left out, by why."""
+
+
+def read_source(path: Path, format_name: str | None = None) -> Source:
+    """Read all spans of a file.
+
+    Args:
+        path: the file; compressed by gzip, if it is so.
+        format_name: one of `FORMATS`; None: what its content says.
+
+    Raises:
+        NotImportableError: it cannot be read, is of no known format, or is too large.
+        UsageError: there is no such format.
+        MissingDependencyError: protobuf is not installed.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        raise UsageError(f"there is no format {format_name!r}.{nearest(format_name, FORMATS)}")
+    try:
+        with _opened(path) as (file, size):
+            return _read(path, file, size, format_name)
+    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    except NotImportableError as error:
+        raise NotImportableError(f"{path}: {error}") from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, int]]:
+    with path.open("rb") as raw:
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise NotImportableError(f"{size:,} bytes; at most {MAX_FILE:,} can be read")
+        if raw.read(2) != b"\x1f\x8b":
+            raw.seek(0)
+            yield raw, size
+            return
+    with gzip.open(path, "rb") as packed:
+        size = _unpacked_size(packed)
+        packed.seek(0)
+        yield packed, size
+
+
+def _unpacked_size(packed: gzip.GzipFile) -> int:
+    """Return how large the content is; nothing is kept, and a bomb is left at the limit."""
+    size = 0
+    while chunk := packed.read(1 << 20):
+        size += len(chunk)
+        if size > MAX_FILE:
+            raise NotImportableError(f"more than {MAX_FILE:,} bytes when it is unpacked")
+    return size
+
+
+def _read(path: Path, file: io.BufferedIOBase, size: int, format_name: str | None) -> Source:
+    head = file.read(64)
+    file.seek(0)
+    if not size:
+        raise NotImportableError("it is empty")
+    for beginning, what in _OTHERS.items():
+        if head.startswith(beginning):
+            raise NotImportableError(what)
+    if format_name == otlp_protobuf.NAME or (format_name is None and not _looks_like_json(head)):
+        return _read_protobuf(path, file, size)
+    chosen = next((each for each in JSON_FORMATS if each.name == format_name), None)
+    return _read_json(path, file, size, chosen)
+
+
+def _looks_like_json(head: bytes) -> bool:
+    """Tell text from protobuf, which too may begin with a line feed and a brace: its next bytes are no text."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:1] not in (b"{", b"["):
+        return bool(start) and b"\0" not in head and head[:1] != b"\n" and head.isascii()
+    return not (head[:1] == b"\n" and any(byte < 9 for byte in head))  # noqa: PLR2004 - control characters
+
+
+def _read_protobuf(path: Path, file: io.BufferedIOBase, size: int) -> Source:
+    source = Source(path, otlp_protobuf.NAME)
+    for message in otlp_protobuf.messages(file, size):
+        _take(source, otlp_protobuf.spans_of_message(message, source.problems))
+    return source
+
+
+def _read_json(path: Path, file: io.BufferedIOBase, size: int, chosen: JsonFormat | None) -> Source:
+    problems: Problems = Counter()
+    documents = _documents(file, size, problems)
+    first = list(islice(documents, _LOOKED_AT))
+    found = chosen or next((each for each in JSON_FORMATS for document in first if each.fits(document)), None)
+    if found is None:
+        raise NotImportableError(_unknown(first, problems))
+    source = Source(path, found.name, problems=problems)
+    for document in _chained(first, documents):
+        if found.fits(document):
+            _take(source, found.spans(document, problems))
+        else:
+            problems[f"documents that are no {found.name}"] += 1
+    return source
+
+
+def _chained(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    yield from first
+    yield from rest
+
+
+def _take(source: Source, spans: Iterable[ForeignSpan]) -> None:
+    for span in spans:
+        if len(source.spans) < MAX_SPANS:
+            source.spans.append(span)
+        else:
+            source.problems[f"spans after the first {MAX_SPANS:,}"] += 1
+
+
+def _documents(file: io.BufferedIOBase, size: int, problems: Problems) -> Iterator[Any]:
+    """Yield the JSON values of a file: one for each line, or the whole of it."""
+    numbered = enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1)
+    lines = ((number, line) for number, line in numbered if line.strip())
+    first, second = next(lines, (0, b"")), next(lines, None)
+    parsed = _parsed(first[1])
+    if parsed is None or second is None:
+        yield parsed[0] if parsed is not None else _whole(file, size)
+        return
+    yield parsed[0]
+    for number, line in _chained([second], lines):
+        document = _parsed(line)
+        if document is not None:
+            yield document[0]
+        else:
+            where = f": line {number}" if sum(problems.values()) < MAX_NOTED else ""
+            problems[f"lines that are no JSON, or too deep{where}"] += 1
+
+
+def _parsed(line: bytes) -> tuple[Any] | None:
+    """Return the JSON value in a tuple, for it may be null; None when the line is none, or nested too deep."""
+    try:
+        return (from_json(line.removeprefix(b"\xef\xbb\xbf")),)
+    except ValueError:
+        return None
+
+
+def _whole(file: io.BufferedIOBase, size: int) -> Any:  # noqa: ANN401 - any JSON value
+    if size > MAX_DOCUMENT:
+        raise NotImportableError(
+            f"one JSON document of {size:,} bytes; at most {MAX_DOCUMENT:,} can be read at once: export lines"
+        )
+    file.seek(0)
+    try:
+        return from_json(file.read().removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise NotImportableError(f"it is neither JSON nor JSON lines nor OTLP protobuf ({str(error)[:100]})") from None
+
+
+def _unknown(documents: list[Any], problems: Problems) -> str:
+    """Return what was looked for, and what is there instead."""
+    first = documents[0] if documents else None
+    if isinstance(first, list):
+        first = first[0] if first else "an empty list"
+    shown = f"an object with {', '.join(sorted(map(str, first))[:8])}" if isinstance(first, dict) else repr(first)[:80]
+    wanted = "; ".join(FORMATS.values())
+    cut = f" ({sum(problems.values())} lines are no JSON)" if problems else ""
+    return f"no spans of a known format in it: it holds {shown}{cut}. Looked for: {wanted}"

@@ -1,0 +1,264 @@
+"""Imported runs as files: one for each trace, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from playhead.importing.agents import sort_out
+from playhead.importing.conventions import read_context
+from playhead.importing.conversion import ROOT, Conversion
+from playhead.importing.findings import Findings
+from playhead.importing.report import report_of
+from playhead.importing.tree import make_tree
+from playhead.importing.values import text_of
+from playhead.trace.blobs import sync_folder
+from playhead.trace.events import FORMAT, RunStarted
+from playhead.trace.imported import ImportedFrom
+from playhead.trace.line import Record
+from playhead.trace.reader import scan
+from playhead.trace.recorder import Recorder
+from playhead.trace.store import TraceStore
+from playhead.trace.types import TelemetryContext
+from playhead.trace.values import to_json
+from playhead.trace.writer import TraceWriter
+from playhead.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from playhead.importing.spans import ForeignSpan
+    from playhead.importing.tree import Tree
+    from playhead.trace.events import EventBase
+    from playhead.trace.imported import Replayability
+    from playhead.trace.redaction import Redactor
+    from playhead.trace.writer import Durability
+
+Outcome = Literal["imported", "replaced", "already-imported", "differs"]
+"""`differs`: the trace was imported before, from an export that held other spans; `replace` imports it anew."""
+_SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """What became of one trace."""
+
+    run_id: str
+    path: Path
+    outcome: Outcome
+    source: ImportedFrom
+    """Where it comes from, with the report."""
+
+    @property
+    def replayability(self) -> Replayability:
+        """What a replay can do with it."""
+        return self.source.replayability
+
+
+def import_spans(  # noqa: PLR0913 - what an import is made of
+    spans: Iterable[ForeignSpan],
+    folder: Path,
+    *,
+    format_name: str,
+    replace: bool = False,
+    redactor: Redactor | None = None,
+    durability: Durability = "write",
+) -> Iterator[ImportedRun]:
+    """Write a recording for every trace of these spans, and yield what became of each.
+
+    Args:
+        spans: the spans, of any number of traces, in any order.
+        folder: the folder of traces.
+        format_name: the format that they came in.
+        replace: whether a trace that was imported before from other spans is imported anew.
+        redactor: what may not reach the recording; None: nothing is taken out.
+        durability: what a written event survives.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    traces: dict[str, list[ForeignSpan]] = defaultdict(list)
+    for span in spans:
+        traces[span.trace_id].append(span)
+    store = TraceStore(folder)
+    store.create()
+    for trace_id, group in traces.items():
+        yield _Import(store, trace_id, group, format_name, redactor, durability).run(replace=replace)
+
+
+def run_id_of_trace(trace_id: str) -> str:
+    """Return the id of the run that a trace becomes, always the same one."""
+    name = (
+        trace_id if _SAFE.fullmatch(trace_id) else hashlib.sha256(trace_id.encode("utf-8", "replace")).hexdigest()[:32]
+    )
+    return f"import-{name}"
+
+
+class _Import:
+    """One trace on its way to a file."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - as above
+        self,
+        store: TraceStore,
+        trace_id: str,
+        spans: list[ForeignSpan],
+        format_name: str,
+        redactor: Redactor | None,
+        durability: Durability,
+    ) -> None:
+        self._store = store
+        self._trace_id = trace_id
+        self._format = format_name
+        self._redactor = redactor
+        self._durability = durability
+        self._tree = make_tree(spans)
+        self._run_id = run_id_of_trace(trace_id)
+        self._path = store.path_for(self._run_id)
+        self._digest = _digest(self._tree)
+
+    def run(self, *, replace: bool) -> ImportedRun:
+        """Import the trace, unless it has been."""
+        exists = self._path.exists()
+        known = _imported_before(self._path) if exists else None
+        if known is not None and known.digest == self._digest and not replace:
+            return ImportedRun(self._run_id, self._path, "already-imported", known)
+        if exists and (known is None or not replace):
+            source = known or ImportedFrom(format=self._format, trace_id=self._trace_id, spans=0, digest="")
+            return ImportedRun(self._run_id, self._path, "differs", source)
+        try:
+            source = self._write_aside(replace=known is not None)
+        except FileExistsError:  # somebody else imports the same
+            return self.run(replace=False)
+        return ImportedRun(self._run_id, self._path, "imported" if known is None else "replaced", source)
+
+    def _write_aside(self, *, replace: bool) -> ImportedFrom:
+        """Write the file in a folder of its own, and put it in its place when it is whole.
+
+        Raises:
+            FileExistsError: there is one of this name, and it is not to be replaced.
+        """
+        aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=self._store.folder))
+        try:
+            path = aside / self._path.name
+            source = self._write(path)
+            blobs, place = path.with_suffix(".blobs"), self._path.with_suffix(".blobs")
+            if blobs.is_dir():
+                place.mkdir(mode=0o700, exist_ok=True)
+                for blob in blobs.iterdir():
+                    blob.replace(place / blob.name)
+            _put(path, self._path, replace=replace)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return source
+
+    def _write(self, path: Path) -> ImportedFrom:
+        found = sort_out(self._tree)
+        findings, clock = Findings(), _SpanClock()
+        events: list[tuple[int, str, int | None, EventBase]] = []
+        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
+        conversion.run()
+        conversion.complete(ended=self._tree.has_root)
+        report = report_of(self._tree, found, findings)
+        source = ImportedFrom(
+            format=self._format,
+            conventions=tuple(sorted(found.conventions)),
+            trace_id=self._trace_id,
+            spans=len(self._tree.spans),
+            digest=self._digest,
+            left_out=found.left_out + found.too_deep,
+            replayability=report.replayability,
+            reasons=report.reasons,
+            notes=report.notes,
+            service=self._service(),
+        )
+        first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
+        events.insert(0, (first, ROOT, None, self._started(conversion, source)))
+        self._write_events(path, clock, events)
+        return source
+
+    def _write_events(
+        self, path: Path, clock: _SpanClock, events: list[tuple[int, str, int | None, EventBase]]
+    ) -> None:
+        writer = TraceWriter(path, clock.now_us, self._durability)
+        recorder = Recorder(clock, writer, self._redactor)
+        for time_ns, owner, iteration, event in events:
+            clock.move_to(time_ns // 1000)
+            recorder.emit(event, owner, iteration)
+        recorder.seal()
+        if recorder.error is not None:
+            raise recorder.error
+
+    def _started(self, conversion: Conversion, source: ImportedFrom) -> RunStarted:
+        begun = conversion.begun
+        roots = [read_context(root) for root in self._tree.roots]
+        contexts = [*roots, *(read_context(span) for span in list(self._tree.spans.values())[:100])]
+        telemetry = TelemetryContext(
+            session_id=next((each.session for each in contexts if each.session), None),
+            user_id=next((each.user for each in contexts if each.user), None),
+            tags=next((each.tags for each in contexts if each.tags), ()),
+            metadata=to_json(next((each.metadata for each in roots if each.metadata), {})),
+        )
+        return RunStarted(
+            format=FORMAT,
+            run_id=self._run_id,
+            agent=begun.header,
+            task=begun.task,
+            versions={"playhead": VERSION},
+            redacted=self._redactor is not None and self._redactor.has_rules,
+            imported=source,
+            telemetry=None if telemetry == TelemetryContext() else telemetry,
+        )
+
+    def _service(self) -> str | None:
+        names = (text_of(span.resource.get("service.name")) for span in self._tree.spans.values())
+        return next(filter(None, names), None)
+
+
+class _SpanClock:
+    """The time of the span that is being written; never less than before."""
+
+    def __init__(self) -> None:
+        self._now_us = 0
+
+    def move_to(self, time_us: int) -> None:
+        self._now_us = max(self._now_us, time_us)
+
+    def now_us(self) -> int:
+        return self._now_us
+
+
+def _put(path: Path, place: Path, *, replace: bool) -> None:
+    """Give a whole file its name, for good."""
+    if replace:
+        path.replace(place)
+    else:
+        place.hardlink_to(path)  # unlike a rename, fails when there is one already
+    sync_folder(place.parent)
+
+
+def _digest(tree: Tree) -> str:
+    """Return a digest of which spans there are, with their times and how much they say."""
+    seen = hashlib.sha256()
+    for span in sorted(tree.spans.values(), key=lambda span: span.span_id):
+        seen.update(
+            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {len(span.attributes)}\n".encode(
+                "utf-8", "replace"
+            )
+        )
+    return seen.hexdigest()
+
+
+def _imported_before(path: Path) -> ImportedFrom | None:
+    """Return where the recording of this name comes from, None when there is none, or it is not an imported one."""
+    with suppress(Exception):  # whatever lies there is no import of ours
+        first: Any = next(iter(scan(path)))
+        if isinstance(first, Record) and isinstance(first.event, RunStarted):
+            return first.event.imported
+    return None

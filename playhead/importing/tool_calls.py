@@ -1,0 +1,134 @@
+"""Tool calls as events: with which arguments they ran, and what came of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.importing.readings import REDACTED
+from playhead.importing.values import NOTHING
+from playhead.trace.events import ErrorInfo, ToolCallCompleted, ToolCallStarted
+from playhead.trace.types import ToolCall
+from playhead.trace.values import json_hash, to_json
+
+if TYPE_CHECKING:
+    from playhead.importing.agents import ToolItem, Work
+    from playhead.importing.findings import Findings
+    from playhead.importing.readings import ForeignMessage
+
+
+_UNDERSTOOD: Final = re.compile(r"\(understood as ([^\n]*)\)\n")
+
+
+def as_it_ran(item: ToolItem, call: ToolCall | None, findings: Findings) -> ToolCall:
+    """Return the name and the arguments with which a call ran: the model's, when the span has more than these, or none."""
+    given, name = item.reading.arguments, item.reading.name or item.span.name or "tool"
+    ran = None if given is None else to_json(given)
+    if call is None:
+        return ToolCall(id="", name=name, arguments=ran, raw_arguments=item.reading.raw)
+    if item.is_agent_span and call.arguments is not None:
+        return call  # its span holds a prompt, not arguments
+    call = call if item.is_agent_span or call.name == name else call.model_copy(update={"name": name})
+    if ran is None or ran == call.arguments:
+        return call
+    if call.arguments and _adds(ran, call.arguments):
+        findings.counts["calls to whose arguments the program added something"] += 1
+        return call
+    if call.arguments is not None:
+        findings.counts["calls that ran with other arguments than the model gave"] += 1
+    return call.model_copy(update={"arguments": ran, "raw_arguments": None})
+
+
+def started_call(  # noqa: PLR0913 - what the event is made of
+    call: ToolCall, call_id: str, findings: Findings, *, position: int, request: int | None, by_program: bool
+) -> ToolCallStarted:
+    """Return the event of a call that starts."""
+    arguments = call.arguments if call.arguments is not None else call.raw_arguments
+    if arguments is None:
+        findings.without_arguments.append(call.name)
+        arguments = {}
+    elif isinstance(arguments, str):
+        findings.held.append((call.name, arguments))
+    return ToolCallStarted(
+        call_id=call_id,
+        tool=call.name,
+        position=position,
+        args=arguments,
+        args_hash=json_hash(arguments),
+        source="plan" if by_program else "native",
+        request=None if by_program else request,
+    )
+
+
+def completed_call(
+    item: ToolItem,
+    started: ToolCallStarted,
+    output: Any,  # noqa: ANN401 - what the agent that it entered returned, `NOTHING` when it entered none
+    told: ForeignMessage | None,
+    findings: Findings,
+) -> ToolCallCompleted:
+    """Return the event of a call that ended; `told` is the result as a later prompt has it."""
+    result = item.reading.result if item.reading.result is not NOTHING else output
+    if result == REDACTED and told is not None and told.content != REDACTED:
+        result = NOTHING  # a later prompt shows what the span hides
+    if item.error is not None:
+        words = told.content if told is not None else result
+        failed = _completed(started, item.span.duration_ms, ok=False, error=item.error)
+        understood = _understood(failed, words)
+        if understood is not None:
+            return understood
+        return failed.model_copy(update={"error": _with_words(item.error, words)})
+    if result is NOTHING and told is None:
+        findings.unanswered.append(started.tool)
+        error = ErrorInfo(type="NotRecorded", message="the spans do not hold the result")
+        return _completed(started, item.span.duration_ms, ok=False, error=error)
+    if result is NOTHING and told is not None:
+        return told_result(started, told, findings, item.span.duration_ms)
+    findings.held.append((started.tool, result))
+    completed = _completed(started, item.span.duration_ms, ok=True, result=to_json(result))
+    return _understood(completed, told.content if told is not None else None) or completed
+
+
+def told_result(
+    started: ToolCallStarted, told: ForeignMessage, findings: Findings, duration_ms: float = 0.0
+) -> ToolCallCompleted:
+    """Return the event of a call whose result stands in a later prompt alone: whether it was an error is not known."""
+    findings.counts["results that only a later prompt holds, errors or not"] += 1
+    findings.held.append((started.tool, told.content))
+    content = told.content if isinstance(told.content, str) else [part.model_dump(mode="json") for part in told.content]
+    return _completed(started, duration_ms, ok=True, result=to_json(content))
+
+
+def later_results(work: Work) -> dict[str, ForeignMessage]:
+    """Return the results that prompts hold, by the call's id; the first of each."""
+    found: dict[str, ForeignMessage] = {}
+    for item in work.models:
+        for message in item.reading.messages or ():
+            if message.role == "tool" and message.call_id:
+                found.setdefault(message.call_id, message)
+    return found
+
+
+def _completed(started: ToolCallStarted, duration_ms: float, **fields: Any) -> ToolCallCompleted:  # noqa: ANN401
+    return ToolCallCompleted(
+        call_id=started.call_id, tool=started.tool, position=started.position, duration_ms=duration_ms, **fields
+    )
+
+
+def _with_words(error: ErrorInfo, told: Any) -> ErrorInfo:  # noqa: ANN401 - any JSON value
+    """Return the error with what the model was told of it, where that is something else than we would tell it."""
+    if not isinstance(told, str) or not told or told == f"error: {error.message}":
+        return error
+    return error.model_copy(update={"told": told})
+
+
+def _understood(completed: ToolCallCompleted, told: Any) -> ToolCallCompleted | None:  # noqa: ANN401 - any JSON value
+    """Return the event with what a malformed call was read as, where the model was told it as Playhead does."""
+    found = _UNDERSTOOD.match(told) if isinstance(told, str) else None
+    read_as = completed.model_copy(update={"understood": found[1]}) if found else None
+    return read_as if read_as is not None and read_as.message_text("tool") == told else None
+
+
+def _adds(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Tell whether the given arguments are the wanted ones and more."""
+    return len(given) > len(wanted) and all(name in given and given[name] == each for name, each in wanted.items())

@@ -1,0 +1,145 @@
+"""Tools in text: the system message lists them and says how to call one, for models that do badly with native calls.
+
+A request then has no tools of its own. What the model writes is read by `reply.py`, as calls in text always are, and a result
+comes back as a message of the user's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.state import Thread
+from playhead.trace.events.tools import result_in_text
+from playhead.trace.types import Message, TextPart
+from playhead.trace.values import untagged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from playhead.kernel.messages import Messages
+    from playhead.trace.types import Content, Range, ToolCall, ToolSpec
+
+FORMAT: Final = (
+    "To call a tool, reply with one JSON block like this, and with nothing else:\n"
+    '```json\n{"tool": "NAME", "arguments": {…}}\n```\n'
+    "The next message then holds the result."
+)
+_SIMPLE: Final = frozenset({"type", "title", "description", "default", "enum", "const", "items", "anyOf"})
+"""Keywords of a parameter that one line can say; with others the schema is told as it is."""
+_INNER: Final = frozenset({"type", "title", "enum", "const"})
+_TOP: Final = frozenset({"type", "title", "description", "properties", "required", "additionalProperties", "$schema"})
+
+
+def catalogue(specs: Iterable[ToolSpec]) -> str:
+    """Return the tools, a line each, and how to call one."""
+    return "\n".join(["Tools:", *map(_told, specs), "", FORMAT])
+
+
+def _told(spec: ToolSpec) -> str:
+    schema, description = spec.parameters, " ".join(spec.description.split())
+    properties: dict[str, Any] = schema.get("properties") or {}
+    if _TOP.issuperset(schema) and all(map(_is_simple, properties.values())):
+        required = schema.get("required", ())
+        parameters = [_parameter(name, each, is_required=name in required) for name, each in properties.items()]
+        line = f"- {spec.name}({', '.join(parameters)}): {description}"
+        words = (
+            f"  {name}: {' '.join(str(each['description']).split())}"
+            for name, each in properties.items()
+            if each.get("description")
+        )
+        return "\n".join([line, *words])
+    return f"- {spec.name}: {description}\n  arguments as JSON Schema: {_as_json(schema)}"
+
+
+def _is_simple(schema: object) -> bool:
+    if not isinstance(schema, dict) or not _SIMPLE.issuperset(schema):
+        return False
+    inner = [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])]
+    return all(isinstance(each, dict) and each.keys() <= _INNER for each in inner)
+
+
+def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str:
+    default = f" = {_as_json(schema['default'])}" if schema.get("default") is not None else ""
+    return f"{name}{'' if is_required else '?'}: {_type(schema)}{default}"
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "const" in schema or "enum" in schema:
+        return " | ".join(map(_as_json, schema.get("enum") or [schema.get("const")]))
+    if "anyOf" in schema:
+        return " | ".join(map(_type, schema["anyOf"]))
+    kind = schema.get("type", "any")
+    if kind == "array" and schema.get("items"):
+        return f"list of {_type(schema['items'])}"
+    return " | ".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _as_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    return json.dumps(untagged(value), ensure_ascii=False)
+
+
+def call_in_text(call: ToolCall) -> str:
+    """Return a call as the model is told to write it."""
+    arguments = call.raw_arguments if call.arguments is None else _as_json(call.arguments)
+    return f'```json\n{{"tool": {_as_json(call.name)}, "arguments": {arguments or "{}"}}}\n```'
+
+
+def examples_in_text(examples: Iterable[Message]) -> Iterator[Message]:
+    """Yield turns with their native calls and results in this format; others as they are."""
+    names: dict[str, str] = {}
+    for message in examples:
+        names |= {call.id: call.name for call in message.tool_calls}
+        if message.tool_calls:
+            calls = "\n".join(map(call_in_text, message.tool_calls))
+            yield Message(id=message.id, role="assistant", content=_joined(message.content, calls))
+        elif message.role == "tool":
+            tool = message.name or names.get(message.tool_call_id or "", "the call")
+            yield Message(id=message.id, role="user", content=_as_result(tool, message.content))
+        else:
+            yield message
+
+
+def _as_result(tool: str, content: Content) -> Content:
+    if isinstance(content, str):
+        return result_in_text(tool, content)
+    return (TextPart(text=result_in_text(tool, "").rstrip("\n")), *content)
+
+
+def _joined(content: Content, more: str) -> Content:
+    if isinstance(content, str):
+        return f"{content}\n{more}" if content else more
+    return (*content, TextPart(text=more))
+
+
+class ToolsInText:
+    """Puts the tools of a request into its system message; each wording of it is recorded once."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages = messages
+        self._told: dict[tuple[int | None, tuple[Range, ...]], Message] = {}
+
+    def thread(self, thread: Thread, tools: tuple[ToolSpec, ...], ids: tuple[Range, ...]) -> Thread:
+        """Return the thread to send: the same, with the catalogue of these tools at the end of its system message."""
+        first = thread.messages[0] if thread.messages and thread.messages[0].role == "system" else None
+        key = (None if first is None else first.id, ids)
+        if key not in self._told:
+            self._told[key] = self._message(first, catalogue(tools))
+        told = Thread().add(self._told[key])
+        rest = thread if first is None else _without_first(thread)
+        return replace(told, messages=told.messages + rest.messages, ranges=told.ranges + rest.ranges)
+
+    def _message(self, first: Message | None, text: str) -> Message:
+        if first is None:
+            return self._messages.add("system", text, transient=True)
+        content: Content = (
+            f"{first.content}\n\n{text}" if isinstance(first.content, str) else (*first.content, TextPart(text=text))
+        )
+        return self._messages.add("system", content, transient=True, replaces=(first.id,))
+
+
+def _without_first(thread: Thread) -> Thread:
+    (first, last), *others = thread.ranges
+    ranges = tuple(others) if first == last else ((first + 1, last), *others)
+    return Thread(thread.messages[1:], ranges)

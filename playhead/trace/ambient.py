@@ -1,0 +1,78 @@
+"""What an application's own tracing says about a run that begins inside it.
+
+Read only from modules that the application has imported: who does not use OpenTelemetry pays nothing. (So there is no import
+of it here, and the names of context values stand as strings, which are those of OpenInference.)
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.trace.values import scrub, to_json
+
+if TYPE_CHECKING:
+    from playhead.trace.types import TelemetryContext
+
+SESSION: Final = "session.id"
+USER: Final = "user.id"
+TAGS: Final = "tag.tags"
+METADATA: Final = "metadata"
+
+log = logging.getLogger("playhead")
+
+
+def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContext | None:
+    """Return what is to be kept of the current context; None when it says nothing. Never raises.
+
+    Args:
+        earlier_trace_id: the trace that the run which this one continues had joined.
+    """
+    found: dict[str, Any] = {} if earlier_trace_id is None else {"earlier_trace_id": earlier_trace_id}
+    trace, context = sys.modules.get("opentelemetry.trace"), sys.modules.get("opentelemetry.context")
+    try:
+        if trace is not None and context is not None:
+            found |= _span(trace) | _values(context)
+    except Exception as error:  # noqa: BLE001 - the application's tracing must not keep an agent from running
+        log.warning("the application's tracing could not be read, so this run is a trace of its own: %r", error)
+    if not found:
+        return None
+    from playhead.trace.types import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
+
+    return TelemetryContext(**found)
+
+
+def _span(trace: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.trace`
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return {}
+    return {
+        "trace_id": f"{span.trace_id:032x}",
+        "span_id": f"{span.span_id:016x}",
+        "remote": bool(span.is_remote),
+        "sampled": bool(span.trace_flags.sampled),
+    }
+
+
+def _values(context: Any) -> dict[str, Any]:  # noqa: ANN401 - the module `opentelemetry.context`
+    found: dict[str, Any] = {}
+    if context.get_value(context._SUPPRESS_INSTRUMENTATION_KEY):  # noqa: SLF001 - as OpenInference itself reads it
+        found["suppressed"] = True
+    if session := context.get_value(SESSION):
+        found["session_id"] = scrub(str(session))
+    if user := context.get_value(USER):
+        found["user_id"] = scrub(str(user))
+    if tags := context.get_value(TAGS):
+        found["tags"] = tuple(scrub(str(tag)) for tag in tags)
+    if metadata := _metadata(context.get_value(METADATA)):
+        found["metadata"] = metadata
+    return found
+
+
+def _metadata(value: object) -> dict[str, Any]:
+    """Return metadata, which `using_metadata` keeps as JSON text."""
+    parsed = json.loads(value) if isinstance(value, str) else value
+    as_json = to_json(parsed)
+    return as_json if isinstance(as_json, dict) else {}

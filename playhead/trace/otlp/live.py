@@ -1,0 +1,314 @@
+"""Live export: the spans of this process's runs, sent while they go on by one thread, and without the agent's help.
+
+The thread reads the traces as they are written, so an agent's side does nothing for an event, and what waits for a
+collector that is down waits in the file. Of a run without a file the agent's side puts its records into a short queue.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from playhead.errors import PlayheadError
+from playhead.trace.otlp.cursor import Cursor
+from playhead.trace.otlp.run_export import RunExport
+from playhead.trace.otlp.sources import QueueSource, TraceSource
+from playhead.trace.otlp.undelivered import Undelivered, count_undelivered, message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playhead.trace.otlp.delivery import Sink
+    from playhead.trace.otlp.destination import Destination
+    from playhead.trace.otlp.pump import Pump
+    from playhead.trace.recorder import Recorder, Subscriptions
+    from playhead.trace.spans import SpanBuilder
+
+log = logging.getLogger("playhead")
+
+POLL_S: Final = 0.5
+"""Seconds between two looks at the traces of runs that go on."""
+EXIT_S: Final = 2.0
+"""Seconds that the end of a process waits at most."""
+_TO_COUNT_S: Final = 0.4
+"""Seconds of these in which what was not delivered is counted."""
+_LOADING_S: Final = 2.0
+"""Seconds that a fork waits at most, once, for what the thread is loading."""
+_SAID_AFTER_S: Final = 30.0
+"""Seconds after which it is said that a destination takes nothing; by then it is no restart of it."""
+MAX_RUNS: Final = 10_000
+"""Runs that wait for a destination; those that come then wait for `playhead export --resume`."""
+
+
+class LiveExport:
+    """Sends the runs that begin in this process from now on; never raises into a run, and never holds one up."""
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], tuple[Sink, Callable[[], SpanBuilder]]],
+        destination: Destination | None = None,
+        *,
+        more: str | None = None,
+        on_flush: Callable[[], object] | None = None,
+    ) -> None:
+        """Prepare; nothing is imported and no thread starts before the first run.
+
+        Args:
+            name: where the spans go, as it may be shown.
+            connect: makes what takes the spans, and what makes a run's folder of events; called in the thread.
+            destination: whose cursors are kept; None: nothing is acknowledged, so none are.
+            more: options that `playhead export` needs to find it; None when the environment says it.
+            on_flush: called by `flush` and `shutdown` when everything was handed over.
+        """
+        self.name = name
+        self._connect, self._destination, self._more = connect, destination, more
+        self._on_flush = on_flush
+        self._stopped = False
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget all runs: at the start, and in a forked child, for they are its parent's."""
+        self._new: deque[RunExport] = deque()
+        self._waiting = self._turned_away = self._rounds = self._clean_round = 0
+        self._pump: Pump | None = None
+        self._thread: threading.Thread | None = None
+        self._starting, self._ending = threading.Lock(), threading.Lock()
+        self._wake, self._loaded = threading.Event(), threading.Event()
+        self._changed = threading.Condition()
+        self._hurry = self._said = self._unwritten = False
+        self._end_at = 0.0
+        self._broken: str | None = None
+        self._make_builder: Callable[[], SpanBuilder] | None = None
+
+    forget_parent = _begin_anew
+
+    def before_fork(self) -> None:
+        """Let the thread load what it is loading: a child would wait for ever for the locks of these modules."""
+        if self._thread is not None and self._thread.is_alive():
+            self._loaded.wait(_LOADING_S)
+
+    # --- the agent's side -------------------------------------------------------------------------------------------
+
+    def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
+        """Send a run that begins now."""
+        if self._stopped:
+            return
+        if self._broken is not None or len(self._new) + self._waiting >= MAX_RUNS:
+            self._turned_away += 1
+            return
+        path = None if recorder.writer is None else recorder.writer.path
+        if path is None:
+            queue = QueueSource(lambda: recorder.sealed)
+            subscriptions.add(None, queue.put)
+            self._new.append(RunExport(run_id, None, lambda: queue, self._builder))
+        else:
+            self._new.append(self._export_of(run_id, path, lambda: recorder.sealed))
+        self._start()
+        if not self._waiting:  # else it looks by itself twice a second
+            self._wake.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it sends no runs any more."""
+        return self._stopped
+
+    @property
+    def pending(self) -> int:
+        """Runs of which something may be left to deliver."""
+        return len(self._new) + self._waiting
+
+    def flush(self, timeout_s: float = 30.0) -> bool:
+        """Deliver every span that is complete by now; return whether that was done in time."""
+        if self._thread is None or not self._thread.is_alive():
+            return not self.pending
+        with self._changed:
+            wanted = self._rounds + 1
+            self._hurry = True
+            self._wake.set()
+            done = self._changed.wait_for(lambda: self._clean_round >= wanted, timeout_s)
+        if done and self._on_flush is not None:
+            self._on_flush()
+        return done
+
+    def shutdown(self, timeout_s: float = EXIT_S) -> None:
+        """Deliver what is left, and say what could not be; runs that begin later are not sent. Again, it does nothing."""
+        with self._ending:  # of two threads that end the process, the second waits for the first
+            if not self._stopped:
+                self._end(timeout_s)
+
+    def undelivered(self, late_at: float | None = None) -> Undelivered:
+        """Count the spans that are not delivered by now: those that are complete, and those of runs that were cut off."""
+        runs = [run for run in [*self._runs(), *self._new] if not run.done]
+        return count_undelivered(runs, time.monotonic() + 10.0 if late_at is None else late_at)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            from playhead.trace.otlp.pump import Pump  # noqa: PLC0415 - in the thread, as all that follows
+
+            try:
+                sink, self._make_builder = self._connect()
+                _suppress_instrumentation()
+            finally:
+                self._loaded.set()
+            pump = self._pump = Pump(sink)
+            while not self._stopped:
+                self._round(pump)
+                self._wait(pump)
+            self._last_round(pump)
+            if self._on_flush is not None:
+                self._on_flush()
+            sink.close()
+            for run in pump.runs:
+                run.close()
+        except (ImportError, PlayheadError) as error:
+            self._break(str(error))
+        except Exception as error:  # noqa: BLE001 - live export ends, and nothing else
+            self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
+
+    def _round(self, pump: Pump) -> bool:
+        """Send until nothing is left, nobody takes it, or the process ends; return whether nothing is left."""
+        self._rounds += 1
+        number, step = self._rounds, "sent"
+        if self._hurry:
+            self._hurry, pump.patience.again_at = False, 0.0
+        while self._new:
+            pump.runs.append(self._new.popleft())
+        while (left := self._time_left()) is None or left > 0:
+            if (step := pump.step(timeout_s=left)) != "sent":
+                break
+        self._tell(pump)
+        self._waiting = len(pump.runs)
+        if step == "idle":
+            with self._changed:
+                self._clean_round = number
+                self._changed.notify_all()
+        return step == "idle"
+
+    def _last_round(self, pump: Pump) -> None:
+        """Send what is left, as long as there is time."""
+        self._hurry = True
+        self._round(pump)
+
+    def _time_left(self) -> float | None:
+        """Return the seconds until the process ends; None while it does not."""
+        return self._end_at - time.monotonic() if self._stopped else None
+
+    def _wait(self, pump: Pump) -> None:
+        stuck_s = pump.patience.again_at - time.monotonic()
+        pause = stuck_s if stuck_s > 0 else POLL_S if pump.runs or self._new else None
+        self._wake.wait(pause)
+        self._wake.clear()
+
+    def _tell(self, pump: Pump) -> None:
+        """Say once what is wrong with the destination, and of each run what it refused."""
+        for run in pump.finished():
+            refused = sum(each.count for each in run.reached.refused) + run.reached.more_refused
+            if refused:
+                log.warning("run %s: %d spans were refused by %s: %s", run.run_id, refused, self.name, _why(run))
+            if run.lost:
+                log.warning(
+                    "run %s has no trace, and too many of its events waited: its later spans are lost", run.run_id
+                )
+            if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
+                self._unwritten = True
+                log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
+            if run.failure is not None:
+                log.warning("run %s: its spans cannot be sent on: %s", run.run_id, run.failure)
+        failing = pump.patience.failing_since
+        if failing is None or pump.stopped is None:
+            self._said = False
+        elif not (self._said or self._stopped) and (
+            pump.stopped.meaning == "unusable" or time.monotonic() - failing > _SAID_AFTER_S
+        ):
+            self._said = True
+            log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, _reason(pump))
+
+    def _break(self, why: str) -> None:
+        self._broken = why
+        log.warning("spans are not exported to %s: %s", self.name, why)
+
+    # --- both -------------------------------------------------------------------------------------------------------
+
+    def _end(self, timeout_s: float) -> None:
+        started = time.monotonic()
+        self._end_at = started + max(timeout_s - _TO_COUNT_S, timeout_s / 2)
+        self._stopped = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(max(self._end_at - time.monotonic(), 0.0))
+        undelivered = self.undelivered(started + timeout_s)
+        if undelivered or self._turned_away:
+            self._say(undelivered)
+
+    def _start(self) -> None:
+        if self._thread is not None:
+            return
+        with self._starting:
+            if self._thread is None:
+                _end_with_worker(self.shutdown)
+                thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no thread to be had: too many, or the interpreter is going down
+                    self._break(str(error))
+                self._thread = thread
+
+    def _runs(self) -> list[RunExport]:
+        while self._pump is not None:
+            try:
+                return list(self._pump.runs)
+            except RuntimeError:  # the thread has just changed it
+                continue
+        return []
+
+    def _builder(self) -> SpanBuilder:
+        assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
+        return self._make_builder()
+
+    def _export_of(self, run_id: str, path: Path, over: Callable[[], bool]) -> RunExport:
+        cursor = None if self._destination is None else Cursor(path, self._destination)
+        return RunExport(run_id, path, lambda: TraceSource(path, over), self._builder, cursor)
+
+    def _say(self, undelivered: Undelivered) -> None:
+        reason = self._broken or (None if self._pump is None else _reason(self._pump))
+        if reason is None and self._thread is not None and self._thread.is_alive():
+            reason = "it did not answer in time" if self._pump else "what sends them was not loaded in time"
+        if undelivered:
+            log.warning("%s", message(undelivered, self.name, reason, self._more))
+        if self._turned_away:
+            log.warning(
+                "%d more runs were not sent to %s: playhead export --since … --resume sends them",
+                self._turned_away,
+                self.name,
+            )
+
+
+def _end_with_worker(end: Callable[[], None]) -> None:
+    """End with a process of `multiprocessing`, too: one that was forked ends without what `atexit` would do."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, end, exitpriority=0)
+
+
+def _reason(pump: Pump) -> str | None:
+    return None if pump.stopped is None else pump.stopped.reason
+
+
+def _why(run: RunExport) -> str:
+    first = run.reached.refused[0]
+    return f"{first.reason} ({', '.join(first.spans)}{', …' if first.count > len(first.spans) else ''})"
+
+
+def _suppress_instrumentation() -> None:
+    """Let an application's own instrumentation make no spans of the requests of this thread: these carry spans."""
+    from opentelemetry import context  # noqa: PLC0415 - in the thread
+
+    context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - as its SDK does

@@ -1,0 +1,119 @@
+"""Several runs on their way to one destination: full requests, in turn, and one that waits while nobody takes it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from playhead.errors import TraceError
+from playhead.trace.otlp.delivery import NAMED, Patience, Sink, deliver_one_by_one
+from playhead.trace.otlp.encoding import MAX_BYTES, size_of
+
+if TYPE_CHECKING:
+    from playhead.trace.otlp.delivery import Delivered
+    from playhead.trace.otlp.run_export import Closed, RunExport
+    from playhead.trace.otlp.wire import Answer
+
+MAX_SPANS: Final = 512
+"""Spans of one request."""
+BREAKS: Final = 3
+"""Times that a collector may break at a request before its spans are sent one by one."""
+_ROOM: Final = MAX_BYTES * 3 // 4
+"""Bytes of one request by estimate; what is larger after all is split."""
+
+Step = Literal["sent", "stuck", "idle"]
+"""`sent`: something was settled. `stuck`: the destination takes nothing now. `idle`: there is nothing to send now."""
+
+
+@dataclass
+class Totals:
+    """What became of the spans of all runs."""
+
+    accepted: int = 0
+    refused: int = 0
+    smaller: int = 0
+    """Accepted only without their content, for they were too large."""
+    smaller_named: list[str] = field(default_factory=list)
+    """Names and ids of the first of these."""
+
+
+class Pump:
+    """Delivers the spans of runs, each run's in order. For one thread."""
+
+    def __init__(self, sink: Sink, patience: Patience | None = None) -> None:
+        """Deliver to a sink."""
+        self.sink = sink
+        self.patience = patience or Patience()
+        self.runs: deque[RunExport] = deque()
+        """Those that are not done."""
+        self.totals = Totals()
+        self.stopped: Answer | None = None
+        """Why the destination took nothing the last time; None when it did."""
+        self._batch: list[Closed] = []
+        self._broke = 0
+
+    def step(self, *, timeout_s: float | None = None) -> Step:
+        """Deliver one request, unless there is nothing to deliver, or the destination wants to be left alone."""
+        if time.monotonic() < self.patience.again_at:
+            return "stuck"
+        self._batch = self._batch or self._gather()
+        if not self._batch:
+            return "idle"
+        delivered = self._delivered(timeout_s)
+        self._settle(delivered)
+        stopped = self.stopped = delivered.stopped
+        if stopped is None:
+            self.patience.succeeded()
+            return "sent"
+        self._broke = self._broke + 1 if stopped.meaning == "failed" else 0
+        self.patience.failed(stopped)
+        return "sent" if delivered.settled else "stuck"
+
+    def finished(self) -> list[RunExport]:
+        """Return the runs that are done, and think of them no more."""
+        done = [run for run in self.runs if run.done]
+        for run in done:
+            run.close()
+            self.runs.remove(run)
+        return done
+
+    def _delivered(self, timeout_s: float | None) -> Delivered:
+        """Deliver the request; one at which the collector breaks again and again, span by span."""
+        if self._broke < BREAKS:
+            return self.sink.deliver([each.span for each in self._batch], timeout_s=timeout_s)
+        self._broke = 0
+        self._batch += self._gather() if len(self._batch) == 1 else []  # for one alone says nothing of the collector
+        return deliver_one_by_one(self.sink, [each.span for each in self._batch], timeout_s=timeout_s)
+
+    def _gather(self) -> list[Closed]:
+        """Return the next spans, of each run in turn until a request is full."""
+        batch: list[Closed] = []
+        size = 0
+        for run in [each for each in self.runs if each.failure is None]:
+            while len(batch) < MAX_SPANS and size < _ROOM and (closed := _taken(run)) is not None:
+                batch.append(closed)
+                size += size_of(closed.span)
+        self.runs.rotate(-1)
+        return batch
+
+    def _settle(self, delivered: Delivered) -> None:
+        settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
+        counts = Counter(each.run for each in settled)
+        for run, count in counts.items():
+            run.settle(count, delivered.refusals, settled)
+        self.totals.refused += delivered.refused
+        self.totals.accepted += delivered.settled - delivered.refused
+        self.totals.smaller += len(delivered.without_content)
+        self.totals.smaller_named = [*self.totals.smaller_named, *delivered.without_content][:NAMED]
+
+
+def _taken(run: RunExport) -> Closed | None:
+    try:
+        return run.take()
+    except (TraceError, OSError) as error:
+        run.failure = str(error)
+    except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
+        run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
+    return None

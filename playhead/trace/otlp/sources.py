@@ -1,0 +1,129 @@
+"""Where the records of a run come from: its file, also while it is written, or, of a run without one, a queue."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+from playhead.errors import RunIdError
+from playhead.trace.events import RunCompleted
+from playhead.trace.reader import Following, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playhead.trace.line import Record
+
+MAX_QUEUED: Final = 5_000
+"""Events of a run without a file that wait; what comes then is lost, and counted."""
+
+
+class Source(Protocol):
+    """A run's records, as they come."""
+
+    lost: int
+    """Events that will never come."""
+
+    def new(self) -> Iterator[Record]:
+        """Yield what has come since the last time; may be called again when it has ended."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether everything was yielded that will ever come."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...
+
+
+class TraceSource:
+    """A run's file, read as far as it is written. The trace is the source: what waits in it is not in memory."""
+
+    def __init__(self, path: Path, is_over: Callable[[], bool] | None = None) -> None:
+        """Read a trace; `is_over` says whether a run whose end is not in the file has ended all the same.
+
+        Raises:
+            TraceNotFoundError: there is no such file, or it cannot be read.
+        """
+        self._path = path
+        self._is_over = is_over or (lambda: not is_running(path))
+        self._file = Following(path)
+        self._ended = False
+        self.lost = 0
+        self.over = False
+        """Whether everything was read that will ever be there."""
+        self.problems: list[Problem] = []
+        """What is wrong with the file; at most 1,000."""
+
+    def new(self) -> Iterator[Record]:
+        """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
+        over = self._ended or self._is_over()  # asked before: what is written until then is read
+        yield from self._records(self._file.new())
+        if (over or self._ended) and not self.over:
+            self.over = True
+            yield from self._records(self._file.ending())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _records(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
+        for item in items:
+            if isinstance(item, Problem):
+                self.problems.append(item)
+                continue
+            if isinstance(item.event, RunCompleted) and item.owner == "root":
+                self._ended = True
+            yield item
+
+
+class QueueSource:
+    """The records of a run that no file holds: some wait here, and what does not fit in is lost and counted."""
+
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        """Begin with nothing; `is_over` says whether the run has ended."""
+        self._records: deque[Record] = deque()
+        self._is_over = is_over
+        self.lost = 0
+        """Events that did not fit in. What came before the first of them is delivered, nothing after it."""
+
+    def put(self, record: Record) -> None:
+        """Take one more record, from the agent's side."""
+        if self.lost or len(self._records) >= MAX_QUEUED:
+            self.lost += 1
+        else:
+            self._records.append(record)
+
+    def new(self) -> Iterator[Record]:
+        """Yield what is in the queue."""
+        while self._records:
+            yield self._records.popleft()
+
+    @property
+    def over(self) -> bool:
+        """Whether everything was yielded that will ever come."""
+        return (self._is_over() or self.lost > 0) and not self._records
+
+    @property
+    def waiting(self) -> int:
+        """Events in the queue."""
+        return len(self._records)
+
+    def close(self) -> None:
+        """Forget what is in the queue."""
+        self._records.clear()
+
+
+def is_running(path: Path) -> bool:
+    """Return whether a run whose trace has no end goes on: the process that runs it lives, or is elsewhere."""
+    try:
+        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where nothing is known of it
+
+        control = Control.of(path)
+    except (ImportError, RunIdError):
+        return False
+    return control is not None and (control.held or control.process.host != os.uname().nodename)

@@ -1,0 +1,191 @@
+"""One request to a collector, and what its answer means."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+import zlib
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from playhead.version import VERSION
+
+if TYPE_CHECKING:
+    import requests
+
+    from playhead.trace.otlp.destination import Destination
+
+Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
+"""`refused`: these spans, and for good. `failed`: the collector broke, for now or because of these spans. `unavailable`:
+for now. `unusable`: whatever is sent, until somebody mends it."""
+
+_TOO_LARGE: Final = 413
+_FOR_NOW: Final = frozenset({408, 425, 429, 502, 503, 504})
+_OF_THE_ENDPOINT: Final = frozenset({401, 402, 403, 404, 405, 406, 407, 410, 415, 421, 426, 451})
+"""Statuses that say nothing of the spans: a key, an address or a protocol is wrong, and can be mended."""
+_LARGEST_ANSWER: Final = 64 * 1024
+"""Bytes of an answer that are read."""
+_LONGEST_WORDS: Final = 200
+"""Characters of an answer that are passed on."""
+LONGEST_PAUSE_S: Final = 300.0
+"""Seconds that a collector may ask to be left alone; more is cut."""
+_LEVEL: Final = 1
+"""Of gzip: the text of spans shrinks to a fifth at the fastest level, and little more at the slowest."""
+_HEADERS: Final = {
+    "accept-encoding": "identity",
+    "content-type": "application/x-protobuf",
+    "user-agent": f"playhead/{VERSION}",
+}
+_TEXT: Final = re.compile(r"[\x20-\x7e]{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request."""
+
+    meaning: Meaning
+    reason: str = ""
+    """In words, safe to be shown."""
+    body: bytes = b""
+    """Of an answer that accepts."""
+    retry_after_s: float | None = None
+    """Seconds after which the collector wants to be asked again."""
+
+
+class Wire:
+    """Sends bytes to one destination, over one connection. For one thread."""
+
+    def __init__(self, destination: Destination) -> None:
+        self.destination = destination
+        self._session: requests.Session | None = None
+
+    def post(self, body: bytes, *, timeout_s: float | None = None) -> Answer:
+        """Send a request; never raises for what the network or the collector does."""
+        import requests  # noqa: PLC0415 - for those who export
+
+        limit = min(self.destination.timeout_s, timeout_s or self.destination.timeout_s)
+        late_at = time.monotonic() + limit
+        try:
+            session = self._session = self._session or self._opened()
+            with session.post(
+                self.destination.address,
+                data=self._packed(body),
+                timeout=limit,
+                allow_redirects=False,  # the headers are for this address
+                stream=True,
+            ) as response:
+                return self._meaning(response, _read(response, late_at))
+        except requests.exceptions.RequestException as error:
+            self.close()
+            return Answer(*self._failure(error))
+        except (OSError, ValueError) as error:  # a certificate's file, for one
+            self.close()
+            return Answer("unavailable", self._words(f"{type(error).__name__}"))
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def _opened(self) -> requests.Session:
+        import requests  # noqa: PLC0415 - as above
+
+        there = self.destination
+        session = requests.Session()
+        session.auth = lambda request: request  # else a .netrc would replace the headers
+        if there.certificate is not None:
+            session.verify = there.certificate
+        session.cert = there.client
+        session.headers.update(_HEADERS)
+        if there.compression != "none":
+            session.headers["content-encoding"] = there.compression
+        session.headers.update(there.headers)
+        return session
+
+    def _packed(self, body: bytes) -> bytes:
+        if self.destination.compression == "gzip":
+            return gzip.compress(body, _LEVEL, mtime=0)
+        return zlib.compress(body, _LEVEL) if self.destination.compression == "deflate" else body
+
+    def _meaning(self, response: requests.Response, body: bytes) -> Answer:
+        status = response.status_code
+        if 200 <= status < 300:  # noqa: PLR2004 - as HTTP has it
+            return Answer("accepted", body=body)
+        reason = self._words(f"{status} {response.reason or ''}", body)
+        if status == _TOO_LARGE:
+            return Answer("too-large", reason)
+        if status in _FOR_NOW or status >= 500:  # noqa: PLR2004 - as HTTP has it
+            pause = _pause(response.headers.get("retry-after"))
+            return Answer("unavailable" if status in _FOR_NOW else "failed", reason, retry_after_s=pause)
+        if status in _OF_THE_ENDPOINT or status < 400:  # noqa: PLR2004 - redirects are not followed
+            return Answer("unusable", reason)
+        return Answer("refused", reason)
+
+    def _failure(self, error: requests.exceptions.RequestException) -> tuple[Meaning, str]:
+        """Return what a failed request means; of its own words nothing is said, for they may repeat headers."""
+        import requests.exceptions as known  # noqa: PLC0415 - as above
+
+        if isinstance(error, known.SSLError):
+            return "unusable", "the TLS certificate is not trusted, or TLS is not spoken there"
+        if isinstance(error, known.Timeout):
+            return "unavailable", "it did not answer in time"
+        if isinstance(error, (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema)):
+            return "unusable", f"the request cannot be made ({type(error).__name__})"
+        return "unavailable", _cause(error) + self.destination.hint
+
+    def _words(self, line: str, body: bytes = b"") -> str:
+        """Return a status with the text that an answer holds, as one plain line without secrets."""
+        text = " ".join(_TEXT.findall(body.decode("utf-8", "replace")))
+        said = self.destination.without_secrets(f"{line.strip()}: {text}" if text else line.strip())
+        return plain(said)
+
+
+def plain(text: str) -> str:
+    """Return the start of somebody else's text as one plain line."""
+    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_WORDS])
+
+
+def _read(response: requests.Response, late_at: float) -> bytes:
+    """Return the start of an answer; one that drips is waited for no longer than the request may take."""
+    body = b""
+    for chunk in response.iter_content(4096):
+        body += chunk
+        if len(body) >= _LARGEST_ANSWER or time.monotonic() > late_at:
+            break
+    return body
+
+
+def _pause(retry_after: str | None) -> float | None:
+    """Return the seconds that a `Retry-After` asks for: a number, or a date."""
+    if retry_after is None:
+        return None
+    try:
+        seconds = float(retry_after)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(retry_after).timestamp() - time.time()
+        except (ValueError, OverflowError, TypeError):
+            return None
+    return min(max(seconds, 0.0), LONGEST_PAUSE_S) if seconds == seconds else None  # noqa: PLR0124 - not a number
+
+
+def _cause(error: BaseException) -> str:
+    """Return the system's word for why there is no connection."""
+    found: BaseException | None = error
+    for _ in range(10):
+        if isinstance(found, OSError) and found.strerror and not isinstance(found.strerror, BaseException):
+            return str(found.strerror)[:_LONGEST_WORDS].lower()
+        found = _inner(found)
+        if found is None:
+            break
+    return "there is no connection"
+
+
+def _inner(error: BaseException | None) -> BaseException | None:
+    if error is None:
+        return None
+    reason = getattr(error, "reason", None) or next((each for each in error.args if isinstance(each, Exception)), None)
+    return reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__

@@ -1,0 +1,114 @@
+"""The span of an agent: AGENT, the root of a run's spans or below the tool call that entered it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from openinference.semconv.trace import SpanAttributes as S
+from opentelemetry.trace import Link
+
+from playhead.trace.events import RunStarted
+from playhead.trace.events.run import ANSWERED
+from playhead.trace.spans.failures import failed
+from playhead.trace.spans.identity import root_span_of
+from playhead.trace.spans.messages import content_shown
+from playhead.trace.spans.spending import total_of
+from playhead.trace.spans.texts import clean
+from playhead.trace.spans.tree import OK
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Status
+    from opentelemetry.util.types import AttributeValue
+
+    from playhead.trace.events import AgentStarted
+    from playhead.trace.events.run import Ending
+    from playhead.trace.line import Record
+    from playhead.trace.spans.masking import Masking
+    from playhead.trace.spans.tree import OpenSpan
+
+
+def common_attributes(started: RunStarted) -> dict[str, AttributeValue]:
+    """Return what every span of a run carries: its session, its user and its tags."""
+    telemetry, chat = started.telemetry, started.chat
+    session = (telemetry and telemetry.session_id) or (chat and chat.session) or started.run_id
+    common: dict[str, AttributeValue] = {S.SESSION_ID: clean(session)}
+    if telemetry is not None and telemetry.user_id:
+        common[S.USER_ID] = clean(telemetry.user_id)
+    if telemetry is not None and telemetry.tags:
+        common[S.TAG_TAGS] = [clean(tag) for tag in telemetry.tags]
+    return common
+
+
+def agent_attributes(
+    started: RunStarted | AgentStarted, run_id: str, owner: str, path: str, masking: Masking
+) -> dict[str, AttributeValue]:
+    """Return what an agent's span begins with."""
+    task = run_id if owner == "root" else f"{run_id}/{owner.partition('/')[2]}"
+    return {
+        S.AGENT_NAME: clean(started.agent.name),
+        "agent.id": clean(path),
+        "task.id": clean(task),
+        **masking.input(content_shown(started.task, masking.image)),
+    }
+
+
+def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> dict[str, Any]:
+    """Return what else is worth knowing of an agent; its model stands here, where no backend counts tokens by it."""
+    header = started.agent
+    metadata: dict[str, Any] = {
+        "owner": record.owner,
+        "seq": record.seq,
+        "strategy": header.strategy,
+        "model": header.model,
+    }
+    if isinstance(started, RunStarted):
+        told = {
+            "run_id": started.run_id,
+            "replay_of": started.replay_of,
+            "replay_mode": started.replay_mode,
+            "resumed_from": started.resumed_from,
+            "chat_turn": started.chat and started.chat.turn,
+            "versions": started.versions or None,
+        }
+        metadata |= {name: value for name, value in told.items() if value is not None}
+    return metadata
+
+
+def links_of(started: RunStarted) -> tuple[Link, ...]:
+    """Return links to the runs that this one continues or replays."""
+    telemetry = started.telemetry
+    earlier = telemetry.earlier_trace_id if telemetry else None
+    links: list[Link] = []
+    if started.resumed_from:
+        links.append(Link(root_span_of(started.resumed_from, earlier), {"playhead.relation": "resumed_from"}))
+    if started.replay_of:
+        links.append(Link(root_span_of(started.replay_of), {"playhead.relation": "replay_of"}))
+    return tuple(links)
+
+
+def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeValue]:
+    """Return what an agent's span ends with."""
+    attributes: dict[str, AttributeValue] = {
+        "agent.iterations": ending.iterations,
+        "agent.success": ending.status == "done" and ending.terminated_by in ANSWERED and ending.output is not None,
+        "agent.total_tokens": total_of(ending.usage),
+        "agent.terminated_by": clean(ending.terminated_by),
+        "agent.terminated_source": clean(ending.terminated_source),
+    }
+    if ending.output is not None or ending.status == "done":
+        attributes.update(masking.output(ending.output))
+    return attributes
+
+
+def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) -> Status:
+    """Return OK for every ending in order, whatever limit brought it; else the error."""
+    if ending.strategy_used is not None:
+        span.metadata["strategy_used"] = ending.strategy_used
+    if ending.cost_usd is not None:
+        span.metadata["cost_usd"] = ending.cost_usd
+    if ending.terminated_because is not None:
+        span.metadata["terminated_because"] = masking.word(ending.terminated_because)
+    if ending.status == "done":
+        return OK
+    why = ending.error or ending.terminated_because or "the run failed"
+    return failed(span, ending.terminated_by, why, now, masking)

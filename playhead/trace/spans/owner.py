@@ -1,0 +1,48 @@
+"""What is known of one owner while its spans are made: an agent, or a tool that used the ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playhead.trace.spans.phases import Phases
+    from playhead.trace.spans.thread import SpanThread
+    from playhead.trace.spans.tree import OpenSpan
+    from playhead.trace.types import AgentHeader, Prices
+
+
+@dataclass(slots=True)
+class SpanOwner:
+    """What is known of one owner."""
+
+    name: str
+    """As events call it."""
+    home: OpenSpan
+    """What its operations belong to: its agent's span, or that of the tool call whose body asked."""
+    header: AgentHeader
+    """The agent's, or that of the agent whose tool it is."""
+    path: str
+    """The names of the agents from the outermost to this one."""
+    thread: SpanThread
+    phases: Phases
+    requests: dict[tuple[int, int], OpenSpan] = field(default_factory=dict)
+    """Requests that are open, by number and attempt."""
+    answered: dict[int, OpenSpan] = field(default_factory=dict)
+    """Spans of those that were answered, by number."""
+    calls: dict[str, OpenSpan] = field(default_factory=dict)
+    """Tool calls that are open, by id."""
+    healed: dict[str, list[str]] = field(default_factory=dict)
+    """What was put right in calls that have not started, by id."""
+
+    def address_of(self, model: str) -> str | None:
+        """Return where a model was reached, when the header says it."""
+        if model == self.header.model:
+            return self.header.address
+        return next((each.address for each in self.header.fallbacks if each.model == model), None)
+
+    def prices_of(self, model: str) -> Prices | None:
+        """Return what a token of a model cost at the start, when the header says it."""
+        if model == self.header.model:
+            return self.header.prices
+        return next((each.prices for each in self.header.fallbacks if each.model == model), None)

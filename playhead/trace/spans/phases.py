@@ -1,0 +1,202 @@
+"""The phases of strategies that have some, as spans: steps of a plan, attempts of reflexion, depths of a search, checks.
+
+No event says that a phase begins; the purpose of a request does, or the state of a plan's step. A strategy without phases
+gets no span between its agent and its calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
+from opentelemetry.trace import Status, StatusCode
+
+from playhead.trace import events as e
+from playhead.trace.spans.tree import OK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opentelemetry.sdk.trace import ReadableSpan
+
+    from playhead.trace.spans.masking import Masking
+    from playhead.trace.spans.tree import OpenSpan, SpanTree
+
+ATTEMPT: Final = "attempt"
+DEPTH: Final = "depth"
+CHECK: Final = "verify"
+_OPENED_BY: Final = {
+    "reflexion:generate": ATTEMPT,
+    "reflexion:improve": ATTEMPT,
+    "tree-of-thought:expand": DEPTH,
+    "verify": CHECK,
+}
+_SEARCHED: Final = "tree-of-thought: depth "
+_PLAN: Final = "plan:"
+_OVER: Final = frozenset({"completed", "failed", "skipped"})
+
+
+@dataclass(slots=True)
+class Phase:
+    """A phase that has not ended."""
+
+    span: OpenSpan
+    last: Any = None
+    """The newest answer or result in it, which is its output unless something else is said."""
+
+
+@dataclass(slots=True)
+class Phases:
+    """The phases of one owner."""
+
+    owner: str
+    tree: SpanTree
+    masking: Masking
+    home: OpenSpan
+    open: dict[str, Phase] = field(default_factory=dict)
+    """By what tells them apart, in the order in which they began."""
+    counts: dict[str, int] = field(default_factory=dict)
+    steps: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """The steps of plans, by plan and id."""
+
+    # --- where operations belong --------------------------------------------------------------------------------------
+
+    def before_request(self, purpose: str, said: Any, now: int) -> None:  # noqa: ANN401 - a message's content
+        """Begin the phase that a request of this purpose opens, if it is not open."""
+        what = _OPENED_BY.get(purpose)
+        if what is not None and what not in self.open:
+            self._begin(what, what, said, now)
+
+    def of_request(self, purpose: str) -> OpenSpan:
+        """Return the span that a request of this purpose belongs to."""
+        if purpose.startswith(_PLAN):
+            asking = purpose.removeprefix(_PLAN)
+            for key, phase in self.open.items():
+                if key.startswith(_PLAN) and key.rpartition("/")[2] == asking:
+                    return phase.span
+        return self.current()
+
+    def of_call(self, call_id: str) -> OpenSpan:
+        """Return the span that a call belongs to which a plan asked for; its id names plan and step."""
+        for key, phase in self.open.items():
+            if key.startswith(_PLAN) and call_id.startswith(key.removeprefix(_PLAN).replace("/", "_") + "_"):
+                return phase.span
+        return self.current()
+
+    def current(self) -> OpenSpan:
+        """Return the span of the phase that began last; steps of a plan, which may run at once, hold only their own."""
+        phases = [phase for key, phase in self.open.items() if not key.startswith(_PLAN)]
+        return phases[-1].span if phases else self.home
+
+    def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
+        """Note an answer, which may be the output of its phase; what a critic says of an attempt is none."""
+        for key, phase in self.open.items():
+            if phase.span is span.above and text and (key != ATTEMPT or _OPENED_BY.get(purpose) == ATTEMPT):
+                phase.last = text
+
+    def called(self, span: OpenSpan, said: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Note a result, which is the output of a plan's step, and of another phase in which nothing was said."""
+        for key, phase in self.open.items():
+            if phase.span is span.above and (key.startswith(_PLAN) or phase.last is None):
+                phase.last = said
+
+    # --- what events make of them -------------------------------------------------------------------------------------
+
+    def take(self, event: e.EventBase, now: int) -> list[ReadableSpan]:
+        """Return the spans that one of `TAKEN` completes."""
+        return self._TAKES[type(event)](self, event, now)
+
+    def _planned(self, event: e.PlanCreated, _now: int) -> list[ReadableSpan]:
+        for step in event.steps:
+            if isinstance(step, dict) and isinstance(step.get("id"), str):
+                self.steps[event.plan_id, step["id"]] = step
+        return []
+
+    def _step_changed(self, event: e.PlanStepChanged, now: int) -> list[ReadableSpan]:
+        key = f"{_PLAN}{event.plan_id}/{event.step_id}"
+        if event.status == "in_progress" and key not in self.open:
+            step = self.steps.get((event.plan_id, event.step_id), event.step_id)
+            self._begin(key, f"step:{event.step_id}", step, now)
+        elif event.status in _OVER:
+            why = self.masking.word(event.reason or "the step failed")
+            status = Status(StatusCode.ERROR, why) if event.status == "failed" else OK
+            return self._end(key, now, status, said=event.reason if event.status == "failed" else None)
+        return []
+
+    def _judged(self, event: e.Critique, now: int) -> list[ReadableSpan]:
+        return self._end(ATTEMPT, now, satisfied=event.satisfied, score=event.score, critique=event.text)
+
+    def _pruned(self, event: e.AlternativesConsidered, now: int) -> list[ReadableSpan]:
+        if not event.decision.startswith(_SEARCHED):
+            return []
+        left = [each.model_dump(mode="json") for each in event.alternatives]
+        return self._end(DEPTH, now, said={"decision": event.decision, "alternatives": left})
+
+    def _decided(self, event: e.DecisionEvaluated, now: int) -> list[ReadableSpan]:
+        return self._end(DEPTH, now, said=event.decision) if event.decision.startswith(_SEARCHED) else []
+
+    def _checked(self, event: e.VerifierVerdict, now: int) -> list[ReadableSpan]:
+        if CHECK not in self.open:
+            self._begin(CHECK, CHECK, None, now)
+        said = {"verified": event.verified, "summary": event.summary, "checks": list(event.checks)}
+        return self._end(CHECK, now, said=said, verified=event.verified)
+
+    def _guarded(self, event: e.GuardrailViolation, now: int) -> list[ReadableSpan]:
+        self._begin(f"guardrail:{event.guard}", f"guardrail:{event.guard}", None, now, Kind.GUARDRAIL)
+        found = self.masking.word("; ".join(event.violations))
+        status = Status(StatusCode.ERROR, found) if event.blocked else OK
+        return self._end(f"guardrail:{event.guard}", now, status, said=list(event.violations), blocked=event.blocked)
+
+    def _switched(self, _event: e.StrategySwitched, now: int) -> list[ReadableSpan]:
+        return self.end_all(now, OK)
+
+    _TAKES: ClassVar[Mapping[type[e.EventBase], Callable[..., list[ReadableSpan]]]] = MappingProxyType(
+        {
+            e.PlanCreated: _planned,
+            e.PlanStepChanged: _step_changed,
+            e.Critique: _judged,
+            e.AlternativesConsidered: _pruned,
+            e.DecisionEvaluated: _decided,
+            e.VerifierVerdict: _checked,
+            e.GuardrailViolation: _guarded,
+            e.StrategySwitched: _switched,
+        }
+    )
+    TAKEN: ClassVar = tuple(_TAKES)
+    """The events that begin or end phases, beside requests."""
+
+    def end_all(self, now: int, status: Status) -> list[ReadableSpan]:
+        """Return all phases as ended, the newest first."""
+        return [span for key in reversed(list(self.open)) for span in self._end(key, now, status)]
+
+    # --- beginning and ending -----------------------------------------------------------------------------------------
+
+    def _begin(self, key: str, name: str, said: Any, now: int, kind: Kind | None = None) -> None:  # noqa: ANN401 - any JSON value
+        number = self.counts[key] = self.counts.get(key, -1) + 1
+        named = f"{name}:{number + 1}" if name in (ATTEMPT, DEPTH) else name
+        kind = kind or (Kind.EVALUATOR if key == CHECK else Kind.CHAIN)
+        attributes = {} if said is None else self.masking.input(said)
+        metadata: dict[str, Any] = {"owner": self.owner, "number": number}
+        span = self.tree.open(
+            f"phase:{self.owner}:{key}:{number}",
+            named,
+            kind,
+            self.current(),
+            now,
+            attributes=attributes,
+            metadata=metadata,
+        )
+        if span is not None:
+            self.open[key] = Phase(span)
+
+    def _end(self, key: str, now: int, status: Status = OK, *, said: Any = None, **facts: Any) -> list[ReadableSpan]:  # noqa: ANN401 - any JSON values
+        phase = self.open.pop(key, None)
+        if phase is None or not phase.span.is_open:
+            return []
+        output = phase.last if said is None else said
+        for name, fact in facts.items():
+            if fact is not None:
+                phase.span.metadata[name] = self.masking.word(fact) if isinstance(fact, str) else fact
+        return self.tree.close(phase.span, now, status, {} if output is None else self.masking.output(output))

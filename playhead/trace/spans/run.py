@@ -1,0 +1,335 @@
+"""The spans of one run: what each event opens, completes or adds to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
+from opentelemetry.trace import Link
+
+from playhead.trace import events as e
+from playhead.trace.spans import gen_ai
+from playhead.trace.spans.agent_span import (
+    agent_attributes,
+    agent_metadata,
+    common_attributes,
+    ending_attributes,
+    ending_status,
+    links_of,
+)
+from playhead.trace.spans.failures import failed, noted
+from playhead.trace.spans.identity import outer_span, trace_of
+from playhead.trace.spans.messages import INPUT, OUTPUT, Messages
+from playhead.trace.spans.model_span import answer_attributes, request_attributes, request_metadata
+from playhead.trace.spans.owner import SpanOwner
+from playhead.trace.spans.phases import Phases
+from playhead.trace.spans.thread import SpanThread
+from playhead.trace.spans.tool_span import call_attributes, call_metadata, result_attributes, result_status
+from playhead.trace.spans.tree import SpanTree
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan
+
+    from playhead.trace.line import Record
+    from playhead.trace.spans.masking import Masking
+    from playhead.trace.spans.options import SpanOptions
+    from playhead.trace.spans.tree import OpenSpan
+
+Ended = list["ReadableSpan"] | None
+"""The spans that an event completes; None when it cannot be placed."""
+Handler = Callable[..., Ended]
+_DEEPEST: Final = 100
+"""Owners above one another that are looked for; agents are nested a few deep."""
+
+
+class RunSpans:
+    """The open spans of a run, and what is known of its owners."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a run's spans are made with
+        self,
+        record: Record,
+        started: e.RunStarted,
+        now: int,
+        options: SpanOptions,
+        masking: Masking,
+        resource: Resource,
+    ) -> None:
+        self.started = started
+        self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started))
+        self._options = options
+        self._masking = masking
+        self._owners: dict[str, SpanOwner] = {}
+        self._ended: set[str] = set()
+        self._bodies: dict[str, tuple[OpenSpan, SpanOwner]] = {}
+        self._inner: dict[OpenSpan, str] = {}
+        if started.telemetry is not None:
+            self.tree.with_metadata(started.telemetry.metadata)
+        self._enter(record, started, None, now)
+
+    def take(self, record: Record, now: int) -> Ended:
+        """Take the next event; return the spans that it completes, or None when it cannot be placed."""
+        handler = self._HANDLERS.get(type(record.event))
+        if handler is None:
+            return []
+        owner = self._owner(record.owner)
+        return None if owner is None else handler(self, record, record.event, owner, now)
+
+    # --- agents -------------------------------------------------------------------------------------------------------
+
+    def _enter(
+        self, record: Record, started: e.RunStarted | e.AgentStarted, above: tuple[OpenSpan, SpanOwner] | None, now: int
+    ) -> Ended:
+        """Open the span of an agent."""
+        name = record.owner if above else "root"
+        path = started.agent.name if above is None else f"{above[1].path}/{started.agent.name}"
+        attributes = agent_attributes(started, self.started.run_id, name, path, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.agent(started.agent, path, self.tree.session))
+        of_run = isinstance(started, e.RunStarted)
+        span = self.tree.open(
+            f"agent:{name}",
+            f"agent:{started.agent.name}",
+            Kind.AGENT,
+            above and above[0],
+            now,
+            attributes=attributes,
+            metadata=agent_metadata(started, record),
+            links=links_of(started) if isinstance(started, e.RunStarted) else (),
+            parent=outer_span(self.started) if of_run else None,
+        )
+        if span is None:
+            return None
+        self._owners[name] = self._known(name, span, started.agent, path)
+        return []
+
+    def _known(self, name: str, home: OpenSpan, header: Any, path: str) -> SpanOwner:  # noqa: ANN401 - an `AgentHeader`
+        phases = Phases(name, self.tree, self._masking, home)
+        return SpanOwner(name, home, header, path, SpanThread(self._masking.image), phases)
+
+    def _owner(self, name: str) -> SpanOwner | None:
+        """Return what is known of an owner. One that never started belongs to the nearest above it that is known."""
+        known = self._owners.get(name)
+        if known is not None or name in self._ended:
+            return known
+        body = self._bodies.get(name)
+        if body is None:
+            above = self._above(name)
+            return None if above is None else self._adopt(name, above.home, above)
+        return self._adopt(name, *body)
+
+    def _adopt(self, name: str, home: OpenSpan, above: SpanOwner) -> SpanOwner:
+        owner = self._owners[name] = self._known(name, home, above.header, above.path)
+        return owner
+
+    def _above(self, name: str) -> SpanOwner | None:
+        for _ in range(_DEEPEST):
+            name = name.rpartition("/")[0]
+            if name in self._owners or not name:
+                break
+        return self._owners.get(name) or self._owners.get("root")
+
+    def _agent_started(self, record: Record, event: e.AgentStarted, _owner: SpanOwner, now: int) -> Ended:
+        above = self._owners.get(event.parent) or self._above(record.owner)
+        if above is None or record.owner == "root":
+            return None
+        call = above.calls.get(event.call_id)
+        self._owners.pop(record.owner, None)  # as which it was adopted above
+        return self._enter(record, event, (call or above.phases.current(), above), now)
+
+    def _agent_ended(self, record: Record, event: Any, owner: SpanOwner, now: int) -> Ended:  # noqa: ANN401 - an `Ending`
+        if not owner.home.is_open or owner.home.kind is not Kind.AGENT or owner.name != record.owner:
+            return None
+        status = ending_status(owner.home, event, now, self._masking)
+        ended = owner.phases.end_all(now, status)
+        attributes = ending_attributes(event, self._masking)
+        if self._options.gen_ai and event.status == "failed":
+            attributes.update(gen_ai.error(event.terminated_by))
+        ended += self.tree.close(owner.home, now, status, attributes)
+        self._leave(record.owner)
+        return ended
+
+    def _leave(self, name: str) -> None:
+        if self._owners.pop(name, None) is not None:
+            self._ended.add(name)
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _message_added(self, _record: Record, event: e.MessageAdded, owner: SpanOwner, _now: int) -> Ended:
+        owner.thread.add(event)
+        return []
+
+    def _tools_defined(self, _record: Record, event: e.ToolsDefined, owner: SpanOwner, _now: int) -> Ended:
+        owner.thread.define(event)
+        return []
+
+    # --- model calls --------------------------------------------------------------------------------------------------
+
+    def _requested(self, record: Record, event: e.LlmRequested, owner: SpanOwner, now: int) -> Ended:
+        prompt = owner.thread.prompt(event.messages, self._options.max_messages)
+        newest = prompt.messages[-1].text if prompt.messages else ""
+        owner.phases.before_request(event.purpose, newest, now)
+        attributes = request_attributes(event, owner, prompt, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.request(event, owner, prompt, self.tree.session, self._masking))
+        span = self.tree.open(
+            f"llm:{record.owner}:{event.request}.{event.attempt}",
+            f"llm:{event.model}",
+            Kind.LLM,
+            owner.phases.of_request(event.purpose),
+            now,
+            attributes=attributes,
+            metadata=request_metadata(event, record, prompt),
+        )
+        if span is None:
+            return None
+        owner.requests[event.request, event.attempt] = span
+        self._show(span, Messages(INPUT, prompt.messages))
+        return []
+
+    def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
+        answer = owner.thread.answered(event)
+        span = owner.requests.pop((event.request, event.attempt), None)
+        if span is None or not span.is_open:
+            return None
+        owner.answered[event.request] = span
+        owner.phases.answered(span, span.metadata["purpose"], event.text)
+        model = span.name.removeprefix("llm:")
+        attributes = answer_attributes(event, answer, owner, model, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.response(event, self._masking))
+        self._show(span, Messages(OUTPUT, [answer]))
+        return self.tree.close(span, now, attributes=attributes)
+
+    def _show(self, span: OpenSpan, messages: Messages) -> None:
+        attributes, shown = self._masking.messages(messages)
+        span.attributes.update(attributes)
+        span.messages += shown
+
+    def _failed(self, _record: Record, event: e.LlmFailed, owner: SpanOwner, now: int) -> Ended:
+        span = owner.requests.pop((event.request, event.attempt), None)
+        if span is None or not span.is_open:
+            return None
+        span.metadata["retryable"] = event.retryable
+        if event.cancelled:
+            span.metadata["cancelled"] = True
+        if self._options.gen_ai:
+            span.attributes.update(gen_ai.error(event.error.type))
+        return self.tree.close(span, now, failed(span, event.error.type, event.error.message, now, self._masking))
+
+    # --- tool calls ---------------------------------------------------------------------------------------------------
+
+    def _call_started(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> Ended:
+        asked = None if event.request is None else owner.answered.get(event.request)
+        tool = owner.thread.tool(event.tool) or self._tool_above(owner, event.tool)
+        attributes = call_attributes(event, record, tool, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
+        span = self.tree.open(
+            f"tool:{record.owner}:{event.call_id}",
+            f"tool:{event.tool}",
+            Kind.TOOL,
+            self._place_of_call(event, owner, asked),
+            now,
+            attributes=attributes,
+            metadata=call_metadata(event, record, owner.healed.pop(event.call_id, None), self._masking),
+            links=() if asked is None else (Link(asked.context),),
+        )
+        if span is None:
+            return None
+        owner.calls[event.call_id] = span
+        turn = "-" if record.iteration is None else record.iteration
+        body = self._inner[span] = f"{record.owner}/{event.tool}@{turn}.{event.position}"
+        self._bodies[body] = (span, owner)
+        self._ended.discard(body)
+        return []
+
+    @staticmethod
+    def _place_of_call(event: e.ToolCallStarted, owner: SpanOwner, asked: OpenSpan | None) -> OpenSpan:
+        if event.source == "plan":
+            return owner.phases.of_call(event.call_id)
+        above = None if asked is None else asked.above
+        return above if above is not None and above.is_open else owner.phases.current()
+
+    def _tool_above(self, owner: SpanOwner, name: str) -> Any:  # noqa: ANN401 - a `ToolSpec` or None
+        """Return a tool of the agent whose tool's body calls it."""
+        above = self._owners.get(owner.name.rpartition("/")[0])
+        return None if above is None else above.thread.tool(name)
+
+    def _call_completed(self, _record: Record, event: e.ToolCallCompleted, owner: SpanOwner, now: int) -> Ended:
+        owner.thread.completed(event)
+        span = owner.calls.pop(event.call_id, None)
+        if span is None or not span.is_open:
+            return None
+        owner.phases.called(span, event.result if event.ok else event.observation())
+        status = result_status(span, event, now, self._masking)
+        attributes = result_attributes(event, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.result(event, self._masking))
+        ended = self.tree.close(span, now, status, attributes)
+        body = self._inner.pop(span)
+        self._bodies.pop(body, None)
+        self._leave(body)
+        return ended
+
+    def _healed(self, _record: Record, event: e.ToolCallHealed, owner: SpanOwner, _now: int) -> Ended:
+        span = owner.calls.get(event.call_id)
+        stages = owner.healed.setdefault(event.call_id, []) if span is None else span.metadata.setdefault("healed", [])
+        stages.append(event.stage)
+        return []
+
+    def _approval(self, _record: Record, event: e.ApprovalDecided, owner: SpanOwner, now: int) -> Ended:
+        span = owner.calls.get(event.call_id)
+        if span is not None:
+            why = None if event.why is None else self._masking.word(event.why)
+            noted(span, "approval", now, approved=event.approved, by=event.by, why=why)
+        return []
+
+    # --- what steered the run -----------------------------------------------------------------------------------------
+
+    def _killswitch(self, _record: Record, event: e.KillswitchFired, owner: SpanOwner, now: int) -> Ended:
+        reason = self._masking.word(event.reason)
+        noted(owner.home, "killswitch", now, switch=event.switch, reason=reason, on_trigger=event.on_trigger)
+        return []
+
+    def _fallback(self, _record: Record, event: e.ProviderFallback, owner: SpanOwner, now: int) -> Ended:
+        reason = self._masking.word(event.reason)
+        noted(owner.home, "provider-fallback", now, from_model=event.from_model, to_model=event.to_model, reason=reason)
+        return []
+
+    def _switched(self, record: Record, event: e.StrategySwitched, owner: SpanOwner, now: int) -> Ended:
+        strategies = {"from_strategy": event.from_strategy, "to_strategy": event.to_strategy}
+        noted(owner.home, "strategy-switched", now, **strategies)
+        return self._phase(record, event, owner, now)
+
+    def _waits(self, _record: Record, event: e.RunPaused | e.RunResumed, owner: SpanOwner, now: int) -> Ended:
+        noted(owner.home, event.kind, now)
+        return []
+
+    def _phase(self, _record: Record, event: e.EventBase, owner: SpanOwner, now: int) -> Ended:
+        return owner.phases.take(event, now)
+
+    _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
+        {
+            e.AgentStarted: _agent_started,
+            e.AgentCompleted: _agent_ended,
+            e.RunCompleted: _agent_ended,
+            e.MessageAdded: _message_added,
+            e.ToolsDefined: _tools_defined,
+            e.LlmRequested: _requested,
+            e.LlmResponded: _responded,
+            e.LlmFailed: _failed,
+            e.ToolCallStarted: _call_started,
+            e.ToolCallCompleted: _call_completed,
+            e.ToolCallHealed: _healed,
+            e.ApprovalDecided: _approval,
+            e.KillswitchFired: _killswitch,
+            e.ProviderFallback: _fallback,
+            e.RunPaused: _waits,
+            e.RunResumed: _waits,
+            **dict.fromkeys(Phases.TAKEN, _phase),
+            e.StrategySwitched: _switched,
+        }
+    )

@@ -1,0 +1,190 @@
+"""Real runs of other frameworks, as their own instrumentors exported them to `playhead collect`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.errors import NotReplayableError
+from playhead.importing import import_spans, read_source
+from playhead.replay import replay, reproduce
+from playhead.testing import ScriptedModel, Turn, call, calls, text
+from playhead.trace.events import AgentCompleted, LlmResponded
+from playhead.trace.integrity import check_trace
+from playhead.trace.recording import read_recording
+from playhead.trace.types import Usage
+from tests.importing.test_formats import told
+from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.types import Request
+
+PHOENIX = ("phoenix-rest.json", "phoenix-otlp.json", "phoenix-frame-columns.json", "phoenix-frame-lines.jsonl")
+MAIL = {"to": "ann@example.com", "body": "4,180 feet and 61 metres"}
+
+
+def test_there_are_runs_of_four_frameworks() -> None:
+    """What was captured, and with which versions, is told beside it."""
+    versions = json.loads((CAPTURED / "versions.json").read_text())
+    assert {"langgraph", "openai-agents", "pydantic-ai-slim", "smolagents"} <= set(versions)
+    assert len(NAMES) == 7
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_a_whole_recording(name: str, tmp_path: Path) -> None:
+    """Every captured run becomes a recording whose chain, events and requests are whole."""
+    run, recording = imported(captured(name), tmp_path)
+    assert check_trace(run.path).verdict == "ok"
+    assert recording.status == "closed"
+    for owner in recording.owners.values():
+        for exchange in owner.exchanges:
+            assert owner.request(exchange.requested).messages
+            assert isinstance(exchange.outcome, LlmResponded)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_says_what_happened(name: str, tmp_path: Path) -> None:
+    """Task, calls, arguments, results, answer and tokens are those of the run, whichever framework it was."""
+    run, recording = imported(captured(name), tmp_path)
+    calls_made = [call for call in recording.root.calls.values() if call.started.tool != "final_answer"]
+    told = [(call.started.tool, call.started.args, call.completed and call.completed.result) for call in calls_made]
+    assert told == [
+        ("lookup", {"key": "Mount Zed"}, "4,180 feet"),
+        ("lookup", {"key": "Lake Quill"}, "61 metres"),
+        ("send_mail", MAIL, "sent to ann@example.com"),
+    ]
+    ending = recording.ending
+    assert ending is not None
+    assert (ending.status, ending.output, ending.iterations) == ("done", ANSWER, 3)
+    assert ending.usage == Usage(input_tokens=305, output_tokens=35)
+    assert str(recording.header.task).endswith(TASK)
+    assert (run.replayability, run.source.reasons) == ("full", ())
+    assert recording.header.agent.model == "openai/scripted-1"
+    assert recording.header.agent.name == "clerk"
+    assert not any(spec.read_only for spec in recording.root.own_tools.values())
+
+
+@pytest.mark.parametrize("name", FLAT)
+async def test_is_replayed_with_its_tools_frozen(name: str, tmp_path: Path) -> None:
+    """A model that does the same gets the recorded results, each exactly; nothing runs, and the run comes out the same."""
+    _, recording = imported(captured(name), tmp_path)
+    seen: list[Request] = []
+
+    def last(request: Request) -> Turn:
+        seen.append(request)
+        return text(ANSWER)
+
+    script: list[Any] = [
+        calls(call("lookup", key="Mount Zed"), call("lookup", key="Lake Quill")),
+        call("send_mail", **MAIL),
+        last,
+    ]
+    outcome = await replay(recording, {"model": ScriptedModel(script)}, trace=None)
+    assert (outcome.stopped, outcome.rungs, outcome.grounded) == (None, {"exact": 3}, 1.0)
+    assert [each.content for each in seen[0].messages if each.role == "tool"] == [
+        "4,180 feet",
+        "61 metres",
+        "sent to ann@example.com",
+    ]
+    assert outcome.verdict == ("changed" if name == "smolagents" else "same")  # its answer is given through a tool
+    assert "imported from otlp-json" in outcome.notes[0]
+
+
+@pytest.mark.parametrize("name", FLAT)
+async def test_an_imported_side_effect_never_runs(name: str, tmp_path: Path) -> None:
+    """A call that was not recorded stops the replay: a mail to somebody else is not sent, nor said to be."""
+    _, recording = imported(captured(name), tmp_path)
+    model = ScriptedModel([call("send_mail", to="eve@example.com", body="all of it"), text("done")])
+    outcome = await replay(recording, {"model": model}, trace=None)
+    assert outcome.verdict == "inconclusive"
+    assert "send_mail" in str(outcome.stopped)
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_is_not_reproduced(name: str, tmp_path: Path) -> None:
+    """Another program's events cannot be done again one by one, which is said, with what can be done."""
+    _, recording = imported(captured(name), tmp_path)
+    with pytest.raises(NotReplayableError, match=r"was imported from otlp-json.*playhead replay"):
+        await reproduce(recording)
+
+
+def test_langgraph_keeps_session_user_tags_and_metadata(tmp_path: Path) -> None:
+    """What `using_attributes` said of the run stands in the header."""
+    _, recording = imported(captured("langgraph"), tmp_path)
+    telemetry = recording.header.telemetry
+    assert telemetry is not None
+    assert (telemetry.session_id, telemetry.user_id, telemetry.tags) == ("session-7", "ann", ("capture", "demo"))
+    assert telemetry.metadata["ticket"] == 42
+    assert recording.header.agent.parameters["temperature"] == 0.2
+
+
+def test_the_convention_is_told(tmp_path: Path) -> None:
+    """pydantic-ai's own spans are GenAI; with OpenInference's beside them both are there, and say the same."""
+    plain, by_gen_ai = imported(captured("pydantic-ai-gen-ai"), tmp_path / "a")
+    both, by_both = imported(captured("pydantic-ai"), tmp_path / "b")
+    assert plain.source.conventions == ("gen_ai",)
+    assert both.source.conventions == ("gen_ai",)
+    texts = [[owner.message(number).content for number in owner.messages] for owner in (by_gen_ai.root, by_both.root)]
+    assert texts[0] == texts[1]
+
+
+def test_an_agent_as_a_tool_is_an_agent_of_its_own(tmp_path: Path) -> None:
+    """In the OpenAI Agents SDK it stands below the call that entered it, with its own prompt, thread and tokens."""
+    _, recording = imported(captured("openai-agents-nested"), tmp_path)
+    inner = recording.owners["root/ask_researcher@0.0"]
+    assert inner.started is not None
+    assert (inner.started.agent.name, inner.started.agent.system_prompt) == ("researcher", "You look facts up.")
+    assert isinstance(inner.completed, AgentCompleted)
+    assert inner.completed.usage == Usage(input_tokens=205, output_tokens=25)
+    failed = [call.completed for call in inner.calls.values() if call.completed is not None and not call.completed.ok]
+    assert [each.observation() for each in failed] == ["An error occurred while running the tool. Please try again."]
+    assert recording.ending is not None
+    assert recording.ending.usage == Usage(input_tokens=409, output_tokens=49)
+
+
+async def test_an_agent_with_arguments_of_its_own_is_frozen_as_a_whole(tmp_path: Path) -> None:
+    """An agent that takes no plain task cannot be entered again, so a replay serves what it returned."""
+    _, recording = imported(captured("openai-agents-nested"), tmp_path)
+    model = ScriptedModel(
+        [call("ask_researcher", input="the height of Mount Zed"), text("Mount Zed is 4,180 feet high.")]
+    )
+    outcome = await replay(recording, {"model": model}, trace=None)
+    assert (outcome.verdict, outcome.rungs, outcome.stopped) == ("same", {"exact": 1}, None)
+
+
+async def test_a_managed_agent_is_entered_again(tmp_path: Path) -> None:
+    """One of smolagents takes a task, so in a replay its own tools are served to it; what it was told of is not known."""
+    run, recording = imported(captured("smolagents-nested"), tmp_path)
+    assert run.replayability == "tools-only"
+    models = {
+        "openai/scripted-1": ScriptedModel(
+            [
+                call("researcher", task="the height of Mount Zed"),
+                call("lookup", key="Mount Zed"),
+                text("4,180 feet"),
+                text("Mount Zed is 4,180 feet high."),
+            ]
+        )
+    }
+    outcome = await replay(recording, {"model": models}, trace=None)
+    assert (outcome.verdict, outcome.rungs["exact"], outcome.stopped) == ("inconclusive", 1, None)
+    assert outcome.run.output == "Mount Zed is 4,180 feet high."
+
+
+@pytest.mark.parametrize("name", PHOENIX)
+def test_a_real_phoenix_gives_the_same_back(name: str, tmp_path: Path) -> None:
+    """The runs went through a Phoenix and came out of its API or its client: nothing that counts was lost on the way."""
+    source = read_source(CAPTURED / f"{name}.gz")
+    assert (source.format, source.problems) == ("otlp-json" if "otlp" in name else "phoenix", {})
+    back = {
+        run.source.trace_id: run for run in import_spans(source.spans, tmp_path / "back", format_name=source.format)
+    }
+    assert len(back) == 4
+    for run_name in ("openai-agents", "langgraph", "smolagents", "pydantic-ai"):
+        run, expected = imported(captured(run_name), tmp_path / run_name)
+        assert told(read_recording(back[run.source.trace_id].path)) == told(expected)
+        assert back[run.source.trace_id].replayability == "full"

@@ -1,0 +1,134 @@
+"""Imported runs in every command that reads a trace, and the command that imports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from playhead.trace.recording import read_recording
+from tests.cli.command_line import objects, playhead
+from tests.importing.test_round_trip import told
+from tests.importing.traces import ANSWER, CAPTURED, NAMES, captured, imported, shop
+
+ROOT: Final = Path(__file__).parents[2]
+COMMANDS = {
+    "show": "send_mail",
+    "debrief": "ann@example.com",
+    "stats": "openai/scripted-1",
+    "check": "whole and unchanged",
+    "list": "openai/scripted-1",
+    "backtest": "stopped",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two imported runs."""
+    imported(captured("langgraph"), tmp_path / "traces")
+    imported(captured("pydantic-ai"), tmp_path / "traces")
+    return tmp_path / "traces"
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_reads_an_imported_run(name: str, folder: Path) -> None:
+    """As text and as JSON, like any other run."""
+    run = [] if name == "list" else ["latest"]
+    more = ["--switch", "max_iterations(2)"] if name == "backtest" else []
+    result = playhead(name, *run, *more, "--trace-dir", folder)
+    assert (result.exit_code, COMMANDS[name] in result.stdout) == (0, True), result.output
+    assert objects(playhead(name, *run, *more, "--trace-dir", folder, "--json"))
+
+
+def test_two_imported_runs_are_compared(folder: Path) -> None:
+    """Two frameworks that did the same are the same."""
+    result = playhead("diff", "latest~1", "latest", "--trace-dir", folder)
+    assert result.exit_code in (0, 1)
+    assert "identical: the answer, the tool calls and the iterations are the same" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["reproduce", "resume"])
+def test_what_needs_our_own_loop_is_refused(name: str, folder: Path) -> None:
+    """One line says why not."""
+    result = playhead(name, "latest", "--trace-dir", folder)
+    assert result.exit_code != 0
+    assert "Traceback" not in result.output
+
+
+def test_reproduce_names_what_can_be_done(folder: Path) -> None:
+    """Not that, but a replay."""
+    result = playhead("reproduce", "latest", "--trace-dir", folder)
+    assert result.exit_code == 3
+    assert "another program ran it" in result.stderr
+    assert "playhead replay" in result.stderr
+
+
+def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
+    """Several files at once; a second time nothing is written."""
+    files = [CAPTURED / f"{name}.pb.gz" for name in NAMES]
+    result = playhead("import", *files, "--trace-dir", tmp_path)
+    assert result.exit_code == 0
+    assert result.stdout.count(": imported (") == len(NAMES)
+    assert result.stdout.count("replay   full: it can be replayed") == len(NAMES) - 1
+    assert "because  what the model was told of its tools is not in the spans" in result.stdout
+    again = objects(playhead("import", *files, "--trace-dir", tmp_path, "--json"))
+    assert {run["outcome"] for run in again} == {"already-imported"}
+    assert again[0]["imported"]["replayability"] == "full"
+    assert playhead("show", "latest", "--trace-dir", tmp_path).stdout.count(ANSWER) > 0
+
+
+def test_import_of_a_trace_in_two_files_is_one_run(tmp_path: Path) -> None:
+    """As the collector's file exporter splits them."""
+    spans = shop().document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    for place, part in enumerate((spans[:2], spans[2:])):
+        document = {"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}
+        (tmp_path / f"{place}.json").write_text(json.dumps(document))
+    result = playhead("import", tmp_path / "0.json", tmp_path / "1.json", "--trace-dir", tmp_path / "t", "--json")
+    assert [run["imported"]["spans"] for run in objects(result)] == [4]
+
+
+def test_import_says_what_it_cannot(tmp_path: Path) -> None:
+    """What cannot be read is named and does not keep the others from being imported."""
+    (tmp_path / "notes.txt").write_text("hello")
+    result = playhead("import", tmp_path / "notes.txt", CAPTURED / "langgraph.pb.gz", "--trace-dir", tmp_path / "t")
+    assert result.exit_code == 3
+    assert "notes.txt: it is neither JSON nor JSON lines nor OTLP protobuf" in result.stderr
+    assert ": imported (13 spans of langgraph)" in result.stdout
+
+
+def test_import_of_other_spans_asks_for_a_clear_word(tmp_path: Path) -> None:
+    """A later export of the same trace replaces the recording when it is told to."""
+    document = shop().document
+    whole, part = tmp_path / "whole.json", tmp_path / "part.json"
+    whole.write_text(json.dumps(document))
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"].pop()
+    part.write_text(json.dumps(document))
+    assert playhead("import", part, "--trace-dir", tmp_path / "t").exit_code == 0
+    result = playhead("import", whole, "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, "--replace imports it anew" in result.stdout) == (1, True)
+    result = playhead("import", whole, "--trace-dir", tmp_path / "t", "--replace")
+    assert (result.exit_code, "imported anew" in result.stdout) == (0, True)
+
+
+def test_import_without_protobuf_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON needs nothing but Playhead; protobuf says what it needs."""
+    monkeypatch.setitem(__import__("sys").modules, "opentelemetry.proto.collector.trace.v1.trace_service_pb2", None)
+    result = playhead("import", CAPTURED / "langgraph.pb.gz", "--trace-dir", tmp_path)
+    assert (result.exit_code, "pip install 'playhead[otel]'" in result.stderr) == (2, True)
+    (tmp_path / "spans.json").write_text(json.dumps(shop().document))
+    assert playhead("import", tmp_path / "spans.json", "--trace-dir", tmp_path / "t").exit_code == 0
+
+
+@pytest.mark.parametrize("form", ["otlp-json", "openinference-jsonl"])
+def test_what_playhead_exports_it_imports(form: str, tmp_path: Path) -> None:
+    """A recording of ours, through its own export and import: its format is told, and a replay can use all of it."""
+    recorded = ROOT / "tests" / "golden" / "reactive-sub-agents.jsonl"
+    exported = playhead("export", recorded, "--format", form)
+    assert exported.exit_code == 0
+    (tmp_path / "spans").write_text(exported.stdout)
+    [run] = objects(playhead("import", tmp_path / "spans", "--trace-dir", tmp_path / "t", "--json"))
+    assert (run["imported"]["format"], run["imported"]["replayability"]) == (form, "full")
+    back = read_recording(tmp_path / "t" / f"{run['run_id']}.jsonl")
+    assert told(back) == told(read_recording(recorded))

@@ -1,0 +1,300 @@
+"""What the attributes of a span mean, by convention."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from openinference.instrumentation.config import REDACTED_VALUE
+from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolCallAttributes
+
+from playhead.importing.conventions import openinference, read
+from playhead.importing.readings import REDACTED, ForeignCall, ForeignMessage
+from playhead.importing.spans import ForeignEvent, ForeignSpan
+from playhead.trace.events import ErrorInfo
+from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
+
+if TYPE_CHECKING:
+    from playhead.importing.readings import ModelReading, ToolReading
+
+CALL = ForeignCall("c1", "lookup", {"key": "Zed"})
+
+
+def span(attributes: dict[str, Any], **more: Any) -> ForeignSpan:
+    """Return a span with these attributes."""
+    return ForeignSpan("t", "s", None, "a span", 1, 2, attributes=attributes, **more)
+
+
+def model(attributes: dict[str, Any], **more: Any) -> ModelReading:
+    """Read a model's span."""
+    reading = read(span(attributes, **more))
+    assert (reading.kind, reading.model is not None) == ("model", True)
+    assert reading.model is not None
+    return reading.model
+
+
+def tool(attributes: dict[str, Any], **more: Any) -> ToolReading:
+    """Read a tool's span."""
+    reading = read(span(attributes, **more))
+    assert reading.tool is not None
+    return reading.tool
+
+
+def test_the_names_are_those_of_openinference() -> None:
+    """They are written out, so that JSON can be read without the package; they are the package's."""
+    assert openinference.KIND == SpanAttributes.OPENINFERENCE_SPAN_KIND
+    assert REDACTED == REDACTED_VALUE
+    source = (openinference.__file__,)
+    with open(source[0]) as file:  # noqa: PTH123
+        words = file.read()
+    for name in (
+        SpanAttributes.LLM_MODEL_NAME,
+        SpanAttributes.LLM_PROVIDER,
+        SpanAttributes.LLM_SYSTEM,
+        SpanAttributes.LLM_TOOLS,
+        SpanAttributes.LLM_INVOCATION_PARAMETERS,
+        SpanAttributes.LLM_INPUT_MESSAGES,
+        SpanAttributes.LLM_OUTPUT_MESSAGES,
+        SpanAttributes.LLM_TOKEN_COUNT_PROMPT,
+        SpanAttributes.LLM_TOKEN_COUNT_COMPLETION,
+        SpanAttributes.LLM_COST_TOTAL,
+        SpanAttributes.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_READ,
+        SpanAttributes.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_WRITE,
+        SpanAttributes.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING,
+        SpanAttributes.LLM_FINISH_REASON,
+        SpanAttributes.TOOL_NAME,
+        SpanAttributes.TOOL_DESCRIPTION,
+        SpanAttributes.TOOL_PARAMETERS,
+        SpanAttributes.TOOL_ID,
+        SpanAttributes.SESSION_ID,
+        SpanAttributes.USER_ID,
+        SpanAttributes.TAG_TAGS,
+        SpanAttributes.METADATA,
+        SpanAttributes.AGENT_NAME,
+    ):
+        assert f'"{name}"' in words, name
+    assert MessageAttributes.MESSAGE_TOOL_CALL_ID == "message.tool_call_id"
+    assert ToolCallAttributes.TOOL_CALL_FUNCTION_ARGUMENTS_JSON == "tool_call.function.arguments"
+
+
+def test_openinference_with_messages_only_in_the_values() -> None:
+    """Where a span lost its message attributes (the SDK keeps 128), the values beside them say the same."""
+    asked = {
+        "messages": [{"role": "user", "content": "Zed?"}],
+        "tools": [{"type": "function", "function": {"name": "lookup"}}],
+    }
+    answer = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"key": "Zed"}'}}],
+    }
+    read_so = model(
+        {
+            "openinference.span.kind": "LLM",
+            "input.value": json.dumps(asked),
+            "input.mime_type": "application/json",
+            "output.value": json.dumps(answer),
+            "output.mime_type": "application/json",
+        }
+    )
+    assert read_so.messages == (ForeignMessage("user", "Zed?"),)
+    assert read_so.answer == ForeignMessage("assistant", "", (CALL,))
+    assert read_so.tools == (ToolSpec(name="lookup"),)
+
+
+def test_openinference_tokens_and_cost() -> None:
+    """Every part of what a call cost is read."""
+    read_so = model(
+        {
+            "openinference.span.kind": "llm",
+            "llm.token_count.prompt": 10,
+            "llm.token_count.completion": "20",
+            "llm.token_count.prompt_details.cache_read": 3,
+            "llm.token_count.completion_details.reasoning": 4.0,
+            "llm.cost.total": 0.25,
+        }
+    )
+    assert read_so.usage == Usage(input_tokens=10, output_tokens=20, cache_read_tokens=3, reasoning_tokens=4)
+    assert read_so.cost_usd == 0.25
+
+
+def test_openinference_images_and_what_has_no_place() -> None:
+    """Images stay; sound is left out, and said to be."""
+    parts = {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.contents.0.message_content.type": "text",
+        "llm.input_messages.0.message.contents.0.message_content.text": "What is it?",
+        "llm.input_messages.0.message.contents.1.message_content.type": "image",
+        "llm.input_messages.0.message.contents.1.message_content.image.image.url": "https://example.com/a.png",
+        "llm.input_messages.0.message.contents.2.message_content.type": "audio",
+    }
+    read_so = model({"openinference.span.kind": "LLM", **parts})
+    content = (TextPart(text="What is it?"), ImagePart(url="https://example.com/a.png"))
+    assert read_so.messages == (ForeignMessage("user", content, lost=("audio",)),)
+
+
+def test_secrets_among_the_parameters_stay_out() -> None:
+    """Keys and headers that an instrumentor wrote beside the parameters reach no recording."""
+    given = {
+        "temperature": 0.5,
+        "api_key": "sk-1",
+        "extra_headers": {"a": 1},
+        "model": "m",
+        "stream": True,
+        "max_tokens": 5,
+    }
+    read_so = model({"openinference.span.kind": "LLM", "llm.invocation_parameters": json.dumps(given)})
+    assert read_so.parameters == {"temperature": 0.5, "max_tokens": 5}
+
+
+GEN_AI = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.request.model": "gpt-4",
+    "gen_ai.request.temperature": 0.1,
+    "gen_ai.request.stop_sequences": ["x"],
+    "gen_ai.response.model": "gpt-4-0613",
+    "gen_ai.response.finish_reasons": ["tool_calls"],
+    "gen_ai.usage.input_tokens": 52,
+    "gen_ai.usage.output_tokens": 17,
+}
+PARTS = [
+    {"role": "user", "parts": [{"type": "text", "content": "Zed?"}]},
+    {
+        "role": "assistant",
+        "parts": [
+            {"type": "reasoning", "content": "hm"},
+            {"type": "tool_call", "id": "c1", "name": "lookup", "arguments": {"key": "Zed"}},
+        ],
+    },
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "4,180 feet"}]},
+]
+EXPECTED = (
+    ForeignMessage("user", "Zed?"),
+    ForeignMessage("assistant", "", (CALL,), thinking="hm"),
+    ForeignMessage("tool", "4,180 feet", call_id="c1"),
+)
+
+
+def test_gen_ai_messages_with_parts() -> None:
+    """The examples of the conventions, as JSON in a text and structured."""
+    for written in (json.dumps(PARTS), PARTS):
+        read_so = model(
+            {
+                **GEN_AI,
+                "gen_ai.input.messages": written,
+                "gen_ai.output.messages": [PARTS[1]],
+                "gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}],
+                "gen_ai.tool.definitions": json.dumps(
+                    [{"type": "function", "name": "lookup", "parameters": {"type": "object"}}]
+                ),
+            }
+        )
+        assert read_so.messages == (ForeignMessage("system", "Be brief."), *EXPECTED)
+        assert read_so.answer == EXPECTED[1]
+        assert (read_so.provider, read_so.model, read_so.answered_by) == ("openai", "gpt-4", "gpt-4-0613")
+        assert read_so.parameters == {"temperature": 0.1, "stop": ["x"]}
+        assert read_so.usage == Usage(input_tokens=52, output_tokens=17)
+        assert read_so.finish_reason == "tool_calls"
+        assert read_so.tools == (ToolSpec(name="lookup", parameters={"type": "object"}),)
+
+
+def test_gen_ai_events_of_each_message() -> None:
+    """The form up to version 1.36: an event for each message, its body as attributes or as JSON in one."""
+    tool_calls = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"key": "Zed"}'}}]
+    events = (
+        ForeignEvent("gen_ai.system.message", 1, {"content": "Be brief."}),
+        ForeignEvent("gen_ai.user.message", 1, {"gen_ai.event.content": json.dumps({"content": "Zed?"})}),
+        ForeignEvent("gen_ai.assistant.message", 1, {"tool_calls": json.dumps(tool_calls)}),
+        ForeignEvent("gen_ai.tool.message", 1, {"content": "4,180 feet", "id": "c1"}),
+        ForeignEvent(
+            "gen_ai.choice", 2, {"index": 0, "finish_reason": "stop", "message": json.dumps({"content": "4,180 feet."})}
+        ),
+    )
+    read_so = model(GEN_AI, events=events)
+    assert read_so.messages == (
+        ForeignMessage("system", "Be brief."),
+        EXPECTED[0],
+        ForeignMessage("assistant", "", (CALL,)),
+        EXPECTED[2],
+    )
+    assert read_so.answer == ForeignMessage("assistant", "4,180 feet.")
+
+
+def test_gen_ai_tools_and_agents() -> None:
+    """`execute_tool` and `invoke_agent` spans."""
+    read_so = tool(
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "lookup",
+            "gen_ai.tool.call.id": "c1",
+            "gen_ai.tool.call.arguments": '{"key": "Zed"}',
+            "gen_ai.tool.call.result": "17",
+        }
+    )
+    assert (read_so.name, read_so.call_id, read_so.arguments, read_so.result) == ("lookup", "c1", {"key": "Zed"}, "17")
+    reading = read(
+        span(
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": "clerk",
+                "gen_ai.input.messages": json.dumps(PARTS),
+            }
+        )
+    )
+    assert reading.kind == "agent"
+    assert reading.agent is not None
+    assert (reading.agent.name, reading.agent.task) == ("clerk", "Zed?")
+
+
+def test_openllmetry_flat_prompts() -> None:
+    """`gen_ai.prompt.N` and `gen_ai.completion.N`, as OpenLLMetry's OpenAI instrumentation writes them."""
+    flat = {
+        "llm.request.type": "chat",
+        "gen_ai.system": "OpenAI",
+        "gen_ai.request.model": "gpt-4",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Zed?",
+        "gen_ai.prompt.1.role": "assistant",
+        "gen_ai.prompt.1.tool_calls.0.id": "c1",
+        "gen_ai.prompt.1.tool_calls.0.name": "lookup",
+        "gen_ai.prompt.1.tool_calls.0.arguments": '{"key": "Zed"}',
+        "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.content": "4,180 feet",
+        "gen_ai.prompt.2.tool_call_id": "c1",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "4,180 feet.",
+        "gen_ai.completion.0.finish_reason": "stop",
+        "gen_ai.usage.prompt_tokens": 5,
+        "gen_ai.usage.completion_tokens": 6,
+        "llm.request.functions.0.name": "lookup",
+        "llm.request.functions.0.parameters": '{"type": "object"}',
+    }
+    read_so = model(flat)
+    assert read_so.messages == (EXPECTED[0], ForeignMessage("assistant", "", (CALL,)), EXPECTED[2])
+    assert read_so.answer == ForeignMessage("assistant", "4,180 feet.")
+    assert (read_so.usage, read_so.finish_reason) == (Usage(input_tokens=5, output_tokens=6), "stop")
+    assert read_so.tools == (ToolSpec(name="lookup", parameters={"type": "object"}),)
+    read_tool = tool(
+        {
+            "traceloop.span.kind": "tool",
+            "traceloop.entity.name": "lookup",
+            "traceloop.entity.input": json.dumps({"inputs": {"key": "Zed"}}),
+            "traceloop.entity.output": '"4,180 feet"',
+        }
+    )
+    assert (read_tool.name, read_tool.arguments, read_tool.result) == ("lookup", {"key": "Zed"}, "4,180 feet")
+
+
+def test_errors_come_from_the_exception_else_from_the_status() -> None:
+    """The exception's own type and words come first."""
+    raised = ForeignEvent("exception", 1, {"exception.type": "KeyError", "exception.message": "'Nobody'"})
+    kind = {"openinference.span.kind": "TOOL"}
+    assert read(span(kind, status="error", message="failed", events=(raised,))).error == ErrorInfo(
+        type="KeyError", message="'Nobody'"
+    )
+    assert read(span(kind, status="error", message="failed")).error == ErrorInfo(type="Error", message="failed")
+    assert read(span({**kind, "error.type": "timeout"}, status="error")).error == ErrorInfo(
+        type="timeout", message="timeout"
+    )
+    assert read(span(kind, status="ok", events=(raised,))).error is None

@@ -1,0 +1,285 @@
+"""Whatever an export holds, an import ends, soon, with a recording or a sentence; nothing of it is ever evaluated."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playhead.diagnose.debrief import build_debrief
+from playhead.errors import NotImportableError
+from playhead.importing import import_spans, limits, read_source, sources
+from playhead.importing.conventions import CONVENTIONS, read
+from playhead.importing.spans import ForeignEvent, ForeignSpan
+from playhead.trace.integrity import check_trace
+from playhead.trace.recording import read_recording
+from tests.importing.formats import FORMATS, openinference_row
+from tests.importing.traces import Trace, captured, imported, shop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = [
+    "openinference.span.kind",
+    "llm.model_name",
+    "llm.provider",
+    "llm.invocation_parameters",
+    "llm.input_messages",
+    "llm.input_messages.0.message.role",
+    "llm.input_messages.0.message.content",
+    "llm.input_messages.0.message",
+    "llm.input_messages.0.message.tool_calls.0.tool_call.function.arguments",
+    "llm.output_messages.0.message.tool_calls",
+    "llm.output_messages.0.message.tool_calls.99999999999999999999.tool_call.function.name",
+    "llm.tools.0.tool.json_schema",
+    "llm.token_count.prompt",
+    "llm.cost.total",
+    "tool.name",
+    "tool.parameters",
+    "tool.id",
+    "input.value",
+    "input.mime_type",
+    "output.value",
+    "output.mime_type",
+    "agent.name",
+    "session.id",
+    "metadata",
+    "tag.tags",
+    "gen_ai.operation.name",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.tool.definitions",
+    "gen_ai.system_instructions",
+    "gen_ai.prompt.0.content",
+    "traceloop.span.kind",
+    "traceloop.entity.input",
+    "server.port",
+    "server.address",
+]
+WORDS = st.sampled_from(
+    [
+        "LLM",
+        "TOOL",
+        "AGENT",
+        "chat",
+        "execute_tool",
+        "invoke_agent",
+        "application/json",
+        "user",
+        "assistant",
+        "tool",
+        "system",
+        '{"messages": [[[]]]}',
+        '[{"role": "user", "parts": [{"type": "tool_call"}]}]',
+        "__REDACTED__",
+        "…",
+        "\x00\x1b[2J",
+        "\ud800",
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8) | st.sampled_from(NAMES) | WORDS, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from(NAMES) | st.text(max_size=12), JSON | st.builds(json.dumps, JSON) | WORDS, max_size=10
+)
+
+
+@st.composite
+def traces(draw: Any) -> list[ForeignSpan]:
+    """Return spans of one trace with parents anywhere, ids that repeat, and attributes of any type."""
+    ids = [f"{number:016x}" for number in range(draw(st.integers(1, 8)))]
+    made = []
+    for span_id in ids + draw(st.lists(st.sampled_from(ids), max_size=2)):
+        start = draw(st.integers(0, 10**19))
+        made.append(
+            ForeignSpan(
+                "ab" * 16,
+                span_id,
+                draw(st.sampled_from([None, *ids, "missing"])),
+                draw(st.text(max_size=5)),
+                start,
+                draw(st.none() | st.integers(0, 10**19)),
+                draw(st.sampled_from(["unset", "ok", "error"])),
+                draw(st.text(max_size=5)),
+                draw(ATTRIBUTES),
+                tuple(
+                    ForeignEvent(
+                        draw(st.sampled_from(["exception", "gen_ai.choice", "gen_ai.user.message"])),
+                        start,
+                        draw(ATTRIBUTES),
+                    )
+                    for _ in range(draw(st.integers(0, 2)))
+                ),
+            )
+        )
+    return made
+
+
+@settings(max_examples=40, deadline=None)
+@given(spans=traces())
+def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Types, parents and ids as nobody should write them: the file is whole, and every reader reads it."""
+    run, recording = imported(spans, tmp_path_factory.mktemp("runs"))
+    assert check_trace(run.path).verdict in ("ok", "open")
+    assert recording.problems == ()
+    for owner in recording.owners.values():
+        for exchange in owner.exchanges:
+            owner.request(exchange.requested)
+    build_debrief(recording)
+
+
+@settings(max_examples=80, deadline=None)
+@given(attributes=ATTRIBUTES)
+def test_no_convention_raises(attributes: dict[str, Any]) -> None:
+    """Each alone, and all together."""
+    span = ForeignSpan("t", "s", None, "", 0, None, attributes=attributes)
+    read(span)
+    for each in CONVENTIONS:
+        from playhead.importing.attributes import Attributes
+
+        each.model(span, Attributes(attributes))
+        each.tool(span, Attributes(attributes))
+        each.agent(span, Attributes(attributes))
+        each.context(Attributes(attributes))
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_damaged_exports_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    """Bytes changed, cut out or doubled anywhere: spans, counted problems, or a sentence."""
+    content = FORMATS[name][1](captured("openai-agents")).encode()
+    chance = random.Random(name)
+    path = tmp_path / "file"
+    for number in range(25):
+        damaged = bytearray(content)
+        for _ in range(chance.randint(1, 5)):
+            place = chance.randrange(len(damaged))
+            damaged[place : place + chance.choice([0, 1, 50])] = chance.choice(
+                [b"", b"\0", b'"', b"}", b"[[[[", b"null", b"-1"]
+            )
+        path.write_bytes(damaged)
+        try:
+            source = read_source(path)
+        except NotImportableError:
+            continue
+        for run in import_spans(source.spans, tmp_path / str(number), format_name=source.format):
+            assert read_recording(run.path).problems == ()
+
+
+def test_damaged_protobuf_is_read_or_refused(tmp_path: Path) -> None:
+    """The same for bytes of protobuf."""
+    import gzip
+
+    from tests.importing.traces import CAPTURED
+
+    content = gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes())
+    chance = random.Random(1)
+    path = tmp_path / "file"
+    for number in range(60):
+        damaged = bytearray(content)
+        for _ in range(chance.randint(1, 3)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        path.write_bytes(damaged[: chance.choice([len(damaged), chance.randrange(len(damaged))])])
+        try:
+            source = read_source(path)
+        except NotImportableError:
+            continue
+        for run in import_spans(source.spans, tmp_path / str(number), format_name=source.format):
+            assert read_recording(run.path).problems == ()
+
+
+def test_parents_in_a_circle_are_cut_once(tmp_path: Path) -> None:
+    """A circle of any length is cut at one span, which is said; nothing is lost."""
+    spans = shop().foreign(tmp_path)
+    spans = [replace(span, parent_id=spans[place - 1].span_id) for place, span in enumerate(spans)]
+    run, recording = imported(spans, tmp_path / "runs")
+    assert "spans that are their own ancestors, and were cut loose: 1" in run.source.notes
+    assert sum(len(owner.exchanges) for owner in recording.owners.values()) == 2
+
+
+def test_spans_that_come_twice_count_once(tmp_path: Path) -> None:
+    """The one that had ended counts, in whatever order they came."""
+    spans = shop().foreign(tmp_path)
+    begun = [replace(span, end_ns=None, attributes={}) for span in spans]
+    for place, both in enumerate((begun + spans, spans + begun)):
+        run, recording = imported(both, tmp_path / str(place))
+        assert "spans that came twice: 4" in run.source.notes
+        assert recording.status == "closed"
+
+
+def test_nesting_has_an_end(tmp_path: Path) -> None:
+    """A thousand agents inside one another: the outer ones are agents, the others are counted."""
+    trace = Trace()
+    for number in range(1, 3001, 3):
+        trace.agent(number, number - 1 if number > 1 else None, **{"agent.name": f"a{number}"})
+        trace.model(number + 1, number, [("user", "Go.")], ("assistant", "x"))
+        trace.tool(number + 2, number, "t", {"a": 1}, "x")
+    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    assert any("nested too deep" in note for note in run.source.notes)
+    assert 5 < len(recording.owners) <= limits.MAX_NESTING + 2
+
+
+def test_one_call_id_ten_thousand_times_takes_no_time(tmp_path: Path) -> None:
+    """Neither ids nor names that repeat make the work grow with the square."""
+    trace = Trace().agent(1)
+    flat: dict[str, Any] = {"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}
+    for place in range(5_000):
+        call = f"llm.output_messages.0.message.tool_calls.{place}.tool_call"
+        flat |= {f"{call}.id": "same", f"{call}.function.name": "t", f"{call}.function.arguments": "{}"}
+    trace.add(2, 1, "llm", flat)
+    for number in range(3, 5_003):
+        trace.tool(number, 1, "t", {}, "x", attributes={"tool.id": "same"})
+    began = time.monotonic()
+    _, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    assert len(recording.root.calls) == 5_000
+    assert time.monotonic() - began < 30
+
+
+def test_more_spans_than_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones are imported, the others counted, whatever the format."""
+    path = tmp_path / "lines"
+    path.write_text("".join(json.dumps(openinference_row(span)) + "\n" for span in captured("openai-agents")))
+    monkeypatch.setattr(sources, "MAX_SPANS", 10)
+    source = read_source(path)
+    assert (len(source.spans), source.problems) == (10, {"spans after the first 10": 2})
+
+
+def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One document, one message, and a gzip bomb, each with how much may be read."""
+    import gzip
+
+    monkeypatch.setattr(sources, "MAX_DOCUMENT", 1000)
+    path = tmp_path / "one"
+    path.write_text(json.dumps(shop().document, indent=1))
+    with pytest.raises(NotImportableError, match="at most 1,000 can be read at once: export lines"):
+        read_source(path)
+    monkeypatch.setattr(sources, "MAX_FILE", 10_000_000)
+    path.write_bytes(gzip.compress(b"\0" * 50_000_000))
+    with pytest.raises(NotImportableError, match="more than 10,000,000 bytes when it is unpacked"):
+        read_source(path)
+
+
+def test_nothing_is_evaluated_and_nothing_leaves_the_folder(tmp_path: Path) -> None:
+    """Names of tools, agents and traces are words, whatever they look like."""
+    evil = "__import__('os').system('touch /tmp/owned')"
+    trace = shop(
+        result='{"$type": "blob", "sha256": "' + "0" * 64 + '", "bytes": 9}', attributes={"tool.name": f"../../{evil}"}
+    )
+    trace.spans[2]["attributes"].append({"key": "output.mime_type", "value": {"stringValue": "application/json"}})
+    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [run.path.name]
+    assert recording.problems == ()
+    assert f"../../{evil}" in [made.started.tool for made in recording.root.calls.values()]

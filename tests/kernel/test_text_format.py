@@ -1,0 +1,325 @@
+"""`tool_format="text"`: the prompt holds the tools, the reply the calls, and a message of the user's each result."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from playhead import Agent, UsageError, context_profile, tool
+from playhead.kernel.strategies import list_strategies
+from playhead.kernel.text_format import FORMAT, catalogue
+from playhead.replay import replay, reproduce, resume
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.guidance import Guidance
+from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
+from tests.compose.hooked import sent
+from tests.kernel.runs import Ran, make_agent, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.trace.types import Request
+
+
+@tool(read_only=True)
+async def look(key: str) -> str:
+    """Look something up."""
+    return f"found {key}"
+
+
+@tool(read_only=True)
+def add(a: float, b: float = 1.5) -> float:
+    """Add two numbers."""
+    return a + b
+
+
+TOOLS = (look, add)
+CATALOGUE = (
+    f"Tools:\n- look(key: string): Look something up.\n- add(a: number, b?: number = 1.5): Add two numbers.\n\n{FORMAT}"
+)
+EXAMPLES = (
+    Message(id=0, role="user", content="Where is a?"),
+    Message(id=1, role="assistant", content="I look.", tool_calls=(ToolCall(id="x", name="look", arguments={"key": "a"}),)),
+    Message(id=2, role="tool", content="found a", tool_call_id="x"),
+    Message(id=3, role="assistant", content="There."),
+)  # fmt: skip
+
+
+def written(name: str, **arguments: Any) -> str:
+    """Return a call as the model is told to write it."""
+    return f"```json\n{json.dumps({'tool': name, 'arguments': arguments})}\n```"
+
+
+def turns_of(request: Request) -> list[tuple[str, str]]:
+    """Return what a request said, and that it said it in text alone."""
+    assert request.tools == ()
+    assert not any(each.tool_calls or each.tool_call_id for each in request.messages)
+    return [(each.role, str(each.content)) for each in request.messages]
+
+
+async def run_in_text(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> Ran:
+    """Run an agent that calls in text; what was sent is what was recorded, and the file alone gives it back."""
+    run = await record(folder, turns, *(tools or TOOLS), **{"system_prompt": "Work.", "tool_format": "text", **options})
+    assert sent(run) == run.model.requests
+    reproduced = await reproduce(run.recording)
+    assert reproduced.identical, reproduced.divergences
+    return run
+
+
+async def test_the_prompt_holds_the_tools_and_the_thread_the_calls(tmp_path: Path):
+    """No request has tools of its own; a call is what the model wrote, its result a message of the user's."""
+    run = await run_in_text(tmp_path, [text(written("look", key="b")), text("b is there")])
+    assert turns_of(run.model.requests[1]) == [
+        ("system", f"Work.\n\n{CATALOGUE}"),
+        ("user", "Do it."),
+        ("assistant", written("look", key="b")),
+        ("user", "Result of look:\nfound b"),
+    ]
+    assert (run.result.output, run.result.success) == ("b is there", True)
+    asked = run.events("llm-requested")
+    assert [(each.tools, each.tools_in_text) for each in asked] == [((), ((0, 1),))] * 2
+    assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "text")]
+
+
+async def test_the_catalogue_is_recorded_once(tmp_path: Path):
+    """However many requests there are, so that a trace grows with the steps alone."""
+    run = await run_in_text(
+        tmp_path, [*(text(written("look", key=str(number))) for number in range(8)), text("done")], max_iterations=20
+    )
+    transient = [each for each in run.events("message-added") if each.transient]
+    assert [(each.content, each.replaces) for each in transient] == [(f"Work.\n\n{CATALOGUE}", (0,))]
+    assert len(run.events("llm-requested")) == 9
+
+
+async def test_several_calls_in_one_reply(tmp_path: Path):
+    """Each runs and has its result, in order; what stands around them is the thought."""
+    reply = f"I need both.\n{written('look', key='b')}\n{written('add', a=1)}"
+    run = await run_in_text(tmp_path, [text(reply), text("done")])
+    assert turns_of(run.model.requests[1])[-3:] == [
+        ("assistant", reply), ("user", "Result of look:\nfound b"), ("user", "Result of add:\n2.5"),
+    ]  # fmt: skip
+    assert [each.content for each in run.result.steps if each.type == "thought"] == ["I need both."]
+
+
+async def test_examples_are_told_in_the_same_form(tmp_path: Path):
+    """Native turns given as examples look like those that follow; the header keeps them as they were given."""
+    run = await run_in_text(tmp_path, [text("done")], examples=EXAMPLES)
+    assert turns_of(run.model.requests[0])[1:] == [
+        ("user", "Where is a?"),
+        ("assistant", f"I look.\n{written('look', key='a')}"),
+        ("user", "Result of look:\nfound a"),
+        ("assistant", "There."),
+        ("user", "Do it."),
+    ]
+    assert run.recording.header.agent.examples == EXAMPLES
+
+
+async def test_examples_with_images(tmp_path: Path):
+    """Parts stay parts, with what the format adds beside them."""
+    image = ImagePart(url="https://example.org/a.png")
+    asked = ToolCall(id="x", name="look", arguments={"key": "a"})
+    examples = [
+        Message(id=0, role="assistant", content=(TextPart(text="I look."),), tool_calls=(asked,)),
+        Message(id=1, role="tool", content=(image,), tool_call_id="x", name="look"),
+    ]
+    run = await run_in_text(tmp_path, [text("done")], examples=examples)
+    assert [each.content for each in run.model.requests[0].messages[1:3]] == [
+        (TextPart(text="I look."), TextPart(text=written("look", key="a"))),
+        (TextPart(text="Result of look:"), image),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ('I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```', "its JSON is broken, or ends too early"),
+        ('Now:\n```json\n{"tool": "wiki", "arguments": {"page": "b"}}\n```\nThen I know.', "there is no tool 'wiki'. Known: add, look"),
+        ('```json\n{"tool": "google", "arguments": {}}\n```', "there is no tool 'google'. Known: add, look"),
+    ],
+    ids=["broken", "unknown-in-words", "unknown"],
+)  # fmt: skip
+@pytest.mark.parametrize("heal", [True, False], ids=["heals", "does-not"])
+async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, reply: str, why: str, heal: bool):
+    """It is no answer: the model is told why, and may write it again."""
+    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], heal=heal)
+    told = f"Your last reply is a call of a tool that could not be made: {why}. Make the call again as a whole, or reply with the answer."
+    assert turns_of(run.model.requests[1])[-1] == ("user", told)
+    assert (run.result.output, len(run.model.requests)) == ("done", 3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["The tool is a hammer.", '{"name": "Ines"}', 'As in `{"tool": "look", "arguments": {"key": "b"}}`, one looks up.'],
+)
+async def test_an_answer_stays_one(tmp_path: Path, answer: str):
+    """Words, JSON that calls nothing, and a call that is only spoken of."""
+    run = await run_in_text(tmp_path, [text(answer)])
+    assert (run.result.output, run.result.terminated_by) == (answer, "end_turn")
+
+
+async def test_a_native_call_all_the_same(tmp_path: Path):
+    """Where a server finds calls by itself, they run as native ones."""
+    run = await record(tmp_path, [call("look", key="b"), text("done")], *TOOLS, tool_format="text")
+    assert [(each.tool, each.source) for each in run.events("tool-call-started")] == [("look", "native")]
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_no_system_prompt(tmp_path: Path):
+    """The tools stand in a system message of their own."""
+    run = await run_in_text(tmp_path, [text("done")], system_prompt="")
+    assert turns_of(run.model.requests[0]) == [("system", CATALOGUE), ("user", "Do it.")]
+
+
+async def test_a_request_without_tools_has_no_catalogue(tmp_path: Path):
+    """Where the model is asked something else, it is not told how to call."""
+    turns = [text(written("look", key="b")), text("done"), text("yes")]
+    run = await run_in_text(tmp_path, turns, verify="reflect")
+    told = [CATALOGUE in str(each.messages[0].content) for each in run.model.requests]
+    assert (told[:2], set(told[2:])) == ([True, True], {False})
+    assert [bool(each.tools_in_text) for each in run.events("llm-requested")] == told
+
+
+async def test_without_tools(tmp_path: Path):
+    """Nothing is told."""
+    run = await record(tmp_path, [text("done")], tool_format="text", system_prompt="Work.")
+    assert turns_of(run.model.requests[0]) == [("system", "Work."), ("user", "Do it.")]
+
+
+async def test_hooks_change_the_tools(tmp_path: Path):
+    """`prompt.tools` decides what the catalogue holds, as it decides what a request offers."""
+
+    def only_look(tools: tuple[ToolSpec, ...], _: Any) -> tuple[ToolSpec, ...]:
+        return tuple(each.model_copy(update={"description": "Look here."}) for each in tools if each.name == "look")
+
+    run = await run_in_text(
+        tmp_path, [text("done")], compose=[lambda harness: harness.on("prompt.tools", only_look)], examples=EXAMPLES
+    )
+    assert turns_of(run.model.requests[0])[0] == (
+        "system", f"Work.\n\nTools:\n- look(key: string): Look here.\n\n{FORMAT}",
+    )  # fmt: skip
+    assert [each.tools_in_text for each in run.events("llm-requested")] == [((2, 2),)]
+
+
+async def test_a_required_hook_is_known_to_have_looked(tmp_path: Path):
+    """What it saw and left alone is found in the file: tools, results and their words, in a replay without its code."""
+    seen: list[Any] = []
+    tap = lambda harness: [  # noqa: E731
+        harness.on(tag, lambda payload, _: seen.append(payload), name=tag, required=True)
+        for tag in ("prompt.tools", "llm.request", "message.tool-result", "message.user")
+    ]
+    profile = context_profile("local", guidance=Guidance(after_result="Go on."), synthesis="off")
+    turns = [text(written("look", key="b")), text("done")]
+    run = await run_in_text(tmp_path, turns, compose=[tap], profile=profile, compression=False, examples=EXAMPLES)
+    assert len(seen) == 6
+    replayed = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
+    assert (replayed.run.output, replayed.stopped, replayed.verdict) == ("done", None, "same")
+
+
+@pytest.mark.parametrize("inner", ["native", "text"])
+@pytest.mark.parametrize("outer", ["native", "text"])
+async def test_sub_agents_have_a_format_of_their_own(
+    tmp_path: Path, outer: Literal["native", "text"], inner: Literal["native", "text"]
+):
+    """Each is told its tools as it was made to be."""
+
+    def called(format_of: str, name: str, **arguments: Any) -> Any:
+        return text(written(name, **arguments)) if format_of == "text" else call(name, **arguments)
+
+    below = make_agent(
+        None, [called(inner, "look", key="b"), text("b")], look, name="finder", description="Find.", tool_format=inner
+    )
+    run = await record(tmp_path, [called(outer, "finder", task="Find b."), text("done")], below, tool_format=outer)
+    assert [bool(each.tools) for each in run.model.requests] == [outer == "native"] * 2
+    assert [bool(each.tools) for each in below.model.requests] == [inner == "native"] * 2  # type: ignore[attr-defined]
+    assert run.result.output == "done"
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_a_replay_with_another_model(tmp_path: Path):
+    """Asks it in the same form, and reads its calls so."""
+    run = await run_in_text(tmp_path, [text(written("look", key="b")), text("done")], examples=EXAMPLES)
+    other = ScriptedModel([text(written("look", key="b")), text("otherwise")])
+    replayed = await replay(run.recording, {"model": other}, trace=None)
+    assert replayed.run.output == "otherwise"
+    assert [turns_of(each) for each in other.requests] == [turns_of(each) for each in run.model.requests]
+
+
+async def test_a_dead_run_is_resumed(tmp_path: Path):
+    """From its file, wherever it was cut: it goes on in the same form to the same answer."""
+    turns = [text(written("look", key="b")), text(written("add", a=1)), text("done")]
+    run = await run_in_text(tmp_path, turns, examples=EXAMPLES)
+    lines = run.recording.path.read_bytes().splitlines(keepends=True)
+    for cut in range(2, len(lines) - 1, 3):
+        dead = tmp_path / f"dead{cut}" / "run.jsonl"
+        dead.parent.mkdir()
+        dead.write_bytes(b"".join(lines[:cut]))
+        answered = sum(each.kind == "llm-responded" for each in run.recording.records[:cut])
+        agent = make_agent(
+            tmp_path, turns[answered:], *TOOLS, tool_format="text", system_prompt="Work.", examples=EXAMPLES
+        )
+        result = await resume(agent, dead, run_id="on")
+        assert (result.output, result.success) == ("done", True)
+
+
+async def test_it_is_one_more_field_of_the_header(tmp_path: Path):
+    """Native by default, also in a recording that was made before there was a choice; another word is refused."""
+    run = await record(tmp_path, [text("done")], *TOOLS)
+    header = run.recording.header.agent
+    assert header.tool_format == "native"
+    old = {name: value for name, value in header.model_dump(mode="json").items() if name != "tool_format"}
+    assert AgentHeader.model_validate(old) == header
+    assert [len(each.tools) for each in run.model.requests] == [2]
+    with pytest.raises(UsageError, match="tool_format"):
+        Agent(ScriptedModel([]), tool_format="xml")  # type: ignore[arg-type]
+
+
+async def test_chats_go_on_in_text(tmp_path: Path):
+    """What was said before is told as it was."""
+    model = ScriptedModel([text(written("look", key="b")), text("b is there"), text("as I said")])
+    agent = make_agent(tmp_path, model, *TOOLS, tool_format="text", system_prompt="Work.")
+    chat = agent.session()
+    await chat.chat("Look up where b is with the tool.")
+    await chat.chat("Where?")
+    first, *_, last = map(turns_of, model.requests)
+    assert first[0] == ("system", f"Work.\n\n{CATALOGUE}")
+    assert last[1:] == [("user", "Look up where b is with the tool."), ("assistant", "b is there"), ("user", "Where?")]
+
+
+@pytest.mark.parametrize("strategy", list_strategies())
+async def test_every_strategy_calls_in_text(tmp_path: Path, strategy: str):
+    """Whatever it asks the model, no request has tools of its own; the file alone gives the run back."""
+    said = [text(written("look", key=str(number))) if number % 2 else text("It is there.") for number in range(60)]
+    run = await record(tmp_path, said, *TOOLS, tool_format="text", strategy=strategy, meta_tools=None)
+    assert run.model.requests
+    assert all(each.tools == () for each in run.model.requests)
+    assert sent(run) == run.model.requests
+    assert (await reproduce(run.recording)).identical
+
+
+OBJECT: dict[str, Any] = {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "line"),
+    [
+        (OBJECT, "- t(): Do."),
+        ({**OBJECT, "properties": {"a": {"type": "string"}}, "required": ["a"]}, "- t(a: string): Do."),
+        ({**OBJECT, "properties": {"a": {"enum": ["x", 2]}}}, '- t(a?: "x" | 2): Do.'),
+        ({**OBJECT, "properties": {"a": {"const": "x"}}}, '- t(a?: "x"): Do.'),
+        ({**OBJECT, "properties": {"a": {"type": ["string", "null"]}}}, "- t(a?: string | null): Do."),
+        ({**OBJECT, "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}}}, "- t(a?: string | null): Do."),
+        ({**OBJECT, "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}, "- t(a?: list of integer): Do."),
+        ({**OBJECT, "properties": {"a": {"description": "The\n a."}}}, "- t(a?: any): Do.\n  a: The a."),
+        (
+            {**OBJECT, "properties": {"a": {"type": "integer", "minimum": 3}}},
+            '- t: Do.\n  arguments as JSON Schema: {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}',
+        ),
+        ({**OBJECT, "properties": {"a": True}}, '- t: Do.\n  arguments as JSON Schema: {"type": "object", "properties": {"a": true}}'),
+        ({"$ref": "#/$defs/a"}, '- t: Do.\n  arguments as JSON Schema: {"$ref": "#/$defs/a"}'),
+    ],
+)  # fmt: skip
+def test_what_a_tool_takes_is_said_in_a_line(parameters: dict[str, Any], line: str):
+    """Where a line can say it all; else the schema stands there as it is."""
+    assert catalogue([ToolSpec(name="t", description="Do.\n", parameters=parameters)]) == f"Tools:\n{line}\n\n{FORMAT}"

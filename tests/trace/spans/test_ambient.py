@@ -1,0 +1,180 @@
+"""A run that begins inside an application's own tracing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from openinference.instrumentation import (
+    suppress_tracing,
+    using_attributes,
+    using_metadata,
+    using_session,
+    using_tags,
+    using_user,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
+
+from playhead import Agent, load_recording, reproduce, resume, tool
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.ambient import ambient_telemetry
+from playhead.trace.types import TelemetryContext
+from tests.trace.spans.span_runs import spans_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROVIDER = TracerProvider(resource=Resource({"service.name": "shop"}))
+TRACER = PROVIDER.get_tracer("shop")
+
+
+def scout(folder: Path) -> Agent:
+    """Return an agent that calls a tool once."""
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        return key
+
+    return Agent(ScriptedModel([call("look", key="a"), text("Done.")]), tools=[look], trace=folder)
+
+
+def telemetry_of(folder: Path, run_id: str) -> TelemetryContext | None:
+    """Return what a recording holds of it."""
+    return load_recording(run_id, folder).header.telemetry
+
+
+@pytest.fixture
+def outer() -> Iterator[SpanContext]:
+    """Open a span of the application's."""
+    with TRACER.start_as_current_span("request") as span:
+        yield span.get_span_context()
+
+
+async def test_a_run_joins_the_span_that_is_open(tmp_path: Path) -> None:
+    """Trace and parent are the application's, and so they are in every export of the recording, whenever."""
+    metadata = {"team": "x", "odd": float("inf")}
+    with (
+        TRACER.start_as_current_span("request") as span,
+        using_session("s"),
+        using_user("ann"),
+        using_tags(["a"]),
+        using_metadata(metadata),
+    ):
+        await scout(tmp_path).run("Go.", run_id="run")
+    context = span.get_span_context()
+    telemetry = telemetry_of(tmp_path, "run")
+    assert telemetry is not None
+    assert telemetry == TelemetryContext(
+        trace_id=f"{context.trace_id:032x}",
+        span_id=f"{context.span_id:016x}",
+        session_id="s",
+        user_id="ann",
+        tags=("a",),
+        metadata=telemetry.metadata,
+    )
+    assert telemetry.metadata["team"] == "x"
+    root = spans_in(load_recording("run", tmp_path).records)[-1]
+    assert root.parent is not None
+    assert (root.context.trace_id, root.parent.span_id) == (context.trace_id, context.span_id)
+
+
+def test_it_is_read_where_the_caller_is(tmp_path: Path, outer: SpanContext) -> None:
+    """`run_sync`, whose loop runs in another thread, sees the caller's span as well."""
+    scout(tmp_path).run_sync("Go.", run_id="run")
+    telemetry = telemetry_of(tmp_path, "run")
+    assert telemetry is not None
+    assert telemetry.span_id == f"{outer.span_id:016x}"
+
+
+async def test_nothing_is_nothing(tmp_path: Path) -> None:
+    """Outside an application's tracing the recording says nothing of it."""
+    assert not get_current_span().get_span_context().is_valid
+    await scout(tmp_path).run("Go.", run_id="run")
+    assert telemetry_of(tmp_path, "run") is None
+
+
+def test_suppressed_and_not_sampled() -> None:
+    """Both are kept: nothing of such a run is exported while it goes on."""
+    with suppress_tracing():
+        assert ambient_telemetry() == TelemetryContext(suppressed=True)
+    with TracerProvider(sampler=ALWAYS_OFF).get_tracer("x").start_as_current_span("request"):
+        found = ambient_telemetry()
+    assert found is not None
+    assert (found.sampled, found.suppressed) == (False, False)
+    remote = NonRecordingSpan(SpanContext(1, 2, is_remote=True, trace_flags=TraceFlags(1)))
+    with use_span(remote):
+        found = ambient_telemetry()
+    assert found == TelemetryContext(trace_id=f"{1:032x}", span_id=f"{2:016x}", remote=True)
+
+
+def test_odd_values_never_stop_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    """What the application put there cannot keep an agent from running."""
+    with using_attributes(session_id="\ud800", user_id="7", tags=["a", "\udc00"]):
+        found = ambient_telemetry()
+    assert found == TelemetryContext(session_id="\ufffd", user_id="7", tags=("a", "\ufffd"))
+    from opentelemetry.context import attach, detach, set_value
+
+    token = attach(set_value("metadata", "{broken"))
+    try:
+        assert ambient_telemetry() is None
+    finally:
+        detach(token)
+    assert "could not be read" in caplog.text
+
+
+async def test_a_replay_is_not_a_divergence(tmp_path: Path, outer: SpanContext) -> None:
+    """A replay inside or outside of an application's tracing compares none of it and is a trace of its own."""
+    with TRACER.start_as_current_span("then"):
+        await scout(tmp_path).run("Go.", run_id="run")
+    with TRACER.start_as_current_span("now"), using_session("another"):
+        outcome = await reproduce(load_recording("run", tmp_path))
+    assert (outcome.identical, outcome.divergences) == (True, ())
+
+
+async def test_a_resumed_run_names_the_trace_before(tmp_path: Path) -> None:
+    """A resumed run does not go on in the trace of the one that died: it links to it there."""
+    with TRACER.start_as_current_span("then") as span:
+        await scout(tmp_path).run("Go.", run_id="run")
+    path = tmp_path / "run.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))
+    result = await resume(scout(tmp_path), path)
+    then = span.get_span_context()
+    telemetry = telemetry_of(tmp_path, result.run_id)
+    assert telemetry == TelemetryContext(earlier_trace_id=f"{then.trace_id:032x}")
+    root = spans_in(load_recording(result.run_id, tmp_path).records)[-1]
+    assert root.parent is None
+    assert root.context.trace_id != then.trace_id
+    before = spans_in(load_recording("run", tmp_path).records)[-1]
+    assert [link.context.span_id for link in root.links] == [before.context.span_id]
+    assert [link.context.trace_id for link in root.links] == [before.context.trace_id]
+
+
+def test_who_does_not_trace_pays_nothing(tmp_path: Path) -> None:
+    """A run in a process without OpenTelemetry loads none of it."""
+    program = (
+        "import sys; from playhead import Agent; from playhead.testing import ScriptedModel, text\n"
+        f"Agent(ScriptedModel([text('x')]), trace={str(tmp_path)!r}).run_sync('Go.')\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'openinference', 'playhead.trace.spans'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_the_extra_the_error_names_it() -> None:
+    """Whoever asks for spans without OpenTelemetry is told what to install."""
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from playhead.errors import MissingDependencyError\n"
+        "try:\n    import playhead.trace.spans\n"
+        "except MissingDependencyError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "spans need: pip install 'playhead[otel]'"
