@@ -13,11 +13,11 @@ PIP  := $(RUN)python -m pip --quiet --disable-pip-version-check
 CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 
-.PHONY: help demo test test-real lint format bench docs clean
+.PHONY: help demo test test-real test-phoenix test-mlflow lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff and debrief it; no key, no network
 	$(RUN)playhead demo $(ARGS)
@@ -27,6 +27,12 @@ test: $(DEV)  ## run the tests
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)
+
+test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; it is installed into build/ (0.9 GB)
+	$(RUN)python -m pytest -m phoenix tests/backends $(ARGS)
+
+test-mlflow: $(DEV) build/mlflow/.installed  ## send spans to a real tracking server of MLflow; it is installed into build/ (0.9 GB)
+	$(RUN)python -m pytest -m mlflow tests/backends $(ARGS)
 
 lint: $(DEV)  ## check style, format, types, and that imports point one way
 	$(RUN)ruff check .
@@ -54,6 +60,15 @@ clean:  ## remove the environment and everything that was built
 	@test ! -e $(VENV) || test -f $(VENV)/pyvenv.cfg || { echo "$(VENV) is no virtual environment: not removed" >&2; exit 1; }
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Backends, each in an environment of its own: they are large, and want other versions of what we use. (The tests ask the
+# APIs of these versions.)
+build/phoenix/.installed: PACKAGE := arize-phoenix==20.26.1
+build/mlflow/.installed: PACKAGE := mlflow==3.17.2
+build/%/.installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --quiet --disable-pip-version-check install $(PACKAGE)
+	@touch $@
 
 # What an end user gets: the package and its dependencies, nothing else.
 $(CORE): pyproject.toml

@@ -11,6 +11,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "tools"))
+SPANS = [
+    "AGENT agent:guide",
+    "  LLM llm:openai/gpt-4o-mini",
+    "  TOOL tool:lookup",
+    "  LLM llm:openai/gpt-4o-mini",
+]
+"""What backends show of a run with one call."""
 EXPECTED = {
     "plan_and_execute": [
         "goal_achieved: Mount Zed is 1,274 metres high; I have noted that.",
@@ -62,6 +69,27 @@ EXPECTED = {
         'data: {"type":"IterationProgress","owner":"root","iteration":1,"max_iterations":10,"tokens_used":3,"tools_called_this_step":["lookup"]}',
     ],
     "approval": ["I paid 20 back.", "paid: [20.0]"],
+    "export_phoenix": [
+        "delivered: True",
+        *SPANS,
+        "mountains chat-7 ann",
+    ],
+    "export_langfuse": [
+        "delivered: True",
+        "/api/public/otel/v1/traces Basic  4",
+        "gpt-4o-mini lookup",
+        "gpt-4o-mini 4,180 feet.",
+    ],
+    "export_jaeger": [
+        "delivered: True",
+        "mountain-guide",
+        "llm:openai/gpt-4o-mini: chat gpt-4o-mini",
+        "tool:lookup: execute_tool lookup",
+        "llm:openai/gpt-4o-mini: chat gpt-4o-mini",
+        "agent:guide: invoke_agent",
+    ],
+    "export_tempo": ["delivered: True", "with content: cut: True", "delivered: True", "without: cut: False"],
+    "export_mlflow": ["delivered: True", "/v1/traces 0", *SPANS],
     "mcp_server": [
         "convert_time: Convert time between timezones",
         "-3.5h",

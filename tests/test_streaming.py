@@ -257,7 +257,7 @@ class TestReading:
 
     async def test_two_at_a_time(self, tmp_path: Path):
         """Two readers of one iterator would each miss what the other gets: the second one is told."""
-        handle = make_agent(tmp_path, [text("42", delay_s=0.02)]).start("Do it.")
+        handle = make_agent(tmp_path, [text("42", delay_s=0.3)]).start("Do it.")
         coming = aiter(handle)
         first = asyncio.create_task(collect(coming))
         await asyncio.sleep(0.005)

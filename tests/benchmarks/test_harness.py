@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from benchmarks.real_tasks import arms, bare_loop, setting
-from benchmarks.real_tasks.arms import BareLoop, Kernel, of_strategy
+from benchmarks.real_tasks.arms import BareLoop, Kernel, in_text, of_strategy
 from benchmarks.real_tasks.harness import Book, Run, ServerGoneError, run_all
 from benchmarks.real_tasks.report import (
     difference,
@@ -19,7 +20,7 @@ from benchmarks.real_tasks.report import (
     table,
     write_between,
 )
-from benchmarks.real_tasks.tasks import TASKS, Task
+from benchmarks.real_tasks.tasks import CHOSEN_ON, TASKS, Task
 from benchmarks.real_tasks.tools import TOOLS
 from playhead.kernel.models.openai_format import to_openai
 from playhead.kernel.strategies import list_strategies
@@ -191,10 +192,57 @@ def test_the_report_says_what_was_measured(tmp_path: Path):
     report = paired_report(runs)
     assert "| bare loop | 0 of 38 (0%)    | 1         | 1          | 1.0         | 1.0        | 0.5     |" in report
     assert "| playhead  | 38 of 38 (100%) |" in report
-    assert "+100.0 points, 95% interval +100.0 to +100.0, which does not hold zero. 38 tasks, 38 pairs" in report
+    assert (
+        "Paired difference (playhead - bare loop): +100.0 points, 95% interval +100.0 to +100.0, which does not hold zero. "
+        "38 tasks, 38 pairs."
+    ) in report
+    assert "halves" not in report
     assert endings(runs) == "bare loop, not right: 38 end_turn\nplayhead, not right: none"
     assert difference([run for run in runs if run.task != "half" or run.arm == "playhead"]).pairs == 37
     assert "38 tasks" in strategies_report(runs)
+
+
+def test_the_report_of_three_arms(tmp_path: Path):
+    """Each is compared with the bare loop, the new one with the other too, and by halves of the tasks."""
+    arms_of_all = [Counting(name) for name in ("bare loop", "playhead", "playhead-text")]
+    runs = run_all(TASKS, 1, arms_of_all, Book(tmp_path / "runs.jsonl"), lambda _: None)
+    runs = [replace(run, right=run.task in CHOSEN_ON) if run.arm == "playhead-text" else run for run in runs]
+    report = paired_report(runs)
+    assert [line[:60] for line in report.splitlines() if line.startswith("Paired difference")] == [
+        "Paired difference (playhead - bare loop): +100.0 points, 95%",
+        "Paired difference (playhead-text - bare loop): +50.0 points,",
+        "Paired difference (playhead-text - playhead): -50.0 points, ",
+    ]
+    assert (
+        "playhead-text - bare loop by halves: the tasks on which its words were chosen +100.0 points, 95% interval +100.0 to "
+        "+100.0; the others +0.0 points, 95% interval +0.0 to +0.0."
+    ) in report
+
+
+def test_the_arm_in_text_sends_no_tools(tmp_path: Path):
+    """It is told the same tools and turns, in text, and reads its calls there; its recording is reproduced."""
+    asked: list[Request] = []
+
+    def said(words: str) -> Any:
+        def answer(request: Request) -> Any:
+            asked.append(request)
+            return text(words)
+
+        return answer
+
+    arm = in_text()
+    calling = '```json\n{"tool": "calculator", "arguments": {"expression": "347 * 29"}}\n```'
+    arm.model = lambda: ScriptedModel([said(calling), said("It is 10063.")])
+    run = arm.run(PRODUCT, 0, tmp_path)
+    assert (run.right, run.model_calls, run.tool_calls) == (True, 2, 1)
+    assert [(each.tools, len(each.messages)) for each in asked] == [
+        ((), 2 + len(setting.EXAMPLES)),
+        ((), 4 + len(setting.EXAMPLES)),
+    ]
+    system = str(asked[0].messages[0].content)
+    assert system.startswith(setting.PROMPT)
+    assert all(f"- {each.spec.name}(" in system for each in TOOLS)
+    assert reproduce_sync(tmp_path / run.recording).divergences == ()
 
 
 def test_a_page_is_changed_between_its_marks_only(tmp_path: Path):
@@ -221,3 +269,11 @@ def test_the_table_is_markdown(tmp_path: Path):
     lines = table([run], "loop").splitlines()
     assert len({len(line) for line in lines}) == 1
     assert "1,234" in lines[2]
+
+
+def test_the_guide_names_the_words_that_were_measured():
+    """Whoever copies them from there has what the arm was told."""
+    page = (setting.ROOT / "docs/guides/real-models.md").read_text(encoding="utf-8")
+    words = {name: told for name, told in setting.SMALL.model_dump().items() if told}
+    assert sorted(words) == ["after_result", "no_call", "repeated_task", "unfounded_number"]
+    assert [name for name, told in words.items() if told not in page] == []

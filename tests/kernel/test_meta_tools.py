@@ -89,7 +89,7 @@ async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, An
                        **options)  # fmt: skip
     (*_, completed) = run.events("tool-call-completed")
     assert data(completed)["error"] == {"type": "NotYet", "message": f"{completed.tool} is not available yet: {reason}"}
-    assert run.result.terminated_by in ("end_turn", "max_iterations")
+    assert run.result.terminated_by in ("end_turn", "required_tools_missing")
     assert run.result.output != "42"
 
 

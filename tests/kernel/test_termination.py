@@ -228,15 +228,19 @@ def test_nobody_reaches_for_the_termination_by_name():
 
 
 def test_only_the_agent_writes_the_end_of_a_run():
-    """`run-completed` is written in one place, `agent-completed` in one other."""
+    """`run-completed` is written in one place, `agent-completed` in one other; but for recordings made of foreign spans."""
     assert _calls_of("RunCompleted") == [
+        ("importing/conversion.py", "Conversion.complete"),
         ("running.py", "record_run.ending"),
         (
             "streaming/projection.py",
             "Stream._unheard",
         ),  # told to the reader of a stream alone: it could not be recorded
     ]
-    assert _calls_of("AgentCompleted") == [("kernel/agent_tool.py", "AgentTool.run")]
+    assert _calls_of("AgentCompleted") == [
+        ("importing/conversion.py", "Conversion._inside"),
+        ("kernel/agent_tool.py", "AgentTool.run"),
+    ]
 
 
 def test_only_closing_a_state_makes_it_final():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.json_reading import is_strict
@@ -42,6 +42,8 @@ class Written:
     """The text in which it stands, where that is broken JSON."""
     sure: bool = True
     """Whether it names its arguments as such; else every other field was taken for one, and has to fit."""
+    beside: dict[str, Any] = field(default_factory=dict)
+    """What stands beside the name and the arguments, and may be meant as an argument."""
 
 
 def as_mended(calls: tuple[Written, ...], text: str, start: int, end: int) -> tuple[Written, ...]:

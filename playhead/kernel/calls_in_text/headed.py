@@ -46,6 +46,10 @@ _CLOSING: Final = re.compile(
 """What may close a header that was opened before the JSON."""
 
 
+_MORE: Final = re.compile(r"\s{0,4}(?:<[A-Za-z]|[^<\s][^<]{0,400}</)")
+"""What stands in a call beside its name and its arguments."""
+
+
 def headed_calls(text: str, *, cut_off: bool) -> Iterator[Found]:
     """Yield what has a tool's name in a header and JSON behind it."""
     for header in chain.from_iterable(form.finditer(text) for form in _FORMS):
@@ -54,4 +58,6 @@ def headed_calls(text: str, *, cut_off: bool) -> Iterator[Found]:
             continue
         calls = as_mended((Written(header["name"], found[0]),), text, header.end(), found[1])
         closing = _CLOSING.match(text, found[1])
+        if header.re is _SIBLINGS and _MORE.match(text, closing.end() if closing else found[1]):
+            continue
         yield Found(header.start(), closing.end() if closing else found[1], calls, explicit=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.calls_in_text.found import Written
 from playhead.kernel.healing.words import folded
 from playhead.kernel.rationale import parse_rationale
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _NAME_FIELDS: Final = (
     "name",
@@ -29,6 +33,11 @@ _ARGUMENT_FIELDS: Final = (
 )  # fmt: skip
 _LISTS: Final = ("tool_calls", "function_calls", "calls", "tool_uses", "actions")
 _WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action", "command")
+_ENVELOPE: Final = frozenset(
+    ("id", "callid", "toolcallid", "tooluseid", "requestid", "type", "index", "role", "rationale", "jsonrpc", "object",
+     "created", "model", "version", "strict")
+)  # fmt: skip
+"""Fields that a call has as a message of its own, folded."""
 _MOST: Final = 100
 """Calls in one value."""
 _DEEPEST: Final = 4
@@ -45,19 +54,26 @@ def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401
     for each in _LISTS:
         listed = value.get(fields.get(folded(each), ""))
         if isinstance(listed, list):
-            return calls_of(listed, depth + 1)
+            return tuple(_with(call, _beside(value, [each])) for call in calls_of(listed, depth + 1))
     if value.get("method") == "tools/call" and isinstance(value.get("params"), dict):
         return calls_of(value["params"], depth + 1)  # as an MCP client writes it
     for each in _WRAPPERS:
         inner = value.get(fields.get(folded(each), ""))
         if isinstance(inner, dict):
-            return calls_of({**inner, **_beside(value, each)}, depth + 1)
+            own = {name: value[name] for name in ("arguments", "rationale") if name in value and name != each}
+            calls = calls_of({**inner, **own}, depth + 1)
+            return tuple(_with(call, _beside(value, [each, "arguments"])) for call in calls)
     return _one(value, fields)
 
 
-def _beside(value: dict[str, Any], wrapper: str) -> dict[str, Any]:
-    """Return what stands beside the object that a call is wrapped in and belongs to it."""
-    return {name: item for name, item in value.items() if name in ("arguments", "rationale") and name != wrapper}
+def _with(call: Written, beside: dict[str, Any]) -> Written:
+    return replace(call, beside={**beside, **call.beside}) if beside else call
+
+
+def _beside(value: dict[str, Any], own: Collection[str]) -> dict[str, Any]:
+    """Return what stands beside the fields of a call and is not of its envelope."""
+    taken = {*map(folded, own)} | _ENVELOPE
+    return {name: item for name, item in value.items() if folded(name) not in taken}
 
 
 def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
@@ -70,7 +86,7 @@ def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
         for field in _ARGUMENT_FIELDS:
             place = fields.get(folded(field))
             if place is not None and place != own:
-                return (Written(name, value[place], rationale),)
+                return (Written(name, value[place], rationale, beside=_beside(value, [own, place])),)
         rest = {key: item for key, item in value.items() if key not in (own, "rationale")}
         return (Written(name, rest, rationale, sure=False),)
     if len(value) == 1:

@@ -11,6 +11,8 @@ _TAG_PREFIX: Final = re.compile(r"(</?)[|\uff5c]DSML[|\uff5c](?=\w)")
 """DeepSeek's own tags, as in `<|DSML|invoke name="…">`."""
 _QUOTED: Final = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)</?escape>', re.DOTALL)
 """Gemma's quotes: `<|"|>Oslo<|"|>`, `<escape>Oslo<escape>`."""
+_EQUALS: Final = re.compile(r"(<parameter=[A-Za-z_][\w.-]{0,80})=(?=[^<>\n]{1,400}</parameter>)")
+"""Qwen's tag of a parameter, where an equals sign stands in place of its bracket: `<parameter=mode=fast</parameter>`."""
 _LIST_NAME: Final = re.compile(r"\A\s*functools\s*(?=\[\s*\{)")
 """Phi's name of its list of calls."""
 
@@ -23,6 +25,8 @@ def without_template(text: str) -> str:
             text = inner if isinstance(inner, str) else text
     if "DSML" in text:
         text = _TAG_PREFIX.sub(r"\1", text)
+    if "<parameter=" in text:
+        text = _EQUALS.sub(r"\1>", text)
     if '<|"|>' in text or "<escape>" in text:
         text = _QUOTED.sub(lambda found: json.dumps(found[1] if found[1] is not None else found[2]), text)
     return _LIST_NAME.sub("", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +24,13 @@ from playhead.kernel.calls_in_text.standing import (
 )
 from playhead.kernel.calls_in_text.xml_form import xml_calls
 from playhead.kernel.calls_in_text.yaml_form import yaml_calls
-from playhead.kernel.healing.json_reading import value_at
+from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.names import meant_tool
+from playhead.kernel.healing.noise import is_beside
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from playhead.kernel.healing.schema import properties
 from playhead.kernel.healing.shapes import filled_in
+from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.words import folded
 
 if TYPE_CHECKING:
@@ -66,6 +69,12 @@ _PROGRAM: Final = re.compile(
     re.MULTILINE,
 )
 """Lines of a program: the calls in it are not made."""
+_SAID: Final = frozenset(
+    ("content", "text", "message", "response", "answer", "description", "summary", "note", "comment", "status", "state", "step",
+     "plan", "timestamp", "server", "servername", "namespace", "label", "title", "next", "final", "isfinal", "done", "observation",
+     "task", "context", "metadata", "meta", "finishreason", "stopreason", "toolname", "tool", "function")
+)  # fmt: skip
+"""Fields beside a call that say something to the reader, or of the turn, folded."""
 _LAST: Final = re.compile(r"[.:/]|__")
 _CALL_NAME: Final = re.compile(r"(?<![\w.:-])(?:print\()?([A-Za-z_][\w.:-]{0,100})\(")
 _EMPTY_WRAP: Final = re.compile(
@@ -95,7 +104,7 @@ def read_calls(
 
     zones = echoes(text)
     tiers: tuple[Callable[[], Iterator[Found]], ...] = (
-        lambda: xml_calls(text, is_tool),
+        lambda: xml_calls(text, is_tool, cut_off=cut_off),
         lambda: iter(sorted(headed_calls(text, cut_off=cut_off), key=lambda each: each.start)),
         lambda: _json_calls(text, is_tool, cut_off=cut_off),
         lambda: _syntax_calls(text, is_tool),
@@ -139,13 +148,31 @@ def _known(
 def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool) -> Written | None:
     if call.name is None:
         return _named_by_type(call, specs) or (_nameless(call, specs) if nameless else None)
-    healed = heal(call.name, call.arguments, specs)
+    call = _with_beside(call, specs) if call.beside else call
+    healed = heal(call.name or "", call.arguments, specs)
     if healed.arguments is not None:
         return call
     if not call.sure:
         return None
-    meant = meant_tool(call.name, specs, lambda _: False)
+    meant = meant_tool(call.name or "", specs, lambda _: False)
     return None if meant.name is None else call  # the model is told why it does not run
+
+
+def _with_beside(call: Written, specs: Mapping[str, ToolSpec]) -> Written:
+    """Return a call with what stands beside its arguments among them, but for what is only said: nothing is left out in silence."""
+    name = heal(call.name or "", call.arguments, specs).name
+    known = {folded(own) for own in properties(specs[name].parameters)} if name in specs else set()
+    arguments = parsed(call.arguments) if isinstance(call.arguments, str) else call.arguments
+    beside = {
+        key: item
+        for key, item in call.beside.items()
+        if folded(key) in known
+        or not (is_empty(item) or folded(key) in _SAID or (name in specs and is_beside(specs[name], key, item, known)))
+    }
+    if not beside or not isinstance(arguments, dict):
+        return call if not beside else replace(call, arguments=[arguments, beside], beside={})
+    both = {folded(key) for key in beside} & {folded(key) for key in arguments}
+    return replace(call, arguments=[arguments, beside] if both else {**arguments, **beside}, beside={})
 
 
 def _named_by_type(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.calls_in_text.call_syntax import call_at
@@ -41,6 +41,9 @@ _AROUND: Final = frozenset(
 _NAMED: Final = frozenset(["name", "toolname", "tool", "functionname", "function", "action"])
 _HOLDERS: Final = frozenset(["arguments", "args", "parameters", "params", "input", "toolinput", "kwargs"])
 _PARAMETERS: Final = frozenset(["parameter", "param", "arg", "argument"])
+_BESIDE: Final = frozenset(["id", "callid", "toolcallid", "thought", "thinking", "reasoning", "servername", "server", "type"])
+"""Tags beside the arguments that say nothing to the tool."""
+_VALUE_ATTRIBUTE: Final = re.compile(r"\bvalue\s*=\s*(['\"])([^'\"<>&]*)\1")
 _ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
 _CLOSED: Final = re.compile(r"</([\w.:-]{1,80})>\s*\Z")
 _BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
@@ -61,15 +64,21 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
 
-def xml_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
-    """Yield the outermost elements that are calls, in order."""
-    for node in _outermost(text):
+def xml_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool = True) -> Iterator[Found]:
+    """Yield the outermost elements that are calls, in order.
+
+    Args:
+        text: the text.
+        is_tool: whether a name is that of a tool.
+        cut_off: whether the text may have been cut off; else a call may lack its last tags, behind a whole parameter.
+    """
+    for node in _outermost(text, cut_off=cut_off):
         calls = tuple(_calls(node, text, is_tool))
         if calls:
             yield Found(node.start, node.end, calls, explicit=True)
 
 
-def _outermost(text: str) -> list[_Node]:
+def _outermost(text: str, *, cut_off: bool) -> list[_Node]:
     """Return the elements of a text as trees; a tag that is never closed is no element, but for those of a call."""
     tree = _Tree()
     for tag in islice(_TAG.finditer(text), MAX_TAGS):
@@ -77,6 +86,8 @@ def _outermost(text: str) -> list[_Node]:
             tree.close(tag[2], tag.start(), tag.end())
         else:
             tree.open(tag)
+    if not cut_off:
+        tree.end_calls(text)
     if tree.cut and tree.stray:
         return []
     found: list[_Node] = []
@@ -122,6 +133,15 @@ class _Tree:
         node = self._open.pop()
         self._depths[name] -= 1
         node.close, node.end = start, end
+
+    def end_calls(self, text: str) -> None:
+        """End calls that are open where the text ends, behind a parameter that is closed."""
+        last = self._open[-1].children[-1] if self._open[-1].children else None
+        is_whole = last is not None and last.end >= 0 and not last.cut and not text[last.end :].strip()
+        is_value = last is not None and (_is_parameter(last) or last.name.endswith("arg_value") or _is_around(last.name))
+        if is_whole and is_value and all(_is_around(node.name) for node in self._open[1:]):
+            for node in self._open[1:]:
+                node.close = node.end = len(text)
 
     def _wrongly_closed(self, name: str) -> str:
         """Return the open element with parameters that a tag of another kind of call closes, as in `<name>…</function>`."""
@@ -178,15 +198,25 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
             yield from inner or [code[0] for code in [code] if code]
             return
     name = (node.label or _text_of(node, _NAMED, text)) if around else node.name
+    if name is not None and node.children and _between(node, text):
+        return  # nothing that stands in a call is left out
     if name is None and (pairs := _pairs(node, text)) is not None:
         yield Written(text[node.inner : node.children[0].start].strip(), pairs)
         return
     if name is None and not node.children and is_tool(content.strip()) and _is_around_alone(node.name):
         yield Written(content.strip(), {})
         return
+    if around and node.label is not None and not _says_only_name(node):
+        return
     arguments = None if name is None else _arguments(node, text) if around else _of_tool(node, text)
     if name is not None and arguments is not None:
         yield Written(name, arguments)
+
+
+def _says_only_name(node: _Node) -> bool:
+    """Return whether the attributes of a call say nothing but its name, or what says nothing to the tool."""
+    names = [folded(found[0]) for found in _ATTRIBUTE.findall(node.attributes)]
+    return _BESIDE.issuperset(each for each in names if each not in _NAMED)
 
 
 def _of_tool(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -211,6 +241,10 @@ def _pairs(node: _Node, text: str) -> dict[str, str] | None:
     keys, values = node.children[::2], node.children[1::2]
     if not keys or len(keys) != len(values) or _BARE_NAME.fullmatch(text, node.inner, keys[0].start) is None:
         return None
+    if any(text[one.end : other.start].strip() for one, other in pairwise(node.children)) or (
+        text[values[-1].end : node.close].strip()
+    ):
+        return None
     found: dict[str, str] = {}
     for key, value in zip(keys, values, strict=True):
         name, content = text[key.inner : key.close].strip(), _unescaped(text[value.inner : value.close])
@@ -224,11 +258,19 @@ def _pairs(node: _Node, text: str) -> dict[str, str] | None:
 def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     """Return the arguments of an element: JSON, or one element for each; None when they cannot be told apart."""
     holders = [child for child in node.children if folded(child.name) in _HOLDERS and child.label is None]
-    if len(holders) == 1:
-        node = holders[0]
+    is_named_within = node.label is None and _is_around(node.name)
     children = [
-        child for child in node.children if not (child.label is None and folded(child.name) in _NAMED and not holders)
+        child
+        for child in node.children
+        if not (is_named_within and child.label is None and folded(child.name) in _NAMED)
     ]
+    if len(holders) == 1:
+        if any(child is not holders[0] and not _says_nothing(child) for child in children):
+            return None
+        node = holders[0]
+        children = node.children
+        if children and _between(node, text):
+            return None
     if not children:
         content = text[node.inner : node.close].strip()
         return {} if not content else parsed(content)
@@ -242,9 +284,22 @@ def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     return found
 
 
+def _between(node: _Node, text: str) -> str:
+    """Return what stands between the elements of an element."""
+    starts = [*(child.start for child in node.children), node.close]
+    ends = [node.inner, *(child.end for child in node.children)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip(" \t\r\n,;`")
+
+
+def _says_nothing(node: _Node) -> bool:
+    return node.label is None and folded(node.name) in _BESIDE
+
+
 def _value_of(child: _Node, text: str) -> str | None:
     """Return the text of a parameter; None where it cannot be said where it ends."""
     content = text[child.inner : child.close]
+    if child.inner == child.close and (own := _VALUE_ATTRIBUTE.search(child.attributes)) is not None:
+        content = own[2]  # `<parameter name="x" value="5"/>`
     if child.cut and (closing := _CLOSED.search(content)):
         if closing[1] != child.label:
             return None

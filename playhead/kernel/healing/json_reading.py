@@ -23,6 +23,9 @@ _SPACE: Final = re.compile(r"\s*")
 _MOST: Final = 5
 """Values behind each other that may be one and the same."""
 _COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
+_TUPLE: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|((?<=[:,(\[{])\s{0,20}\(|,?\s{0,20}\)(?=\s{0,20}[,})\]]))", re.DOTALL)
+"""A bracket of a tuple, outside of strings."""
+_BRACKETS: Final = str.maketrans("()", "[]")
 
 
 class AmbiguousJsonError(ValueError):
@@ -79,6 +82,18 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
     except (ValueError, RecursionError):
         pass
     text = without_comments(text, start)
+    return _mended(text, start, may_end=may_end) or _mended_tuples(text, start, may_end=may_end)
+
+
+def _mended_tuples(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:
+    """Return the value, where a tuple of Python stands in it as a list."""
+    if text.find("(", start) < 0 or len(text) > MAX_TEXT:
+        return None
+    as_lists = text[:start] + _TUPLE.sub(lambda found: found[0].translate(_BRACKETS) if found[1] else found[0], text[start:])
+    return _mended(as_lists, start, may_end=may_end) if as_lists != text else None
+
+
+def _mended(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:
     try:
         mended, end, closed = mend(text, start)
         if not closed and (not may_end or _NUMBER_AT_END.search(text)):

@@ -10,6 +10,9 @@ from playhead.kernel.healing.words import folded, singular, words
 
 MAX_TEXT: Final = 200_000
 """Characters of a text that is read as a list."""
+MAX_ELEMENTS: Final = 500
+"""Elements of a text in tags."""
+_TAG: Final = re.compile(r"<([A-Za-z_][\w.-]{0,60})>")
 _SPLIT: Final = re.compile(r"\s*[,;]\s+|\s*;\s*")
 _TIGHT_SPLIT: Final = re.compile(r"\s*[,;]\s*")
 _BULLETS: Final = re.compile(r"(?:\s*+(?:[-*•]|\d{1,3}[.)])[ \t]++[^\n]++(?:\n|\Z))++", re.ASCII)
@@ -40,6 +43,30 @@ def parts_of(text: str, items: Schema, name: str) -> list[str] | None:
         return [text]
     parts = _TIGHT_SPLIT.split(text)
     return parts if _are_told_apart(parts, items, name) else None
+
+
+def tagged(text: str) -> list[tuple[str, str]] | None:
+    """Return the elements that a text is, and nothing besides, as pairs of a tag and what is in it; None when it is something else."""
+    text = text.strip()
+    if not text.startswith("<") or len(text) > MAX_TEXT:
+        return None
+    found: list[tuple[str, str]] = []
+    place = 0
+    while place < len(text) and len(found) < MAX_ELEMENTS:
+        opening = _TAG.match(text, place)
+        end = -1 if opening is None else text.find(f"</{opening[1]}>", opening.end())
+        if opening is None or end < 0 or f"<{opening[1]}>" in text[opening.end() : end]:
+            return None
+        found.append((opening[1], text[opening.end() : end].strip()))
+        place = end + len(opening[1]) + 3
+        place += len(text[place:]) - len(text[place:].lstrip())
+    return found if place >= len(text) else None
+
+
+def listed(text: str) -> list[str] | None:
+    """Return what elements of one name hold, as in `<item>a</item><item>b</item>`; None when a text is something else."""
+    found = tagged(text)
+    return [inner for _, inner in found] if found and len({tag for tag, _ in found}) == 1 else None
 
 
 def _are_told_apart(parts: list[str], items: Schema, name: str) -> bool:

@@ -35,6 +35,9 @@ _AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$",
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
 _MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
 """A server before a name, as some clients write it."""
+_PROTOCOL: Final = frozenset(("mcp", "functions", "tools", "default_api", "api"))
+_MAKERS: Final = frozenset(("google", "openai", "anthropic", "claude", "gemini", "gpt", "mistral", "qwen", "llama"))
+"""Makers of models, which say nothing before a protocol."""
 _RISKS: Final = frozenset({"low", "medium"})
 """Risks of tools whose server may be made up."""
 _ELSEWHERE: Final = frozenset(
@@ -99,7 +102,7 @@ _NEUTRAL: Final = frozenset(
 )
 """Words that say nothing about which tool is meant."""
 _VAGUE: Final = frozenset(
-    ["current", "info", "information", "details", "all", "for", "of", "in", "on", "from", "new", "now"]
+    ["current", "info", "information", "details", "all", "for", "of", "in", "on", "from", "new", "now", "data"]
 )
 """Words that say nothing either, where nothing is changed."""
 
@@ -152,13 +155,26 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
             return Meant(found[0])
         if found:
             return _between(found)
-    return _unlike_any(bare, known, takes) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
+    if len(known) > MAX_TOOLS:
+        return Meant(None, _unlike())
+    meant = _unlike_any(bare, known, takes)
+    return meant if meant.name is not None else _by_arguments(bare, known, takes, speaks_for) or meant
 
 
 def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
     """Return the tool that a name with a slip, or other words for a name, stand for."""
     meant = _misspelt(written, known, takes)
     return meant if meant.name is not None else _in_other_words(written, known, takes) or meant
+
+
+def _by_arguments(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant | None:
+    """Return the one tool that a name nearly is and that the arguments say is meant, which no other tool takes."""
+    from playhead.kernel.healing.evidence import is_nearly  # noqa: PLC0415 - only for a name that no tool has
+
+    near = [each for each in known if is_nearly(words(written), known[each]) and speaks_for(each)]
+    if len(near) != 1 or any(takes(each) for each in known if each != near[0]):
+        return None
+    return Meant(near[0])
 
 
 def _between(found: list[str]) -> Meant:
@@ -185,6 +201,8 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
     if len(parts) == 1 or not parts[-1]:
         return []
     space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
+    if len(parts) > 2 and not _PROTOCOL.isdisjoint(parts[:-1]):  # noqa: PLR2004 - a maker, a protocol, a name
+        space -= _MAKERS
     is_elsewhere_too = space.isdisjoint(_ELSEWHERE)
     return [
         each

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
 from playhead.kernel.healing.values import is_empty
-from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
 from playhead.kernel.healing.words import folded, words
 
 if TYPE_CHECKING:
@@ -142,6 +142,13 @@ _OF_THE_CALL: Final = frozenset(
     [f"{what}{said}" for what in ("tool", "toolcall", "function") for said in ("summary", "note", "comment")]
 )
 """Names of remarks on the call itself, folded: they are for nobody else."""
+_CLIENT: Final = frozenset(
+    ("trace", "span", "meta", "metadata", "internal", "timestamp", "debug", "turn", "seq", "llm", "call", "intent", "thought",
+     "thinking", "reason", "reasoning", "rationale", "explanation", "comment", "remark", "step", "why", "purpose", "confidence")
+)  # fmt: skip
+"""Words of which one says, behind an underscore, that a field is the caller's own."""
+_ASKING: Final = ACTIONS - {"call", "trace", "step", "log"} | ATTRIBUTES
+"""Words that ask for something."""
 _KINDS: Final = ("function", "tool_use", "tool_call", "function_call", "tool")
 _CALL_ID: Final = re.compile(r"(?:call|toolu|tool|chatcmpl|fc)[-_][\w-]{1,60}", re.ASCII)
 
@@ -183,7 +190,7 @@ def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -
     key = folded(name)
     if key in NAME_FIELDS and isinstance(item, str) and folded(item) == folded(spec.name):
         return True
-    return key not in known and (_is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name)))
+    return key not in known and (_is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name, item)))
 
 
 def _is_noise(name: str, item: object) -> bool:
@@ -200,14 +207,30 @@ def _is_noise(name: str, item: object) -> bool:
     return key in _NOISE or key in _OF_THE_CALL or (not _REASONS.isdisjoint(own) and own <= _REASONS | _WHOSE)
 
 
-def _is_private(spec: ToolSpec, key: str, name: str) -> bool:
+def _is_private(spec: ToolSpec, key: str, name: str, item: object) -> bool:
     """Return whether a name with an underscore before it is the caller's own; where something is changed, only a remark is.
 
     An `_id` may say which record is meant, so it is nobody's own where the tool knows of records.
     """
-    if not MODIFIERS.isdisjoint(words(name)):
+    own = words(name)
+    if not MODIFIERS.isdisjoint(own):
         return False
+    if not spec.read_only and _is_remark(spec.parameters, own, item):
+        return True
     return spec.read_only or (key in _REMARKS and not (key == "id" and _knows_records(spec.parameters)))
+
+
+def _is_remark(schema: Schema, own: tuple[str, ...], item: object) -> bool:
+    """Return whether a name with an underscore before it holds a sentence or a mark of the client, and asks for nothing."""
+    from playhead.kernel.healing.parameters import likeness  # noqa: PLC0415 - only for what may say nothing
+
+    name = "_".join(own)
+    if any(likeness(name, each) for each in properties(schema)):
+        return False
+    if not own or not _CLIENT.isdisjoint(own):
+        return _ASKING.isdisjoint(own)
+    is_sentence = isinstance(item, str) and " " in item.strip() and len(own) == 1 and len(own[0]) == 1
+    return is_sentence or is_empty(item)
 
 
 def _knows_records(schema: Schema) -> bool:

@@ -12,6 +12,8 @@ from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS
 from playhead.kernel.healing.words import folded, same_word, singular, words
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from playhead.kernel.healing.values import Types
 
 MAX_UNKNOWN: Final = 20
@@ -59,7 +61,7 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
     found: dict[str, str] = {}
     why = ""
     for name in unknown:
-        meant = _meant(name, value[name], free, needed, schema, types)
+        meant = _meant(name, value[name], free, needed, schema, types, value)
         if len(meant) == 1:
             found[name] = meant[0]
         else:
@@ -81,6 +83,7 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     needed: set[str],
     schema: Schema,
     types: Types,
+    given: Collection[str],
 ) -> list[str]:
     """Return the parameters that a name can mean, and that take its value; those of which it is surest."""
     from playhead.kernel.healing.values import is_empty  # noqa: PLC0415 - which renames by this
@@ -88,14 +91,7 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     if len(name) > MAX_LENGTH:
         return []
     known = properties(schema)
-    scores = {
-        each: likeness(name, each)
-        or _described(name, known[each])
-        or _wished(name, each, known[each])
-        or _switched(name, each, known[each])
-        or _chosen(name, item, known[each])
-        for each in free
-    }
+    scores = {each: _score(name, item, each, schema, types, given) for each in free}
     best = max(scores.values(), default=0)
     if not best:
         return []
@@ -119,6 +115,30 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     if sure < best and best >= SPELT:  # the parameter that is meant does not take the value
         return []
     return meant
+
+
+def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
+    name: str,
+    item: Any,  # noqa: ANN401 - any JSON value
+    each: str,
+    schema: Schema,
+    types: Types,
+    given: Collection[str],
+) -> int:
+    """Return how sure it is that a name, with its value, means one parameter."""
+    from playhead.kernel.healing.related import related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
+
+    known = properties(schema)
+    if says_other_side(name, each, types.tool):
+        return 0
+    by_name = max(likeness(name, each), related(name, each, known, given, types.tool))
+    return (
+        by_name
+        or _described(name, known[each])
+        or _wished(name, each, known[each])
+        or _switched(name, each, known[each])
+        or _chosen(name, item, known[each])
+    )
 
 
 def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bool:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.parameters import renamed
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
 from playhead.kernel.healing.shapes import shaped, without_empty
 from playhead.kernel.healing.values import Types
+from playhead.kernel.healing.words import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from playhead.kernel.calls_in_text.found import Written
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
+_CALLERS: Final = frozenset(
+    ("multitooluseparallel", "multitooluse", "parallel", "toolcall", "functioncall", "calltool", "callfunction", "usetool", "tooluse",
+     "invoketool", "runtool", "executetool", "invoke", "toolscall", "usemcptool")
+)  # fmt: skip
+"""Names, folded, of what is no tool and only makes a call."""
 NAME, SHAPE, PARAMETERS, TYPES, PATH = "name", "shape", "parameters", "types", "path"
 
 
@@ -59,6 +67,12 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
         arguments: the arguments as they were written: an object, or any other JSON value, or text that may be JSON.
         specs: the tools that may be called, by name.
     """
+    if name not in specs and (within := _call_within(name, arguments, specs)) is not None:
+        found = heal(*within, specs)
+        if found.arguments is not None:
+            before = {"name": name, "arguments": arguments}
+            after = {"name": found.name, "arguments": found.arguments}
+            return Healed(found.name, found.arguments, (Mended(SHAPE, before, after),))
     read: dict[str, Healed] = {}
 
     def takes(tool: str) -> bool:
@@ -67,7 +81,7 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
         return read[tool].arguments is not None
 
     def speaks_for(tool: str) -> bool:
-        return isinstance(arguments, dict) and len(arguments) > 1 and is_healthy(specs[tool], arguments)
+        return _speak_for(specs[tool], arguments)
 
     meant = meant_tool(name, specs, takes, speaks_for)
     if meant.name is None:
@@ -78,6 +92,35 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
         return Healed(name, None, why=found.why)
     renaming = () if meant.name == name else (Mended(NAME, name, meant.name),)
     return Healed(meant.name, found.arguments, (*renaming, *found.mended))
+
+
+def _speak_for(spec: ToolSpec, arguments: object) -> bool:
+    """Return whether arguments alone say that this tool is meant: several of them, each one of its own, and they fit as they stand."""
+    if not isinstance(arguments, dict) or len(arguments) < 2 or not is_healthy(spec, arguments):  # noqa: PLR2004
+        return False
+    return properties(spec.parameters).keys() >= arguments.keys()
+
+
+def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tuple[str, Any] | None:  # noqa: ANN401 - any JSON value
+    """Return the one call that stands as a whole in the field of the name, or in the arguments of what only makes calls."""
+    if folded(name) in _CALLERS:
+        arguments = parsed(arguments) if isinstance(arguments, str) else arguments
+        from playhead.kernel.calls_in_text.json_form import calls_of  # noqa: PLC0415 - only for a call within a call
+
+        calls = calls_of(arguments)
+        return _named(calls[0]) if len(calls) == 1 and calls[0].sure and not calls[0].beside else None
+    if arguments not in ({}, None, "", "{}") or not any(mark in name for mark in "{(<"):
+        return None
+    from playhead.kernel.calls_in_text.reading import read_calls  # noqa: PLC0415 - only for a call in a name
+
+    found, rest = read_calls(name, specs, cut_off=True, nameless=False)
+    return _named(found[0]) if len(found) == 1 and not rest else None
+
+
+def _named(call: Written) -> tuple[str, Any] | None:
+    """Return a call's name and arguments; None where the name may hold another call."""
+    name = call.name or ""
+    return None if folded(name) in _CALLERS or any(mark in name for mark in "{(<") else (name, call.arguments)
 
 
 def _arguments_for(spec: ToolSpec, written: object) -> Healed:
@@ -93,7 +136,7 @@ def _arguments_for(spec: ToolSpec, written: object) -> Healed:
 
 def _read_arguments(spec: ToolSpec, written: object, *, gather: bool) -> Healed:
     schema = spec.parameters
-    types, mended = Types(schema, spec.read_only), list[Mended]()
+    types, mended = Types(schema, spec.read_only, (spec.name, spec.description)), list[Mended]()
 
     def note(stage: str, before: Any, after: Any) -> Any:  # noqa: ANN401 - any JSON value
         if after is not before and repr(after) != repr(before):  # `0 == False`

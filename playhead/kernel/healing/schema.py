@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 MAX_DEPTH: Final = 64
 """Levels of a value that are looked at; a deeper one counts as one that does not fit."""
+MAX_PATTERN: Final = 1000
+"""Characters of a text that is compared with the schema's pattern; a longer one counts as one that fits."""
 _DATE: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
 _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -78,6 +81,10 @@ def is_closed(schema: Schema) -> bool:
 
 def options(schema: Schema, root: Schema) -> list[Schema]:
     """Return what a value may be: the branches of `anyOf` or of a list of types, null left out; else the schema itself."""
+    alone = schema.get("allOf")
+    if isinstance(alone, list) and len(alone) == 1:  # around a reference, so that it can have a description
+        rest = {key: value for key, value in schema.items() if key != "allOf"}
+        schema = {**resolved(alone[0], root), **rest}
     branches = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(branches, list):
         common = {
@@ -141,7 +148,21 @@ def _text_fits(schema: Schema, text: str) -> bool:
     if (least is not None and len(text) < least) or (most is not None and len(text) > most):
         return False
     check = _FORMATS.get(str(schema.get("format")))
-    return check is None or bool(check(text))
+    return (check is None or bool(check(text))) and ("pattern" not in schema or _has_pattern(schema["pattern"], text))
+
+
+def _has_pattern(pattern: object, text: str) -> bool:
+    found = _compiled(pattern) if isinstance(pattern, str) and len(text) <= MAX_PATTERN else None
+    return found is None or found.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return a pattern of a schema; None for one that Python does not read."""
+    try:
+        return re.compile(pattern)
+    except (re.error, RecursionError):
+        return None
 
 
 def _number_fits(schema: Schema, number: Any) -> bool:  # noqa: ANN401 - int or float
@@ -158,9 +179,15 @@ def _object_fits(schema: Schema, value: dict[str, Any], root: Schema, depth: int
     for name in required(schema):
         if name not in value:
             return False
-    known, others = properties(schema), schema.get("additionalProperties", True)
+    known, others, patterns = (
+        properties(schema),
+        schema.get("additionalProperties", True),
+        schema.get("patternProperties"),
+    )
     for name, item in value.items():
         own = known.get(name, others)
+        if patterns and name not in known and isinstance(patterns, dict):
+            own = next((each for pattern, each in patterns.items() if _has_pattern(pattern, name)), others)
         if own is not True and not fits(own, item, root, depth + 1):
             return False
     return True
@@ -170,7 +197,13 @@ def _list_fits(schema: Schema, value: list[Any], root: Schema, depth: int) -> bo
     least, most = schema.get("minItems"), schema.get("maxItems")
     if (least is not None and len(value) < least) or (most is not None and len(value) > most):
         return False
-    items = schema.get("items", True)
+    items, places = schema.get("items", True), schema.get("prefixItems")
+    if isinstance(items, list):  # as drafts before 2020 wrote it
+        items, places = schema.get("additionalItems", True), items
+    if isinstance(places, list):
+        if not all(fits(own, item, root, depth + 1) for own, item in zip(places, value, strict=False)):
+            return False
+        value = value[len(places) :]
     return items is True or all(fits(items, item, root, depth + 1) for item in value)
 
 

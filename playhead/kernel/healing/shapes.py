@@ -7,11 +7,12 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.healing.json_reading import parsed
+from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
 from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.values import NO_READING, unwrapped
-from playhead.kernel.healing.words import folded, words
+from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.words import MAX_NAME, folded, words
 
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
@@ -49,6 +50,14 @@ _SCHEMA_WORDS: Final = frozenset(
 )
 _TYPE_WORDS: Final = frozenset(["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "items", "properties"])
 """Words of which a property's schema has one."""
+_RANGES: Final = frozenset(("range", "ranges", "limits", "bounds", "interval", "between", "filter"))
+_CALL_LISTS: Final = frozenset(("tool_uses", "tool_calls", "function_calls"))
+_LAST: Final = re.compile(r"[.:/]|__")
+_SENTENCE: Final = re.compile(r"\s*[A-Z][^{}\[\]\"=<>`]{2,300}")
+_SAYS_NEXT: Final = re.compile(
+    r"\s*(?:observation\b|(?:now |next,? )?(?:i will|i['’]ll|let me|i am|i['’]m|this (?:call |will )|waiting|here)\b)", re.IGNORECASE
+)
+"""How a sentence behind the arguments begins that only says that the call is made."""
 _MOST: Final = 5
 """Layers around the arguments."""
 
@@ -84,6 +93,7 @@ def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         if value.strip().lower() in _NOTHING:
             return {}
         inner = _read_text(spec.name, value.strip())
+        inner = _before_sentence(spec, value.strip()) if inner is None else inner
         return value if inner is None else inner
     if isinstance(value, list):
         pairs = _pairs(value)
@@ -108,6 +118,19 @@ def _read_text(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
     if inner is not None:
         return inner
     return _read_tags(tool, text) if text.startswith("<") else _read_code(tool, text) if "=" in text else None
+
+
+def _before_sentence(spec: ToolSpec, text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the object that a text begins with, where only a sentence follows which takes nothing back and asks for nothing."""
+    from playhead.kernel.calls_in_text.meaning import is_english, is_meant  # noqa: PLC0415 - only for what is no JSON
+
+    found = value_at(text, 0, may_end=False) if text.startswith("{") else None
+    if found is None or _SENTENCE.fullmatch(text, found[1]) is None or not isinstance(found[0], dict):
+        return None
+    said = text[found[1] :]
+    is_bare = spec.read_only or (_SAYS_NEXT.match(said) is not None and MODIFIERS.isdisjoint(words(said[:MAX_NAME])))
+    is_plain = is_english(said) or said.strip().rstrip(":").lower() == "observation"
+    return found[0] if is_bare and is_plain and len(said) < MAX_NAME and is_meant(text, 0, found[1]) else None
 
 
 def _read_tags(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -143,12 +166,17 @@ def filled_in(value: dict[str, Any]) -> dict[str, Any] | None:
         or not _SCHEMA_WORDS.issuperset(value)
     ):
         return None
+    if all(isinstance(item, dict) and "value" in item for item in inner.values()):
+        held = {name: unwrapped(item, "") for name, item in inner.items()}
+        return None if any(item is NO_READING for item in held.values()) else held
     is_schema = any(isinstance(item, dict) and not _TYPE_WORDS.isdisjoint(item) for item in inner.values())
     return None if is_schema else inner
 
 
 def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
     tool, schema = spec.name, spec.parameters
+    if _CALL_LISTS.isdisjoint(properties(schema)) and len(value) == 1 and not _CALL_LISTS.isdisjoint(value):
+        return _of_one_call(spec, value)
     known = {folded(name) for name in properties(schema)}
     rest = {name: item for name, item in value.items() if not is_beside(spec, name, item, known)}
     if len(rest) != 1:
@@ -159,6 +187,17 @@ def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - 
         return value
     inner = parsed(item) if isinstance(item, str) else item
     return inner if isinstance(inner, dict) or (isinstance(inner, list) and len(inner) == 1) else value
+
+
+def _of_one_call(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments of the one call of this tool that a list of calls has, as in `{"tool_uses": [{…}]}`."""
+    from playhead.kernel.calls_in_text.json_form import calls_of  # noqa: PLC0415 - only for a list of calls
+
+    calls = calls_of(value)
+    if len(calls) != 1 or not calls[0].sure or calls[0].beside:
+        return value
+    name = _LAST.split(calls[0].name or "")[-1]
+    return calls[0].arguments if folded(name) == folded(spec.name) else value
 
 
 def without_empty(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
@@ -225,4 +264,14 @@ def _places(name: str, inside: dict[str, dict[str, Any]]) -> list[tuple[str, str
     with_prefix = [
         (outer, own) for outer, names in inside.items() for own in names if key == folded(outer) + folded(own)
     ]
-    return with_prefix or [(outer, own) for outer, names in inside.items() for own in names if key == folded(own)]
+    inner = [(outer, own) for outer, names in inside.items() for own in names if key == folded(own)]
+    return with_prefix or inner or [(outer, own) for outer, names in inside.items() if (own := _bound(name, outer, names))]
+
+
+def _bound(name: str, outer: str, names: dict[str, Any]) -> str:
+    """Return the bound that a name says of a range which has just two: `min` of `min_price`, where it is a `price_range`."""
+    own = words(name)
+    bound = [word for word in own if word in ("min", "max")]
+    stem = [word for word in words(outer) if word not in _RANGES]
+    is_of = len(bound) == 1 and {*names} == {"min", "max"} and own in ((bound[0], *stem), (*stem, bound[0]))
+    return bound[0] if is_of and stem else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.healing.choices import as_choice
 from playhead.kernel.healing.dates import as_date, as_date_time
 from playhead.kernel.healing.json_reading import parsed
-from playhead.kernel.healing.lists import bare_items, held_list, parts_of
+from playhead.kernel.healing.lists import bare_items, held_list, listed, parts_of, tagged
 from playhead.kernel.healing.numbers import as_boolean, as_number
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.words import folded
@@ -23,7 +23,11 @@ class _NoReading:
 
 
 NO_READING: Final = _NoReading()
-EMPTY: Final = ("", "null", "none", "nil", "undefined", "n/a")
+EMPTY: Final = (
+    "", "null", "none", "nil", "undefined", "n/a", "n.a.", "na", "(none)", "<none>", "[none]", "(null)", "(empty)", "empty", "-", "--",
+    "not specified", "unspecified", "not provided", "not given", "not set", "unset", "not applicable", "not available", "no value",
+    "nothing", "default", "(default)", "use default", "optional",
+)  # fmt: skip
 """Texts that stand for no value, where a text does not fit."""
 _WRAPPED_IN: Final = frozenset(
     [
@@ -60,6 +64,8 @@ class Types:
     """The tool's schema."""
     read_only: bool
     """Whether the tool has no side effects: then a number with decimals may become text."""
+    tool: tuple[str, str] = ("", "")
+    """The tool's name and description."""
 
     def read(self, schema: object, value: Any, name: str = "", depth: int = 0) -> Any:  # noqa: ANN401 - any JSON value
         """Return the value as the schema wants it, the value itself when it fits, else NO_READING."""
@@ -107,8 +113,8 @@ class Types:
             inner = unwrapped(value, name)
             return NO_READING if inner is NO_READING else self.read(schema, inner, name, depth + 1)
         if isinstance(value, str) and kind in ("integer", "number", "boolean") and value.strip().startswith("["):
-            listed = parsed(value)
-            return self.read(schema, listed[0], name, depth + 1) if _holds_one(listed) else NO_READING
+            inner = parsed(value)
+            return self.read(schema, inner[0], name, depth + 1) if _holds_one(inner) else NO_READING
         return self._as_scalar(kind, schema, value, name)
 
     def _as_scalar(self, kind: str, schema: Schema, value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -137,6 +143,8 @@ class Types:
     def _as_object(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         if isinstance(value, str):
             inner = parsed(value)
+            if inner is None and (fields := tagged(value)) is not None:
+                inner = dict(fields) if len(dict(fields)) == len(fields) else None
             if isinstance(inner, dict):
                 return self.read(schema, inner, name, depth + 1)
             return self._around(schema, value, depth)
@@ -169,7 +177,7 @@ class Types:
     def _as_list(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         items = resolved(schema.get("items", {}), self.root)
         if isinstance(value, str):
-            inner = parsed(value) if value.strip()[:1] in ("[", "{") else None
+            inner = parsed(value) if value.strip()[:1] in ("[", "{") else listed(value)
             value = parts_of(value, items, name) if inner is None else inner
         return NO_READING if value is None else self._list(items, value, name, depth)
 
@@ -180,8 +188,8 @@ class Types:
             value = unwrapped(value, name)
         if value is NO_READING:
             return NO_READING
-        listed = bare_items(value if isinstance(value, list) else [value], items, name)
-        read = [self.read(items, each, name, depth + 1) for each in listed]
+        bare = bare_items(value if isinstance(value, list) else [value], items, name)
+        read = [self.read(items, each, name, depth + 1) for each in bare]
         return NO_READING if any(each is NO_READING for each in read) else read
 
 

@@ -33,7 +33,7 @@ def practice_tools(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(healing, "is_valid", _is_valid)
 
 
-def _is_valid(name: str, arguments: dict[str, Any], offered: list[str]) -> bool:
+def _is_valid(name: str, arguments: dict[str, Any], offered: list[str], _: str = "") -> bool:
     schema = SPECS[name].parameters
     return name in offered and fits(schema, arguments, schema)
 

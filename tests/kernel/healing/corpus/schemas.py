@@ -43,7 +43,7 @@ def tools_of(file: str) -> dict[str, dict[str, Any]]:
 @cache
 def validator(name: str, file: str = "") -> Draft202012Validator:
     """Return the check of a tool's arguments, formats included; two files may have tools of one name."""
-    known = tools_of(file) if file else tools()
+    known = {**tools(), **(tools_of(file) if file else {})}
     return Draft202012Validator(known[name]["parameters"], format_checker=_FORMATS)
 
 

@@ -1,0 +1,81 @@
+"""Names that are nearly a tool's, where the arguments say the rest: the same verb, and a slip, a filler or an abbreviation in the nouns."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS
+from playhead.kernel.healing.words import is_short_for, singular, words
+
+if TYPE_CHECKING:
+    from playhead.trace.types import ToolSpec
+
+NOUN: Final = 4
+"""Letters of a noun in which one may be wrong."""
+_FILLERS: Final = frozenset(
+    ("a", "an", "the", "my", "one", "single", "data", "info", "information", "details", "item", "object", "entry", "resource", "tool",
+     "function", "api", "please", "now")
+)  # fmt: skip
+"""Words that say nothing in a name."""
+_NEGATION: Final = frozenset(("not", "no", "never", "without", "except", "instead", "unlike", "only"))
+
+
+def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether a name begins with the tool's own verb and has its nouns, but for what a slip of the pen makes of them."""
+    name = words(spec.name)
+    if len(name) < 2 or len(written) < 2 or written[0] != name[0] or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
+        return False
+    if any(word in ACTIONS and word not in name for word in written[1:]):
+        return False
+    return _nouns_are(written[1:], name[1:], _said_beside(spec, name))
+
+
+def _nouns_are(written: tuple[str, ...], nouns: tuple[str, ...], idle: frozenset[str]) -> bool:
+    """Return whether the nouns stand there in their order, one of them in another spelling, with idle words between them."""
+    place, others = 0, 0
+    for word in written:
+        rest = nouns[place:]
+        if rest and singular(word) == singular(rest[0]):
+            place += 1
+        elif (count := _initials(word, rest)) or (rest and _is_noun(word, rest[0])):
+            place, others = place + (count or 1), others + 1
+        elif word not in idle:
+            return False
+    return place == len(nouns) and others <= 1
+
+
+def _initials(word: str, nouns: tuple[str, ...]) -> int:
+    """Return of how many nouns a word is the first letters: of two for `pr` of `pull_request`."""
+    count = len(word)
+    is_of = 2 <= count <= len(nouns) and word == "".join(noun[0] for noun in nouns[:count])  # noqa: PLR2004 - a letter is no word
+    return count if is_of else 0
+
+
+def _is_noun(written: str, noun: str) -> bool:
+    """Return whether a word is a noun with one letter wrong, or short for it; never another word that is known."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
+
+    if is_short_for(written, noun):
+        return True
+    if len(noun) < NOUN or written in _known_words() or singular(written) in _known_words():
+        return False
+    return bool(OSA.distance(written, noun, score_cutoff=2) <= 1)
+
+
+def _said_beside(spec: ToolSpec, name: tuple[str, ...]) -> frozenset[str]:
+    """Return the words that may stand besides: fillers, and what the description says of the tool, where that excludes nothing."""
+    said = {*words(spec.description[:200])}
+    if not said.isdisjoint(_NEGATION):
+        said = set()
+    meaning = MODIFIERS | ACTIONS | ATTRIBUTES | DIRECTIONS
+    return frozenset({*_FILLERS, *(word for word in said | {*map(singular, said)} if word not in meaning)} - {*name})
+
+
+def _digits(name: tuple[str, ...]) -> list[str]:
+    return [word for word in name if word.isdigit()]
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    return frozenset().union(*GROUPS, MODIFIERS, ATTRIBUTES, ACTIONS, DIRECTIONS)

@@ -1,0 +1,115 @@
+"""Names that mean a parameter by what is known besides: the side of a pair, a count, a measure, the branches of a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.healing.words import same_word, singular, words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+PART, WORDS = 2, 4
+"""As in `parameters.py`, which says how sure a name is."""
+_FROM: Final = frozenset(("source", "src", "input", "in", "from", "origin"))
+_TO: Final = frozenset(("target", "tgt", "output", "out", "to", "destination", "dest", "dst"))
+_PLACES: Final = frozenset(("path", "file", "filename", "filepath", "url", "uri", "folder", "dir", "directory"))
+_COUNTING: Final = frozenset(("count", "number", "num", "no", "total", "amount"))
+_MEASURES: Final = frozenset(
+    ("size", "length", "limit", "count", "duration", "timeout", "interval", "amount", "quantity", "weight", "age", "budget", "width",
+     "height", "distance", "period", "delay")
+)  # fmt: skip
+_WITH: Final = frozenset(("source", "src", "from", "compare", "feature"))
+"""Words for the branch with the changes of a pull request."""
+_INTO: Final = frozenset(("target", "into", "to", "destination", "dest"))
+"""Words for the branch that they go into."""
+_BRANCHES: Final = {"head": (_WITH, _INTO), "base": (_INTO, _WITH)}
+
+
+def related(
+    written: str, name: str, known: Mapping[str, Any], given: Collection[str], tool: tuple[str, str]
+) -> int:  # fmt: skip
+    """Return how sure it is that a written name means a parameter; 0 when it does not.
+
+    Args:
+        written: the name.
+        name: the parameter.
+        known: the schemas of all parameters.
+        given: the names of all arguments of the call.
+        tool: the tool's name and description.
+    """
+    own, other = words(written), words(name)
+    if not own or not other:
+        return 0
+    if _is_branch(own, name, tool):
+        return WORDS
+    schema = known[name] if isinstance(known[name], dict) else {}
+    if _is_same_side(own, other, known, given):
+        return WORDS
+    return PART if _is_counted(own, other, schema) or _is_measured(own, other, schema) else 0
+
+
+def says_other_side(written: str, name: str, tool: tuple[str, str]) -> bool:
+    """Return whether a name says the other side than the parameter does: a `target_path` is no `input_path`."""
+    own, side = words(written), _side(words(name))
+    if name in _BRANCHES and _merges(tool) and not (_WITH | _INTO).isdisjoint(own):
+        return not _is_branch(own, name, tool)
+    return side is not None and _side(own) not in (None, side) and written != name
+
+
+def _is_branch(own: tuple[str, ...], name: str, tool: tuple[str, str]) -> bool:
+    """Return whether words mean a branch of a pull request, `head` or `base`.
+
+    Of a comparison the sides are the other way round, so elsewhere nothing is known of them.
+    """
+    return name in _BRANCHES and _merges(tool) and not _BRANCHES[name][0].isdisjoint(own) and _BRANCHES[name][1].isdisjoint(own)
+
+
+def _merges(tool: tuple[str, str]) -> bool:
+    said = {*words(tool[0]), *words(tool[1][:200])}
+    return bool({"pull", "merge"} & said) and bool({"request", "pr", "mr"} & said)
+
+
+def _is_same_side(own: tuple[str, ...], other: tuple[str, ...], known: Collection[str], given: Collection[str]) -> bool:
+    """Return whether two names say the same side of a pair, such as `source_path` and `input_path`.
+
+    A `target` alone may be what is worked on, so the other side has to be given, too.
+    """
+    side = _side(own)
+    if side is None or side != _side(other) or len(side.intersection(own)) > 1 or [each for each in known if _side(words(each)) == side] != [_named(other, known)]:
+        return False
+    if side is _TO and not any(_side(words(each)) is _FROM for each in given):
+        return False
+    rest, others = [[word for word in name if word not in side] for name in (own, other)]
+    if not rest or not others:
+        return _PLACES.issuperset(rest or others)
+    return len(rest) == len(others) and all(map(same_word, rest, others))
+
+
+def _side(name: tuple[str, ...]) -> frozenset[str] | None:
+    """Return the side of a pair that a name says; None when it says none, or both."""
+    sides = [side for side in (_FROM, _TO) if not side.isdisjoint(name)]
+    return sides[0] if len(sides) == 1 else None
+
+
+def _named(name: tuple[str, ...], known: Collection[str]) -> str | None:
+    return next((each for each in known if words(each) == name), None)
+
+
+def _is_counted(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
+    """Return whether a name says the number of what a whole number counts: `replica_count` of `replicas`."""
+    if schema.get("type") != "integer" or singular(other[-1]) == other[-1]:
+        return False
+    rest = [word for word in own if word not in _COUNTING and word != "of"]
+    return len(rest) < len(own) and [*map(singular, rest)] == [*map(singular, other)]
+
+
+def _is_measured(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
+    """Return whether a name says what a measure is counted in, as its description does: `chunk_tokens` of `chunk_size`, in tokens."""
+    if schema.get("type") not in ("integer", "number"):
+        return False
+    stem = [word for word in other if word not in _MEASURES]
+    rest = [word for word in own if word not in stem]
+    said = {*map(singular, words(str(schema.get("description", ""))))}
+    is_of = bool(stem) and len(stem) < len(other) and list(own[: len(stem)]) == stem
+    return is_of and len(rest) == 1 and singular(rest[0]) in said and rest[0] not in _MEASURES

@@ -1,0 +1,191 @@
+"""Every run is shown as it was: by a real Phoenix (make test-phoenix) and by a real tracking server of MLflow (make test-mlflow)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.trace.events import LlmFailed, LlmResponded
+from tests.backends.recorded import answer, calls, exchanges, message, shown
+from tests.backends.scenes import ANSWER, HOSTILE, LIVE, MODEL, SCENES, SESSION, TASK, USER
+from tests.backends.trees import tree_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.backends.conftest import Sent
+    from tests.backends.seen import SeenSpan, SeenTrace
+
+pytestmark = pytest.mark.timeout(400)
+
+NEWEST = 20
+"""Messages of a prompt that are shown."""
+UNPRICED = {"unknown-model"}
+"""Backends multiply tokens by prices of their own, so they know no cost of a model that they do not know."""
+
+
+def test_one_trace_for_each_run(sent: Sent, seen: dict[str, SeenTrace]) -> None:
+    """Nothing is missing and nothing is there twice, and no two runs share a trace."""
+    assert sorted(seen) == sorted(SCENES)
+    ids = {span.trace_id for trace in seen.values() for span in trace.spans}
+    assert (len(ids), sum(len(trace.spans) for trace in seen.values())) == (len(SCENES), sent.spans)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_tree(seen: dict[str, SeenTrace], scene: str) -> None:
+    """Each span has its parent, its kind, its name, and its error where it failed."""
+    assert seen[scene].tree() == tree_of(scene)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_summary(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
+    """A list of traces shows the task, the answer, and whether the run failed."""
+    run, trace = sent.runs[scene], seen[scene]
+    assert trace.failed == (run.status == "failed")
+    task = {"hostile": HOSTILE}.get(scene, TASK)
+    if scene != "images":
+        assert trace.root.said == (shown(task), shown(run.output))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_tokens_and_costs(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
+    """Each call of a model has its tokens, nothing else has any, and the trace has their sum."""
+    run, trace = sent.runs[scene], seen[scene]
+    outcomes = [exchange.outcome for _, exchange in exchanges(run)]
+    tokens = [
+        (each.usage.input_tokens, each.usage.output_tokens) if isinstance(each, LlmResponded) else (0, 0)
+        for each in outcomes
+    ]
+    assert [span.tokens for span in trace.of("LLM")] == tokens
+    assert {span.tokens for span in trace.spans if span.kind != "LLM"} == {(0, 0)}
+    assert trace.tokens == run.usage.total_tokens
+    assert trace.cost_usd == pytest.approx(0.0 if scene in UNPRICED else run.cost_usd)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_messages(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
+    """Each call of a model has its messages, calls and results among them, and its answer."""
+    spans = seen[scene].of("LLM")
+    for span, (request, exchange) in zip(spans, exchanges(sent.runs[scene]), strict=True):
+        told = [message(each) for each in request.messages]
+        assert parsed(span.prompt) == (told if len(told) <= NEWEST else [told[0], *told[-NEWEST + 1 :]])
+        said = [answer(exchange.outcome)] if isinstance(exchange.outcome, LlmResponded) else []
+        assert parsed(span.answer) == said
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_tools(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
+    """Each call of a tool has its arguments and its result."""
+    spans = seen[scene].of("TOOL")
+    for span, call in zip(spans, calls(sent.runs[scene]), strict=True):
+        assert call.completed is not None
+        result = call.completed.result if call.completed.ok else call.completed.observation()
+        assert (span.name, span.said) == (f"tool:{call.started.tool}", (shown(call.started.args), shown(result)))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_errors(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
+    """What failed has its exception as an event, and what stopped a run stands at its agent."""
+    failures = [(span.error, span.events) for span in seen[scene].spans if span.error]
+    assert [events for _, events in failures] == [(("exception", said.partition(": ")[2]),) for said, _ in failures]
+    failed = [each.outcome for _, each in exchanges(sent.runs[scene]) if isinstance(each.outcome, LlmFailed)]
+    assert [each.error.message for each in failed] == [
+        span.events[0][1] for span in seen[scene].of("LLM") if span.error
+    ]
+    others = [name for span in seen[scene].spans if not span.error for name, _ in span.events]
+    assert others == (["killswitch"] if scene == "killswitch" else [])
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_sessions_and_users(seen: dict[str, SeenTrace], scene: str) -> None:
+    """A run belongs to the session and the user that the application named, else to a session of its own."""
+    grouped = scene.startswith("session-")
+    assert (seen[scene].session, seen[scene].user) == ((SESSION, USER) if grouped else (scene, None))
+
+
+@pytest.mark.parametrize("scene", ["session-1", "session-2"])
+def test_metadata(seen: dict[str, SeenTrace], scene: str) -> None:
+    """Every span has the application's tags and metadata beside our own."""
+    for span in seen[scene].spans:
+        assert list(named(span, "tag.tags")) == ["mountains", "test"]
+        metadata = named(span, "metadata")
+        assert ({key: metadata[key] for key in ("tenant", "seat")}, "playhead" in metadata) == (
+            {"tenant": "alps", "seat": 4},
+            True,
+        )
+
+
+def test_long_thread(seen: dict[str, SeenTrace]) -> None:
+    """A call with 200 messages keeps its kind, its model and its tokens, and says how many of them are not shown."""
+    for span, messages in zip(seen["long-thread"].of("LLM"), (202, 204), strict=True):
+        assert (span.tokens[0], named(span, "llm.model_name"), len(span.prompt)) == (messages, "gpt-4o-mini", NEWEST)
+        assert named(span, "metadata")["playhead"]["messages_cut"] == messages - NEWEST
+
+
+def test_exported_twice(sent: Sent, seen: dict[str, SeenTrace]) -> None:
+    """Sent again, everything is there once, and nothing is counted twice."""
+    *lines, _to = sent.export().splitlines()
+    assert sum(int(line.split()[1]) for line in lines) == sent.spans
+    assert sent.traces() == seen
+
+
+def test_live(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
+    """A program that knows nothing of it sends its run while it goes on, because the environment says so."""
+    printed = sent.play([sys.executable, "-c", LIVE, str(tmp_path)])
+    assert printed.splitlines() == [ANSWER]
+    check_same(sent.one_more("live", len(tree_of("reactive"))), seen["reactive"])
+
+
+def test_second_set(sent: Sent, seen: dict[str, SeenTrace], tmp_path: Path) -> None:
+    """With OpenTelemetry's own attributes beside ours, the same is shown, and nothing is counted twice."""
+    run = SCENES["reactive"](tmp_path, "gen-ai")
+    assert run.trace_path is not None
+    sent.export("--gen-ai", paths=[run.trace_path])
+    check_same(sent.one_more("gen-ai", len(tree_of("reactive"))), seen["reactive"])
+
+
+def test_dead(sent: Sent, tmp_path: Path) -> None:
+    """A run that died is there as far as it came, and what it left open failed."""
+    run = SCENES["reactive"](tmp_path, "dead")
+    assert run.trace_path is not None
+    lines = run.trace_path.read_bytes().splitlines(keepends=True)
+    started = [number for number, line in enumerate(lines) if b'"tool-call-started"' in line]
+    run.trace_path.write_bytes(b"".join(lines[: started[0] + 1]))
+    sent.export(paths=[run.trace_path])
+    died = "the run had not ended when its recording did"
+    expected = [f"AGENT agent:guide ! {died}", f"  LLM llm:{MODEL}", f"  TOOL tool:lookup ! {died}"]
+    assert sent.one_more("dead", len(expected)).tree() == expected
+
+
+def check_same(trace: SeenTrace, other: SeenTrace) -> None:
+    """Assert that two runs that did the same are shown alike."""
+    assert (trace.tree(), trace.tokens) == (other.tree(), other.tokens)
+    assert trace.cost_usd == pytest.approx(other.cost_usd)
+    told = [[(span.said, span.prompt, span.answer, span.tokens) for span in each.of("LLM")] for each in (trace, other)]
+    assert told[0] == told[1]
+
+
+def parsed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with the arguments of their calls as data."""
+    found = []
+    for each in messages:
+        told = [
+            {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])}}
+            for call in each.get("tool_calls", ())
+        ]
+        found.append(each | ({"tool_calls": told} if told else {}))
+    return found
+
+
+def named(span: SeenSpan, name: str) -> Any:
+    """Return an attribute, whether the backend keeps names as they are or takes them apart, and JSON as text or as data."""
+    value = span.attributes
+    if name not in value:
+        for part in name.split("."):
+            value = value[part]
+    else:
+        value = value[name]
+    return json.loads(value) if isinstance(value, str) and value.startswith(("{", "[")) else value

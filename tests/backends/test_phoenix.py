@@ -1,0 +1,61 @@
+"""What Phoenix alone shows: projects, sessions, and how its REST API tells spans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.backends.conftest import MORE, PLACE
+from tests.backends.phoenix import Phoenix
+from tests.backends.scenes import ANSWER, SCENES, SESSION, TASK, USER
+
+if TYPE_CHECKING:
+    from tests.backends.conftest import Sent
+    from tests.backends.seen import SeenTrace
+
+pytestmark = [
+    pytest.mark.parametrize("sent", [pytest.param("phoenix", marks=pytest.mark.phoenix)], indirect=True),
+    pytest.mark.timeout(400),
+]
+
+
+def test_project(sent: Sent) -> None:
+    """Everything is in the project that the environment named, and its totals are those of its traces."""
+    assert isinstance(sent.server, Phoenix)
+    query = "{ projects { edges { node { name traceCount tokenCountTotal } } } }"
+    projects = sent.server.asked(query)
+    traces = sent.server.traces(PLACE, sent.spans)
+    assert sorted(projects) == ["default", PLACE]
+    assert (projects["default"]["traceCount"], projects[PLACE]["traceCount"]) == (0, len(traces))
+    assert projects[PLACE]["tokenCountTotal"] == sum(trace.tokens for trace in traces.values())
+
+
+def test_sessions(sent: Sent, seen: dict[str, SeenTrace]) -> None:
+    """Runs of one session stand together, under their user, with the first input and the last output."""
+    assert isinstance(sent.server, Phoenix)
+    sessions = sent.server.sessions(PLACE)
+    alone = {scene for scene in SCENES if not scene.startswith("session-")}
+    assert sessions.keys() - {*MORE} == {SESSION, *alone}
+    both = sessions[SESSION]
+    said = (both["numTraces"], both["userId"], both["firstInput"]["value"], both["lastOutput"]["value"])
+    assert said == (2, USER, TASK, ANSWER)
+    assert both["tokenUsage"]["total"] == seen["session-1"].tokens + seen["session-2"].tokens
+    failed = {name for name, session in sessions.items() if session["numTracesWithError"]}
+    assert failed - {*MORE} == {"failed-model", "failed-tool", "retried-model"}
+
+
+def test_rest(sent: Sent, seen: dict[str, SeenTrace]) -> None:
+    """The REST API has the same spans, each under the trace, the parent and the kind that its pages show."""
+    assert isinstance(sent.server, Phoenix)
+    stored = {
+        each["context"]["span_id"]: (each["context"]["trace_id"], each["parent_id"], each["name"], each["span_kind"])
+        for each in sent.server.stored(PLACE)
+        if each["attributes"]["session.id"] not in MORE
+    }
+    shown = {
+        span.span_id: (span.trace_id, span.parent_id, span.name, span.kind)
+        for trace in seen.values()
+        for span in trace.spans
+    }
+    assert stored == shown
