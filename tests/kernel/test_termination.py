@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import re
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +174,21 @@ async def test_of_calls_that_run_together_those_that_wait_do_not_start(tmp_path:
 # --- there is no other way -------------------------------------------------------------------------------------------
 
 
+@cache
 def _modules() -> dict[str, ast.Module]:
     return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+
+
+@cache
+def _nodes() -> list[tuple[str, ast.Module, ast.AST]]:
+    """Return all nodes that these tests look at, each with its module: walking all of them costs seconds."""
+    kinds = (ast.Attribute, ast.Call, ast.Constant, ast.keyword)
+    return [
+        (module, tree, node)
+        for module, tree in _modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
 
 
 def _function_of(tree: ast.Module, node: ast.AST) -> str:
@@ -187,8 +201,7 @@ def _function_of(tree: ast.Module, node: ast.AST) -> str:
 def _calls_of(name: str) -> list[tuple[str, str]]:
     return sorted(
         (module, _function_of(tree, node))
-        for module, tree in _modules().items()
-        for node in ast.walk(tree)
+        for module, tree, node in _nodes()
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", None)) == name
     )
 
@@ -200,8 +213,7 @@ def test_only_terminate_ends_an_agent():
     """
     set_in = sorted(
         (module, _function_of(tree, node))
-        for module, tree in _modules().items()
-        for node in ast.walk(tree)
+        for module, tree, node in _nodes()
         if isinstance(node, ast.Attribute)
         and node.attr == "_termination"
         and isinstance(node.ctx, (ast.Store, ast.Del))
@@ -222,7 +234,7 @@ def test_only_terminate_ends_an_agent():
 
 def test_nobody_reaches_for_the_termination_by_name():
     """Neither `setattr` nor `object.__setattr__` gets around the compare-and-set."""
-    named = [module for module, tree in _modules().items() for node in ast.walk(tree)
+    named = [module for module, _, node in _nodes()
              if isinstance(node, ast.Constant) and node.value in ("_termination", "termination")]  # fmt: skip
     assert named == []
 
@@ -247,10 +259,9 @@ def test_only_closing_a_state_makes_it_final():
     """No strategy marks a state done or failed by itself: that follows from how the agent ended."""
     final = sorted(
         (module, _function_of(tree, node))
-        for module, tree in _modules().items()
+        for module, tree, node in _nodes()
         if module.startswith(("kernel", "compose", "agent"))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.keyword)
+        and isinstance(node, ast.keyword)
         and node.arg == "status"
         and {"done", "failed"} & {getattr(each, "value", None) for each in ast.walk(node.value)}
     )
