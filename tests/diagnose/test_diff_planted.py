@@ -17,7 +17,7 @@ from tests.replay.random_agents import Canary, random_agent
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
 
-AGENTS = 40
+AGENTS = 55
 PLANTED_EACH = 12
 
 

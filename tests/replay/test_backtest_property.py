@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playhead import Recording
     from playhead.replay.backtest_model import RunBacktest, Step
 
-SEEDS = range(130)
+SEEDS = range(220)
 FOUND = (
     "none", "below", "budget_limit request", "tool_limit call", "circuit_breaker result", "circuit_breaker response",
     "max_iterations phase", "require_approval_for approval",
