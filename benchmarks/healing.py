@@ -30,7 +30,6 @@ FILES: Final = {
     "held-out": ("held_out.jsonl", "traps_held_out.jsonl"),
     "fresh": ("fresh.jsonl", "traps_fresh.jsonl"),
     "blind3": ("blind3.jsonl", "traps_blind3.jsonl"),
-    "blind4": ("blind4.jsonl", "traps_blind4.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -38,8 +37,8 @@ WHAT: Final = {
     "no blind figures any more.",
     "fresh": "Made by somebody else after the healer and measured once, blind; then read case by case, and what failed was mended: "
     "no blind figures any more.",
-    "blind3": "Made by somebody else who had not seen the healer, and run once before anybody read a case of it.",
-    "blind4": "Made by somebody else who had not seen the healer, and run once before anybody read a case of it.",
+    "blind3": "Made by somebody else who had not seen the healer, and measured once, blind: 222 of 250 (88.8 %), 26 refused, 2 wrong; "
+    "then read case by case, and what failed was mended: no blind figures any more.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {"blind3": "tools_blind3.json"}
@@ -65,8 +64,8 @@ class Counted:
 
 def specs_of(case: dict[str, Any]) -> dict[str, ToolSpec]:
     """Return the tools that the model was offered."""
-    own = _own_tools(file) if (file := file_of(case)) else SPECS
-    return {name: own[name] for name in case["offered"]}
+    own = _own_tools(file) if (file := file_of(case)) else {}
+    return {name: own.get(name) or SPECS[name] for name in case["offered"]}
 
 
 def file_of(case: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.real_tasks.arms import BareLoop, Kernel, of_strategy, require_server, warm_up
+from benchmarks.real_tasks.arms import BareLoop, Kernel, in_text, of_strategy, require_server, warm_up
 from benchmarks.real_tasks.harness import Book, ServerGoneError, run_all
 from benchmarks.real_tasks.report import endings, paired_report, strategies_report, write_between
 from benchmarks.real_tasks.setting import REPEATS, ROOT, fingerprint
@@ -28,12 +28,14 @@ def default_folder() -> Path:
 def paired(
     tasks: int | None, repeats: int, folder: Path | None = None, tell: Callable[[str], None] = print
 ) -> tuple[list[Run], Path]:
-    """Run both arms on the tasks and return the runs and their folder; goes on where an earlier call stopped."""
+    """Run the arms on the tasks and return the runs and their folder; goes on where an earlier call stopped."""
     folder = folder or default_folder()
     tell(f"runs are kept in {folder}")
     require_server()
     warm_up()
-    return run_all(selected(tasks), repeats, [BareLoop(), Kernel()], Book(folder / "runs.jsonl"), tell), folder
+    return run_all(
+        selected(tasks), repeats, [BareLoop(), Kernel(), in_text()], Book(folder / "runs.jsonl"), tell
+    ), folder
 
 
 def strategies(names: list[str], tasks: int | None, folder: Path | None = None) -> list[Run]:

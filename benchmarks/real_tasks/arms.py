@@ -14,7 +14,7 @@ import httpx
 from benchmarks.real_tasks import bare_loop, setting
 from benchmarks.real_tasks.harness import Run, ServerGoneError
 from benchmarks.real_tasks.tools import TOOLS
-from playhead import Agent, RunError
+from playhead import Agent, RunError, context_profile
 from playhead.compose.killswitches import timeout_after
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
 from playhead.kernel.strategies import strategy_info
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 BARE: Final = "bare loop"
 KERNEL: Final = "playhead"
+IN_TEXT: Final = "playhead-text"
 LIMIT_S: Final = 240
 """Seconds after which a run of a strategy is stopped; the table says so."""
 COUNTS_AS_ANSWER: Final = ANSWERED | {"output_truncated", "unsatisfied"}
@@ -160,6 +161,13 @@ class Kernel:
             **self.options,
         }
         return Agent(model, tools=TOOLS, parameters=setting.parameters(repeat), trace=traces, **options)
+
+
+def in_text() -> Kernel:
+    """Return the arm with tools and calls in text, and the words for small models."""
+    profile = context_profile("local", guidance=setting.SMALL)
+    options = {"max_iterations": setting.TURNS, "tool_format": "text", "profile": profile, "compression": False}
+    return Kernel(IN_TEXT, options)
 
 
 def _result(agent: Agent, task: str, run_id: str) -> tuple[RunResult | None, str | None]:

@@ -7,9 +7,10 @@ from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from benchmarks.real_tasks.arms import BARE, KERNEL, LIMIT_S
+from benchmarks.real_tasks.arms import BARE, IN_TEXT, KERNEL, LIMIT_S
 from benchmarks.real_tasks.figures import LEVEL, Difference, paired_difference
 from benchmarks.real_tasks.setting import MODEL
+from benchmarks.real_tasks.tasks import CHOSEN_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,14 +29,18 @@ def by_arm(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return dict(sorted(grouped.items()))
 
 
-def difference(runs: Sequence[Run]) -> Difference:
-    """Return the paired difference of the two arms, over what both have run."""
+def difference(runs: Sequence[Run], arm: str = KERNEL, against: str = BARE) -> Difference:
+    """Return the paired difference of two arms, over what both have run.
+
+    Raises:
+        ValueError: there is no task that both have run.
+    """
     arms = by_arm(runs)
-    bare = {(run.task, run.repeat): run.right for run in arms.get(BARE, [])}
+    others = {(run.task, run.repeat): run.right for run in arms.get(against, [])}
     return paired_difference(
-        (run.task, float(run.right), float(bare[run.task, run.repeat]))
-        for run in arms.get(KERNEL, [])
-        if (run.task, run.repeat) in bare
+        (run.task, float(run.right), float(others[run.task, run.repeat]))
+        for run in arms.get(arm, [])
+        if (run.task, run.repeat) in others
     )
 
 
@@ -63,15 +68,37 @@ def table(runs: Sequence[Run], first: str) -> str:
 
 
 def paired_report(runs: Sequence[Run]) -> str:
-    """Return the table of both arms and the difference in words."""
-    found = difference(runs)
+    """Return the table of the arms and their differences in words."""
+    parts = [table(runs, "loop"), *(_compared(runs, arm, BARE) for arm in by_arm(runs) if arm != BARE)]
+    if IN_TEXT in by_arm(runs):
+        parts += [_compared(runs, IN_TEXT, KERNEL), _halves(runs, BARE), _halves(runs, KERNEL)]
+    measured = f"{MODEL}; each interval is a bootstrap over tasks."
+    return "\n\n".join([*parts, measured])
+
+
+def _compared(runs: Sequence[Run], arm: str, against: str) -> str:
+    found = difference(runs, arm, against)
     verdict = "which does not hold zero" if found.is_clear else "which holds zero: no difference is shown"
     return (
-        f"{table(runs, 'loop')}\n\n"
-        f"Paired difference (playhead - bare loop): {100 * found.mean:+.1f} points, {LEVEL:.0%} interval "
-        f"{100 * found.low:+.1f} to {100 * found.high:+.1f}, {verdict}. {found.tasks} tasks, {found.pairs} pairs, "
-        f"{MODEL}; the interval is a bootstrap over tasks."
+        f"Paired difference ({arm} - {against}): {_points(found)}, {verdict}. {found.tasks} tasks, {found.pairs} pairs."
     )
+
+
+def _points(found: Difference) -> str:
+    return f"{100 * found.mean:+.1f} points, {LEVEL:.0%} interval {100 * found.low:+.1f} to {100 * found.high:+.1f}"
+
+
+def _halves(runs: Sequence[Run], against: str) -> str:
+    """Return the difference on the tasks that words were chosen on, and on those that nobody looked at for that."""
+    said = [
+        f"{name} {_points(difference(half, IN_TEXT, against))}"
+        for name, half in (
+            ("the tasks on which its words were chosen", [run for run in runs if run.task in CHOSEN_ON]),
+            ("the others", [run for run in runs if run.task not in CHOSEN_ON]),
+        )
+        if half
+    ]
+    return f"{IN_TEXT} - {against} by halves: {'; '.join(said)}."
 
 
 def strategies_report(runs: Sequence[Run]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.real_tasks.tasks import TASKS
 from benchmarks.real_tasks.tools import TOOLS
+from playhead.trace.guidance import Guidance
 from playhead.trace.types import Message, ToolCall
 from playhead.trace.values import content_hash
 
@@ -25,6 +26,13 @@ PROMPT: Final = (
     "You solve the user's task. Use the tools for every fact and every calculation they can give you, one step at a "
     "time. When you know the answer, reply with it in plain text and call no tool."
 )
+SMALL: Final = Guidance(
+    after_result='The task was: "{task}" If something is still missing, make the next call. Else answer it.',
+    no_call="Do not answer yet: no tool has been called. Reply with the JSON block of the first call.",
+    repeated_task="Your reply only repeats the task. Reply with the JSON block of the next call, or answer it.",
+    unfounded_number="No tool gave {numbers}. Reply with the JSON block of the call that calculates it from the last result.",
+)
+"""What the arm that calls in text is told beside."""
 TURNS: Final = 6
 """Requests to the model for one task at most."""
 REPEATS: Final = 5

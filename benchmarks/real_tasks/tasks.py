@@ -122,3 +122,6 @@ TASKS: Final = (
         ("read_file", "calculator"),
     ),
 )
+
+CHOSEN_ON: Final = frozenset(task.name for task in TASKS[::2])
+"""Every second task: on these the words of the arm that calls in text were chosen, and on no other."""

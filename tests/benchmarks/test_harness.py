@@ -217,6 +217,7 @@ def test_the_report_of_three_arms(tmp_path: Path):
         "playhead-text - bare loop by halves: the tasks on which its words were chosen +100.0 points, 95% interval +100.0 to "
         "+100.0; the others +0.0 points, 95% interval +0.0 to +0.0."
     ) in report
+    assert "playhead-text - playhead by halves: the tasks on which its words were chosen +0.0 points" in report
 
 
 def test_the_arm_in_text_sends_no_tools(tmp_path: Path):

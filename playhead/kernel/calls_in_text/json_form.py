@@ -48,8 +48,8 @@ def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401
     if depth > _DEEPEST or not isinstance(value, (dict, list)):
         return ()
     if isinstance(value, list):
-        calls = [call for item in value[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1)]
-        return tuple(calls) if all(isinstance(item, dict) for item in value) else ()
+        calls = tuple(call for item in value[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1))
+        return calls if all(isinstance(item, dict) for item in value) else ()
     fields = {folded(name): name for name in value}
     for each in _LISTS:
         listed = value.get(fields.get(folded(each), ""))

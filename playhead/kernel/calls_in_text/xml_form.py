@@ -41,7 +41,9 @@ _AROUND: Final = frozenset(
 _NAMED: Final = frozenset(["name", "toolname", "tool", "functionname", "function", "action"])
 _HOLDERS: Final = frozenset(["arguments", "args", "parameters", "params", "input", "toolinput", "kwargs"])
 _PARAMETERS: Final = frozenset(["parameter", "param", "arg", "argument"])
-_BESIDE: Final = frozenset(["id", "callid", "toolcallid", "thought", "thinking", "reasoning", "servername", "server", "type"])
+_BESIDE: Final = frozenset(
+    ["id", "callid", "toolcallid", "thought", "thinking", "reasoning", "servername", "server", "type"]
+)
 """Tags beside the arguments that say nothing to the tool."""
 _VALUE_ATTRIBUTE: Final = re.compile(r"\bvalue\s*=\s*(['\"])([^'\"<>&]*)\1")
 _ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
@@ -138,7 +140,9 @@ class _Tree:
         """End calls that are open where the text ends, behind a parameter that is closed."""
         last = self._open[-1].children[-1] if self._open[-1].children else None
         is_whole = last is not None and last.end >= 0 and not last.cut and not text[last.end :].strip()
-        is_value = last is not None and (_is_parameter(last) or last.name.endswith("arg_value") or _is_around(last.name))
+        is_value = last is not None and (
+            _is_parameter(last) or last.name.endswith("arg_value") or _is_around(last.name)
+        )
         if is_whole and is_value and all(_is_around(node.name) for node in self._open[1:]):
             for node in self._open[1:]:
                 node.close = node.end = len(text)
@@ -198,19 +202,23 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
             yield from inner or [code[0] for code in [code] if code]
             return
     name = (node.label or _text_of(node, _NAMED, text)) if around else node.name
-    if name is not None and node.children and _between(node, text):
-        return  # nothing that stands in a call is left out
     if name is None and (pairs := _pairs(node, text)) is not None:
         yield Written(text[node.inner : node.children[0].start].strip(), pairs)
         return
     if name is None and not node.children and is_tool(content.strip()) and _is_around_alone(node.name):
         yield Written(content.strip(), {})
         return
-    if around and node.label is not None and not _says_only_name(node):
-        return
-    arguments = None if name is None else _arguments(node, text) if around else _of_tool(node, text)
+    is_read = name is not None and not _is_left_out(node, text, around=around)
+    arguments = None if not is_read else _arguments(node, text) if around else _of_tool(node, text)
     if name is not None and arguments is not None:
         yield Written(name, arguments)
+
+
+def _is_left_out(node: _Node, text: str, *, around: bool) -> bool:
+    """Return whether something stands in a call, between its elements or in its tag, that would not be read."""
+    return bool(node.children and _between(node, text)) or (
+        around and node.label is not None and not _says_only_name(node)
+    )
 
 
 def _says_only_name(node: _Node) -> bool:

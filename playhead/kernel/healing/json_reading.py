@@ -11,6 +11,8 @@ from playhead.kernel.json_text import mend
 
 MAX_TEXT: Final = 200_000
 """Characters; a longer text is not read."""
+MAX_TUPLES: Final = 20_000
+"""Characters of a text in which tuples of Python are looked for."""
 _FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
 _NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
 _AFTER: Final = re.compile(
@@ -23,7 +25,9 @@ _SPACE: Final = re.compile(r"\s*")
 _MOST: Final = 5
 """Values behind each other that may be one and the same."""
 _COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
-_TUPLE: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|((?<=[:,(\[{])\s{0,20}\(|,?\s{0,20}\)(?=\s{0,20}[,})\]]))", re.DOTALL)
+_TUPLE: Final = re.compile(
+    r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|((?<=[:,(\[{])\s{0,20}\(|,?\s{0,20}\)(?=\s{0,20}[,})\]]))", re.DOTALL
+)
 """A bracket of a tuple, outside of strings."""
 _BRACKETS: Final = str.maketrans("()", "[]")
 
@@ -87,9 +91,11 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
 
 def _mended_tuples(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:
     """Return the value, where a tuple of Python stands in it as a list."""
-    if text.find("(", start) < 0 or len(text) > MAX_TEXT:
+    if text.find("(", start) < 0 or len(text) - start > MAX_TUPLES:
         return None
-    as_lists = text[:start] + _TUPLE.sub(lambda found: found[0].translate(_BRACKETS) if found[1] else found[0], text[start:])
+    as_lists = text[:start] + _TUPLE.sub(
+        lambda found: found[0].translate(_BRACKETS) if found[1] else found[0], text[start:]
+    )
     return _mended(as_lists, start, may_end=may_end) if as_lists != text else None
 
 

@@ -155,16 +155,15 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
             return Meant(found[0])
         if found:
             return _between(found)
-    if len(known) > MAX_TOOLS:
-        return Meant(None, _unlike())
-    meant = _unlike_any(bare, known, takes)
-    return meant if meant.name is not None else _by_arguments(bare, known, takes, speaks_for) or meant
+    return _unlike_any(bare, known, takes, speaks_for) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
 
 
-def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant:
+def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant:
     """Return the tool that a name with a slip, or other words for a name, stand for."""
     meant = _misspelt(written, known, takes)
-    return meant if meant.name is not None else _in_other_words(written, known, takes) or meant
+    if meant.name is not None:
+        return meant
+    return _in_other_words(written, known, takes) or _by_arguments(written, known, takes, speaks_for) or meant
 
 
 def _by_arguments(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant | None:

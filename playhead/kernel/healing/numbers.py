@@ -38,7 +38,7 @@ _UNITS: Final = (
     {"people", "persons", "guests", "seats"},
 )
 """Words for the same unit. `m` is in none: minutes, metres and millions are written so."""
-_MEASURES: Final = _UNITS[:-3]
+MEASURES: Final = _UNITS[:-3]
 """Units of which one number is another amount than of others; the rest is only what is counted."""
 _SMALL: Final = {
     word: number
@@ -86,11 +86,11 @@ def _bare(text: str, around: tuple[str, ...], name: tuple[str, ...]) -> str:
 
 def _has_unit(name: tuple[str, ...]) -> bool:
     """Return whether a name says its unit; then the description may tell of others (`at most 10 minutes`)."""
-    return any(not group.isdisjoint(name) for group in _MEASURES)
+    return any(not group.isdisjoint(name) for group in MEASURES)
 
 
 def _is_unit_of(unit: str, around: tuple[str, ...]) -> bool:
-    measured = [group for group in _MEASURES if group.intersection(around)]
+    measured = [group for group in MEASURES if group.intersection(around)]
     if len(measured) > 1:
         return False  # in which of them the number is cannot be said
     if any(singular(unit) == singular(word) for word in around if len(unit) > 2):  # noqa: PLR2004 - `a`, `of`

@@ -126,10 +126,10 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     given: Collection[str],
 ) -> int:
     """Return how sure it is that a name, with its value, means one parameter."""
-    from playhead.kernel.healing.related import related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
+    from playhead.kernel.healing.related import measures_other, related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
 
     known = properties(schema)
-    if says_other_side(name, each, types.tool):
+    if says_other_side(name, each, types.tool) or measures_other(name, each, known[each]):
         return 0
     by_name = max(likeness(name, each), related(name, each, known, given, types.tool))
     return (

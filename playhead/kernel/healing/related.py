@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.healing.numbers import MEASURES as UNITS
+from playhead.kernel.healing.schema import options
 from playhead.kernel.healing.words import same_word, singular, words
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ _FROM: Final = frozenset(("source", "src", "input", "in", "from", "origin"))
 _TO: Final = frozenset(("target", "tgt", "output", "out", "to", "destination", "dest", "dst"))
 _PLACES: Final = frozenset(("path", "file", "filename", "filepath", "url", "uri", "folder", "dir", "directory"))
 _COUNTING: Final = frozenset(("count", "number", "num", "no", "total", "amount"))
+_ORDINALS: Final = frozenset(("number", "no", "nr", "index", "id"))
 _MEASURES: Final = frozenset(
     ("size", "length", "limit", "count", "duration", "timeout", "interval", "amount", "quantity", "weight", "age", "budget", "width",
      "height", "distance", "period", "delay")
@@ -57,12 +60,30 @@ def says_other_side(written: str, name: str, tool: tuple[str, str]) -> bool:
     return side is not None and _side(own) not in (None, side) and written != name
 
 
+def measures_other(written: str, name: str, schema: object) -> bool:
+    """Return whether a name says another unit than the parameter's description, or the place of a thing where things are counted."""
+    own, other = words(written), words(name)
+    said = schema if isinstance(schema, dict) else {}
+    if not own or not other or not any(option.get("type") in ("integer", "number") for option in options(said, said)):
+        return False
+    is_place = len(own) > 1 and own[-1] in _ORDINALS and singular(other[-1]) != other[-1] and own[-1] not in other
+    units = [group for group in UNITS if not group.isdisjoint(own) and group.isdisjoint(other)]
+    told = {*other, *words(str(said.get("description", "")))}
+    meant = [group for group in UNITS if not group.isdisjoint(told)]
+    return is_place or bool(units and meant and not any(group in meant for group in units))
+
+
 def _is_branch(own: tuple[str, ...], name: str, tool: tuple[str, str]) -> bool:
     """Return whether words mean a branch of a pull request, `head` or `base`.
 
     Of a comparison the sides are the other way round, so elsewhere nothing is known of them.
     """
-    return name in _BRANCHES and _merges(tool) and not _BRANCHES[name][0].isdisjoint(own) and _BRANCHES[name][1].isdisjoint(own)
+    return (
+        name in _BRANCHES
+        and _merges(tool)
+        and not _BRANCHES[name][0].isdisjoint(own)
+        and _BRANCHES[name][1].isdisjoint(own)
+    )
 
 
 def _merges(tool: tuple[str, str]) -> bool:
@@ -76,7 +97,12 @@ def _is_same_side(own: tuple[str, ...], other: tuple[str, ...], known: Collectio
     A `target` alone may be what is worked on, so the other side has to be given, too.
     """
     side = _side(own)
-    if side is None or side != _side(other) or len(side.intersection(own)) > 1 or [each for each in known if _side(words(each)) == side] != [_named(other, known)]:
+    if (
+        side is None
+        or side != _side(other)
+        or len(side.intersection(own)) > 1
+        or [each for each in known if _side(words(each)) == side] != [_named(other, known)]
+    ):
         return False
     if side is _TO and not any(_side(words(each)) is _FROM for each in given):
         return False
@@ -101,6 +127,8 @@ def _is_counted(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[st
     if schema.get("type") != "integer" or singular(other[-1]) == other[-1]:
         return False
     rest = [word for word in own if word not in _COUNTING and word != "of"]
+    if own[-1] in _ORDINALS:
+        return False
     return len(rest) < len(own) and [*map(singular, rest)] == [*map(singular, other)]
 
 

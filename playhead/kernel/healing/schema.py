@@ -16,6 +16,7 @@ MAX_DEPTH: Final = 64
 """Levels of a value that are looked at; a deeper one counts as one that does not fit."""
 MAX_PATTERN: Final = 1000
 """Characters of a text that is compared with the schema's pattern; a longer one counts as one that fits."""
+_REPEATED_GROUP: Final = re.compile(r"\)[+*{]")
 _DATE: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", re.ASCII)
 _DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
@@ -158,7 +159,9 @@ def _has_pattern(pattern: object, text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return a pattern of a schema; None for one that Python does not read."""
+    """Return a pattern of a schema; None for one that Python does not read, or may read in more than linear time."""
+    if _REPEATED_GROUP.search(pattern):
+        return None
     try:
         return re.compile(pattern)
     except (re.error, RecursionError):

@@ -55,7 +55,8 @@ _CALL_LISTS: Final = frozenset(("tool_uses", "tool_calls", "function_calls"))
 _LAST: Final = re.compile(r"[.:/]|__")
 _SENTENCE: Final = re.compile(r"\s*[A-Z][^{}\[\]\"=<>`]{2,300}")
 _SAYS_NEXT: Final = re.compile(
-    r"\s*(?:observation\b|(?:now |next,? )?(?:i will|i['’]ll|let me|i am|i['’]m|this (?:call |will )|waiting|here)\b)", re.IGNORECASE
+    r"\s*(?:observation\b|(?:now |next,? )?(?:i will|i'll|let me|i am|i'm|this (?:call |will )|waiting|here)\b)",
+    re.IGNORECASE,
 )
 """How a sentence behind the arguments begins that only says that the call is made."""
 _MOST: Final = 5
@@ -265,7 +266,9 @@ def _places(name: str, inside: dict[str, dict[str, Any]]) -> list[tuple[str, str
         (outer, own) for outer, names in inside.items() for own in names if key == folded(outer) + folded(own)
     ]
     inner = [(outer, own) for outer, names in inside.items() for own in names if key == folded(own)]
-    return with_prefix or inner or [(outer, own) for outer, names in inside.items() if (own := _bound(name, outer, names))]
+    return (
+        with_prefix or inner or [(outer, own) for outer, names in inside.items() if (own := _bound(name, outer, names))]
+    )
 
 
 def _bound(name: str, outer: str, names: dict[str, Any]) -> str:

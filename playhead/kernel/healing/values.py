@@ -24,11 +24,12 @@ class _NoReading:
 
 NO_READING: Final = _NoReading()
 EMPTY: Final = (
-    "", "null", "none", "nil", "undefined", "n/a", "n.a.", "na", "(none)", "<none>", "[none]", "(null)", "(empty)", "empty", "-", "--",
-    "not specified", "unspecified", "not provided", "not given", "not set", "unset", "not applicable", "not available", "no value",
-    "nothing", "default", "(default)", "use default", "optional",
+    "", "null", "none", "nil", "undefined", "n/a", "n.a.", "(none)", "<none>", "[none]", "(null)", "(empty)", "(default)",
+    "not specified", "unspecified", "not provided", "not given", "not set", "not applicable", "not available", "no value",
 )  # fmt: skip
 """Texts that stand for no value, where a text does not fit."""
+_LEFT_OPEN: Final = ("default", "use default", "optional", "empty", "unset", "nothing", "na", "-", "--")
+"""Texts that stand for no value where they are none: a tag may be called `default`."""
 _WRAPPED_IN: Final = frozenset(
     [
         "value",
@@ -92,12 +93,21 @@ class Types:
             own = known.get(name, others)
             if own is True or fits(own, item, self.root):
                 found[name] = item
-            elif name in known and name not in needed and is_empty(item):
                 continue
-            else:
-                reading = self.read(own, item, name, depth + 1)
-                found[name] = item if reading is NO_READING else reading
+            is_idle = name in known and name not in needed
+            if is_idle and is_empty(item) and not self._is_choice(own, item):
+                continue
+            reading = self.read(own, item, name, depth + 1)
+            if reading is NO_READING and is_idle and isinstance(item, str) and item.strip().lower() in _LEFT_OPEN:
+                continue
+            found[name] = item if reading is NO_READING else reading
         return found
+
+    def _is_choice(self, schema: Any, item: Any) -> bool:  # noqa: ANN401 - any JSON value
+        """Return whether a text that stands for no value is one of the choices, such as `None` where `none` can be chosen."""
+        said = [option["enum"] for option in options(resolved(schema, self.root), self.root) if "enum" in option]
+        texts = {each.lower() for enum in said if isinstance(enum, list) for each in enum if isinstance(each, str)}
+        return isinstance(item, str) and item.strip().strip("()<>[]").lower() in texts
 
     def _as_type(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401, PLR0911 - any JSON value
         kind = type_of(schema)

@@ -15,7 +15,9 @@ TEXT: Final = {"type": "string"}
 WHOLE: Final = {"type": "integer"}
 
 
-def _spec(name: str, description: str, known: dict[str, Any], needed: list[str], *, read_only: bool = False) -> ToolSpec:
+def _spec(
+    name: str, description: str, known: dict[str, Any], needed: list[str], *, read_only: bool = False
+) -> ToolSpec:
     schema = {"type": "object", "properties": known, "required": needed, "additionalProperties": False}
     return ToolSpec(name=name, description=description, parameters=schema, read_only=read_only)
 
@@ -136,7 +138,7 @@ TRAPS_IN_TEXT: Final = [
     '{"name": "purge_cache", "arguments": {"site": "s"}, "dry_run": true}',
     '{"tool_calls": [{"name": "purge_cache", "arguments": {"site": "s"}}], "dry_run": true}',
     '<tool name="purge_cache" paths="/a"><parameter name="site">s</parameter></tool>',
-    "<tool_call><name>purge_cache</name><arguments>{\"site\": \"s\"}</arguments><only>/a</only></tool_call>",
+    '<tool_call><name>purge_cache</name><arguments>{"site": "s"}</arguments><only>/a</only></tool_call>',
     "<tool_call>purge_cache<arg_key>site</arg_key><arg_value>s</arg_value><arg_key>paths</arg_key><arg_value>/a",
 ]  # fmt: skip
 
@@ -146,7 +148,9 @@ def _made(text: str) -> list[tuple[str, Any]]:
     return [(each.name, each.arguments) for each in healed if each.arguments is not None]
 
 
-@pytest.mark.parametrize(("name", "written", "tool", "arguments"), NATIVE, ids=[str(place) for place in range(len(NATIVE))])
+@pytest.mark.parametrize(
+    ("name", "written", "tool", "arguments"), NATIVE, ids=[str(place) for place in range(len(NATIVE))]
+)
 def test_a_call_that_is_nearly_right_is_read(name: str, written: Any, tool: str, arguments: dict[str, Any]):
     """A native call with one reading is read so."""
     healed = heal(name, written, SPECS)
@@ -170,3 +174,26 @@ def test_a_call_that_may_mean_something_else_is_refused(name: str, written: Any)
 def test_nothing_in_a_call_is_left_out(text: str):
     """A call in text is refused where something in it is neither read nor noise."""
     assert _made(text) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "written", "meant"),
+    [
+        ({"wait": {**WHOLE, "description": "Milliseconds."}}, {"wait_seconds": 5}, None),
+        ({"size": {"anyOf": [WHOLE, {"type": "null"}], "description": "In MB."}}, {"size_gb": 5}, None),
+        ({"pages": WHOLE}, {"page_number": 3}, None),
+        ({"pages": WHOLE}, {"page_count": 3}, {"pages": 3}),
+        ({"level": {**TEXT, "enum": ["low", "none"]}}, {"level": "(none)"}, {"level": "none"}),
+        ({"level": {**TEXT, "enum": ["low", "default"]}}, {"level": "Default"}, {"level": "default"}),
+        ({"tags": {"type": "array", "items": TEXT}}, {"tags": "default"}, {"tags": ["default"]}),
+        ({"deep": {"type": "boolean"}}, {"deep": "default"}, {}),
+    ],
+    ids=str,
+)
+def test_values_and_names_that_say_something_else(
+    own: dict[str, Any], written: dict[str, Any], meant: dict[str, Any] | None
+):
+    """Another unit is no name of a parameter, the place of a thing is no count, and a word for nothing may be a choice."""
+    spec = _spec("scan_site", "Scan a site.", {"site": TEXT, **own}, ["site"])
+    healed = heal("scan_site", {"site": "s", **written}, {"scan_site": spec}).arguments
+    assert healed == (None if meant is None else {"site": "s", **meant})

@@ -19,9 +19,14 @@ POINT = {
     "additionalProperties": False,
 }
 CARD = {"type": "object", "properties": {"card": TEXT}, "required": ["card"], "additionalProperties": False}
-CASH = {"type": "object", "properties": {"cash": {"type": "number"}}, "required": ["cash"], "additionalProperties": False}
+CASH = {
+    "type": "object",
+    "properties": {"cash": {"type": "number"}},
+    "required": ["cash"],
+    "additionalProperties": False,
+}
 DEFS = {"Point": POINT, "Tree": {"type": "object", "properties": {"to": {"$ref": "#/$defs/Tree"}, "at": TEXT}}}
-FEATURES: dict[str, tuple[dict[str, Any], Any]] = {
+FEATURES: dict[str, tuple[Any, Any]] = {
     "date-time without a zone": ({**TEXT, "format": "date-time"}, "2026-05-12T09:40:00"),
     "date-time with a zone": ({**TEXT, "format": "date-time"}, "2026-05-12T09:40:00+02:00"),
     "date-time in fractions": ({**TEXT, "format": "date-time"}, "2026-05-12T09:40:00.250Z"),
@@ -90,7 +95,7 @@ FEATURES: dict[str, tuple[dict[str, Any], Any]] = {
     "a boolean": ({"type": "boolean", "default": True}, False),
     "examples and title": ({**TEXT, "title": "Feature", "examples": ["one"], "deprecated": False}, "two"),
     "nullable of OpenAPI": ({**TEXT, "nullable": True}, "two"),
-    "a text with all signs": (TEXT, "a \"b\" {c} [d] <e> it's, f: g\\h"),
+    "a text with all signs": (TEXT, 'a "b" {c} [d] <e> it\'s, f: g\\h'),
 }
 
 
@@ -169,5 +174,8 @@ def test_calls_in_text(feature: str):
         f"[TOOL_CALLS]file_record[ARGS]{json.dumps(call)}",
         written.replace("true", "True").replace("null", "None"),
     ]
-    made = [[heal(each.name or "", each.arguments, specs).arguments for each in read_calls(text, specs)[0]] for text in texts]
+    made = [
+        [heal(each.name or "", each.arguments, specs).arguments for each in read_calls(text, specs)[0]]
+        for text in texts
+    ]
     assert made == [[call]] * len(texts)
