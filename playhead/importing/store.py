@@ -26,7 +26,7 @@ from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
-from playhead.trace.types import TelemetryContext
+from playhead.trace.telemetry import TelemetryContext
 from playhead.trace.values import to_json
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION

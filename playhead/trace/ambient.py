@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from playhead.trace.types import TelemetryContext
+    from playhead.trace.telemetry import TelemetryContext
 
 SESSION: Final = "session.id"
 USER: Final = "user.id"
@@ -39,7 +39,7 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
         log.warning("the application's tracing could not be read, so this run is a trace of its own: %r", error)
     if not found:
         return None
-    from playhead.trace.types import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
+    from playhead.trace.telemetry import TelemetryContext  # noqa: PLC0415 - for runs inside an application's tracing
 
     return TelemetryContext(**found)
 

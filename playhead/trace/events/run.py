@@ -9,7 +9,8 @@ from pydantic import Field
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.imported import ImportedFrom
-from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, TelemetryContext, Usage
+from playhead.trace.telemetry import TelemetryContext
+from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, Usage
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:

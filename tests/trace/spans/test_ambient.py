@@ -23,7 +23,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_c
 from playhead import Agent, load_recording, reproduce, resume, tool
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.ambient import ambient_telemetry
-from playhead.trace.types import TelemetryContext
+from playhead.trace.telemetry import TelemetryContext
 from tests.trace.spans.span_runs import spans_in
 
 if TYPE_CHECKING:
