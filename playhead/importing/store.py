@@ -17,6 +17,7 @@ from playhead.importing.conventions import read_context
 from playhead.importing.conversion import ROOT, Conversion
 from playhead.importing.findings import Findings
 from playhead.importing.report import report_of
+from playhead.importing.thread import digest
 from playhead.importing.tree import make_tree
 from playhead.importing.values import text_of
 from playhead.trace.blobs import sync_folder
@@ -27,7 +28,7 @@ from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
 from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.values import to_json
+from playhead.trace.values import scrub, to_json
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
 
@@ -202,7 +203,7 @@ class _Import:
         telemetry = TelemetryContext(
             session_id=next((each.session for each in contexts if each.session), None),
             user_id=next((each.user for each in contexts if each.user), None),
-            tags=next((each.tags for each in contexts if each.tags), ()),
+            tags=tuple(scrub(tag) for tag in next((each.tags for each in contexts if each.tags), ())),
             metadata=to_json(next((each.metadata for each in roots if each.metadata), {})),
         )
         return RunStarted(
@@ -244,11 +245,11 @@ def _put(path: Path, place: Path, *, replace: bool) -> None:
 
 
 def _digest(tree: Tree) -> str:
-    """Return a digest of which spans there are, with their times and how much they say."""
+    """Return a digest of which spans there are, with their times and what they say."""
     seen = hashlib.sha256()
     for span in sorted(tree.spans.values(), key=lambda span: span.span_id):
         seen.update(
-            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {len(span.attributes)}\n".encode(
+            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}\n".encode(
                 "utf-8", "replace"
             )
         )

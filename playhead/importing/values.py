@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from playhead.importing.limits import MAX_DEPTH
 from playhead.importing.spans import LAST_NS
 from playhead.trace.types import INTEGER_LIMIT
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,13 +36,13 @@ NOTHING: Final = _Nothing()
 
 
 def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON value
-    """Return the text, or None when it is none or empty."""
-    return value if isinstance(value, str) and value else None
+    """Return the text as a file can hold it, or None when it is none or empty."""
+    return scrub(value) if isinstance(value, str) and value else None
 
 
 def first_text(values: Iterable[Any]) -> str | None:
     """Return the first text that is not empty."""
-    return next((value for value in values if isinstance(value, str) and value), None)
+    return next((scrub(value) for value in values if isinstance(value, str) and value), None)
 
 
 def object_of(value: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -24,6 +24,12 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no line be shortened, whatever the width of the terminal is that the tests run in."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with two imported runs."""

@@ -33,6 +33,8 @@ class Gathered:
     """When a span came last, on the clock of the assembly."""
     recorded: int = 0
     """Spans that its recording was made of; 0 when it is not recorded."""
+    is_ours: bool = False
+    """Whether the recording was made of these spans: else it holds others, which are not here and must not be replaced."""
 
     @property
     def has_root(self) -> bool:

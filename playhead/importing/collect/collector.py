@@ -123,13 +123,13 @@ class Collector:
             spans,
             self.folder,
             format_name=NAME,
-            replace=bool(trace.recorded),
+            replace=trace.is_ours,
             redactor=self._redactor,
             durability=self._durability,
         )
         lost = run.outcome == "differs" and len(spans) > 0
         with self._lock:
-            trace.recorded = len(spans)
+            trace.recorded, trace.is_ours = len(spans), not lost
             if lost:
                 trace.files.clear()  # so that they are kept
         return Collected(run, trace.has_root, files if lost else ())

@@ -17,8 +17,10 @@ FEWEST_DIGITS: Final = 3
 """Digits of a number below which it may come from anywhere: a count, a day, a list."""
 LONGEST: Final = 20_000
 """Characters of an answer that are looked at."""
-LONGEST_SOURCE: Final = 400_000
+LONGEST_SOURCE: Final = 100_000
 """Characters of a result that is looked through; a longer one may hold any number."""
+MOST_ROUNDINGS: Final = 4
+"""Numbers of decimals that a source's numbers are rounded to, the fewest first."""
 _NUMBER: Final = re.compile(r"\d{1,40}(?:[.,]\d{1,40}){0,13}")
 _THOUSANDS: Final = re.compile(r",(?=\d{3}(?!\d))")
 
@@ -43,8 +45,10 @@ def unfounded_numbers(answer: str, sources: Iterable[str]) -> list[str]:
         if len(source) > LONGEST_SOURCE:
             return []
         known = {number for _, number in _numbers(source)}
-        rounded = {len(number.partition(".")[2]) for number in written}
-        known |= {_rounded(number, places) for number in known for places in rounded}
+        rounded = sorted({len(number.partition(".")[2]) for number in written})[:MOST_ROUNDINGS]
+        known |= {
+            _rounded(each, places) for each in known for places in rounded if len(each.partition(".")[2]) > places
+        }
         written = {number: each for number, each in written.items() if number not in known}
     return list(written.values())
 

@@ -179,9 +179,9 @@ class LiveExport:
         number, step = self._rounds, "sent"
         if self._hurry:
             self._hurry, pump.patience.again_at = False, 0.0
-        while self._new:
-            pump.runs.append(self._new.popleft())
         while (left := self._time_left()) is None or left > 0:
+            while self._new:  # before each request: a run that is busy may never come to its end
+                pump.runs.append(self._new.popleft())
             if (step := pump.step(timeout_s=left)) != "sent":
                 break
         self._tell(pump)

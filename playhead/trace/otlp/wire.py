@@ -73,6 +73,7 @@ class Wire:
                 self.destination.address,
                 data=self._packed(body),
                 timeout=limit,
+                verify=self.destination.certificate,  # here, for REQUESTS_CA_BUNDLE stands before that of a session
                 allow_redirects=False,  # the headers are for this address
                 stream=True,
             ) as response:
@@ -96,8 +97,6 @@ class Wire:
         there = self.destination
         session = requests.Session()
         session.auth = lambda request: request  # else a .netrc would replace the headers
-        if there.certificate is not None:
-            session.verify = there.certificate
         session.cert = there.client
         session.headers.update(_HEADERS)
         if there.compression != "none":

@@ -139,6 +139,7 @@ class SpanTree:
             ended = [self._cut_off(each, now, because) for each in self._inside(span)]
         self._forget(span)
         ended.append(self._readable(span, now, status, span.attributes))
+        span.attributes, span.messages = {}, ()  # whoever refers to it on, needs no prompt
         return ended
 
     def interrupted(self, now: int) -> list[ReadableSpan]:
