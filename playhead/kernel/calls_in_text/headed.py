@@ -32,7 +32,7 @@ _HARMONY: Final = re.compile(
 )  # fmt: skip
 """The channel of gpt-oss that calls go to."""
 _GEMMA: Final = re.compile(r"<(?:\|tool_call\|?|start_function_call)>\s{0,4}call:(?:\w{1,60}:)?" + _NAME + r"\s?(?=\{)")
-_OPEN_TAG: Final = re.compile(r"<function=[\"']?" + _NAME + r"[\"']?\s?(?=\{)")
+_OPEN_TAG: Final = re.compile(r"<function[=(][\"']?" + _NAME + r"[\"']?(?:\)>?)?\s?=?\s?(?=\{)")
 """Llama, where the bracket of the tag is missing."""
 _SIBLINGS: Final = re.compile(
     r"<(?P<tag>tool|tool_name|name|action)>\s{0,4}" + _NAME + r"\s{0,4}</(?P=tag)>\s{0,4}"

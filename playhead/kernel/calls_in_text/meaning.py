@@ -17,7 +17,9 @@ _ZONE: Final = re.compile(
     r"results?|output|response|example|examples|document|quote)\b[^<>]{0,200}>|"
     r"^[ \t*#]*(?:tool[ _-]?(?:result|output|response)s?|observation|(?:history|transcript|log|user|human)(?=[ \t*]{0,4}:)|"
     r"(?:(?:expected|actual|previous|earlier) )?(?:results?|output|response|returned value)"
-    r"(?: (?:of|from) [\w.-]{1,80})?)\b[^\n:]{0,60}:",
+    r"(?: (?:of|from) [\w.-]{1,80})?)\b[^\n:]{0,60}:|"
+    r"^[ \t*#]*(?:(?:the|a|an|my|our|your|this|its)[ \t]+(?:[\w-]{1,20}[ \t]+){0,2})?(?:history|transcript|logs?|records?|protocol|trace|"
+    r"recording|minutes|excerpt|echo|replay)[ \t]+(?:of|from|for)\b[^\n:]{1,80}:[ \t*]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _DOING: Final = r"(?:call|run|use|execute|do|send|delete|invoke|make|try|push|issue|perform|follow|obey|act|write)"
@@ -61,6 +63,13 @@ _TOLD: Final = re.compile(
     r"logs|files|notes|output|readme|repo\w*|docs?|manual|guide|spec\w*|tests?|transcript|history|code\w*|source|script|wiki|thread|chat)\b[^.\n]{0,40}:\s*\Z",
     re.IGNORECASE,
 )
+_MADE: Final = re.compile(
+    r"\b(?:(?:actions?|calls?|requests?|commands?|operations?|invocations?)\s+(?:that\s+were\s+)?(?:taken|made|done|performed|executed|completed|issued)|"
+    r"(?:completed|executed|performed|finished|past|prior|recorded|logged)\s+(?:tool\s+|function\s+)?"
+    r"(?:calls?|actions?|steps?|requests?|commands?|operations?|invocations?)|so far|audit)\b",
+    re.IGNORECASE,
+)
+"""A heading over calls that were made."""
 _OPENED: Final = re.compile(
     r"(?:```\w{0,20}|<[^<>\n]{1,60}>|\[[A-Z_]{3,20}\]|(?<=>)call:|\bto=(?:functions\.)?|"
     r"(?:^[ \t*#]{0,6}|(?<=: ))(?:action|tool(?: call)?|function(?: call)?|call)[ \t*]{0,4}:)\s*\Z",
@@ -69,6 +78,8 @@ _OPENED: Final = re.compile(
 """What opens a call: it is no paragraph of its own."""
 _CLOSED: Final = re.compile(r"\A(?:\s{0,9}(?:</[^<>\n]{1,60}>|<[|\uff5c][^<>\n]{1,40}>|```))+")
 """What closes a call: what is said of it stands behind that."""
+_TOKEN: Final = re.compile(r"<[|\uff5c][^<>\n]{1,40}[|\uff5c]>")
+"""A token of a chat template, which is no word."""
 _MOST_OPENED: Final = 6
 _THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>|<\|end\|>")
 _PLANNED: Final = re.compile(
@@ -218,7 +229,7 @@ def is_introduced(text: str, start: int) -> bool:
     Asked for tools that change something: of what else a sentence may say of a call there is no end, so it is not enough that it
     has no word that takes the call back. Of other languages nothing is known.
     """
-    sentence = _SENTENCE.split(_paragraph(text[max(0, start - MAX_AROUND) : start]))[-1]
+    sentence = _TOKEN.sub("", _SENTENCE.split(_paragraph(text[max(0, start - MAX_AROUND) : start]))[-1])
     if not _WORD.search(sentence) or sentence.rstrip("*_ ")[-1:] in (".", "!"):
         return True  # a sentence of its own introduces nothing
     return _MAKES_IT.search(sentence) is not None or not is_english(sentence, least=4)
@@ -234,6 +245,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if told or _WEIGHED.search(before) is not None or _TAKEN_BACK.search(after) is not None:
         return False
     introduction = _SENTENCE.split(before)[-1]
-    if _OTHERS.search(introduction) is not None and _PLANNED.search(introduction) is None:
+    is_past = _OTHERS.search(introduction) is not None or _MADE.search(introduction) is not None
+    if is_past and _PLANNED.search(introduction) is None:
         return False
     return _ELSEWHERE.search(before) is None and (_QUESTION.search(after) is None or is_english(after))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.calls_in_text.broken_tags import broken_tag_calls
 from playhead.kernel.calls_in_text.call_syntax import call_at
 from playhead.kernel.calls_in_text.found import Found, Written, as_mended
 from playhead.kernel.calls_in_text.headed import headed_calls
@@ -75,6 +76,12 @@ _SAID: Final = frozenset(
      "task", "context", "metadata", "meta", "finishreason", "stopreason", "toolname", "tool", "function")
 )  # fmt: skip
 """Fields beside a call that say something to the reader, or of the turn, folded."""
+_STATES: Final = frozenset(("status", "state"))
+_OVER: Final = frozenset(
+    ("done", "ok", "success", "succeeded", "successful", "executed", "finished", "failed", "failure", "error")
+)
+"""What a field beside a call says of one that was made; `completed` is also what an API says of the message."""
+_BETWEEN: Final = re.compile(r"[\s,;]+")
 _LAST: Final = re.compile(r"[.:/]|__")
 _CALL_NAME: Final = re.compile(r"(?<![\w.:-])(?:print\()?([A-Za-z_][\w.:-]{0,100})\(")
 _EMPTY_WRAP: Final = re.compile(
@@ -109,13 +116,28 @@ def read_calls(
         lambda: _json_calls(text, is_tool, cut_off=cut_off),
         lambda: _syntax_calls(text, is_tool),
         lambda: yaml_calls(text, cut_off=cut_off),
+        lambda: broken_tag_calls(text, specs, cut_off=cut_off),
     )
     for tier in tiers:
         known = _known(islice(tier(), MAX_LOOKED_AT), specs, nameless=nameless, whole=text)
-        found = list(islice((each for each in known if _is_call(text, each, zones, specs)), MAX_CALLS))
+        found = list(islice(_meant(text, known, zones, specs), MAX_CALLS))
         if found:
             return [call for each in found for call in each.calls][:MAX_CALLS], _without(text, found)
     return [], whole
+
+
+def _meant(
+    text: str, known: Iterator[Found], zones: list[tuple[int, int]], specs: Mapping[str, ToolSpec]
+) -> Iterator[Found]:
+    """Yield what is meant as a call; of calls right behind each other one introduction speaks for all."""
+    last: Found | None = None
+    was_meant = True
+    for each in known:
+        follows = last is not None and not _BETWEEN.sub("", text[last.end : each.start])
+        was_meant = _is_call(text, each, zones, specs) and (was_meant or not follows)
+        last = each
+        if was_meant:
+            yield each
 
 
 def _is_call(text: str, found: Found, zones: list[tuple[int, int]], specs: Mapping[str, ToolSpec]) -> bool:
@@ -169,10 +191,14 @@ def _with_beside(call: Written, specs: Mapping[str, ToolSpec]) -> Written:
         if folded(key) in known
         or not (is_empty(item) or folded(key) in _SAID or (name in specs and is_beside(specs[name], key, item, known)))
     }
-    if not beside or not isinstance(arguments, dict):
-        return call if not beside else replace(call, arguments=[arguments, beside], beside={})
-    both = {folded(key) for key in beside} & {folded(key) for key in arguments}
-    return replace(call, arguments=[arguments, beside] if both else {**arguments, **beside}, beside={})
+    told = [item for key, item in call.beside.items() if folded(key) in _STATES and folded(key) not in known]
+    if any(folded(str(item)) in _OVER for item in told):
+        return replace(call, arguments=[arguments, call.beside], beside={})  # it tells of a call that was made
+    if not beside:
+        return call
+    both = {folded(key) for key in beside} & {folded(key) for key in (arguments if isinstance(arguments, dict) else ())}
+    is_one = isinstance(arguments, dict) and not both
+    return replace(call, arguments={**arguments, **beside} if is_one else [arguments, beside], beside={})
 
 
 def _named_by_type(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:

@@ -86,8 +86,27 @@ _SHORT: Final = (
 """Values that are used for each other in any enum."""
 
 
-def as_choice(choices: list[Any], value: Any, kind: str, name: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Return the one choice that a value can mean, or None: of several, or of none, it cannot be said."""
+MAX_WORDS: Final = 4
+"""Words of a value that names a choice and what it is one of."""
+_HEADS: Final = frozenset(
+    ("call", "mode", "type", "kind", "level", "format", "style", "option", "setting", "status", "state", "file", "quality", "size",
+     "speed", "theme", "view", "layout", "message", "notification", "meeting", "visit", "appointment", "session", "delivery",
+     "shipping", "leave", "plan", "tier", "environment", "env", "channel", "method", "version", "category", "class", "order", "unit", "system", "db", "database", "team")
+)  # fmt: skip
+"""Words that only say what a choice is one of."""
+
+
+def as_choice(
+    choices: list[Any],
+    value: Any,  # noqa: ANN401 - any JSON value
+    kind: str,
+    name: str,
+    about: tuple[str, str] = ("", ""),
+) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the one choice that a value can mean, or None: of several, or of none, it cannot be said.
+
+    `about` is the tool's name and the parameter's description.
+    """
     if not isinstance(value, str):
         return _same_as_text(choices, value)
     texts = [each for each in choices if isinstance(each, str)]
@@ -95,7 +114,8 @@ def as_choice(choices: list[Any], value: Any, kind: str, name: str) -> Any:  # n
         number = as_number("number", value, name, "")
         return number if number in choices else None
     member = _MEMBER.fullmatch(value.strip())
-    return _meant(texts, member["name"] if member else value, name)
+    written = member["name"] if member else value
+    return _meant(texts, written, name) or _with_head(texts, written, (name, *about))
 
 
 def _same_as_text(choices: list[Any], value: Any) -> str | None:  # noqa: ANN401 - any JSON value
@@ -152,6 +172,21 @@ def _says_more(written: tuple[str, ...], choice: tuple[str, ...], name: tuple[st
             return False
         rest.remove(word)
     return bool(choice and rest) and {*map(singular, rest)} <= {*map(singular, name)} - MODIFIERS
+
+
+def _with_head(texts: list[str], written: str, about: tuple[str, ...]) -> str | None:
+    """Return the choice behind which only says what it is one of, as in `video call`; no other choice may share a word with it."""
+    own = words(written)
+    heads = _HEADS | {singular(word) for text in about for word in words(text)} - MODIFIERS
+    found = []
+    for each in texts:
+        choice = words(each)
+        rest = own[len(choice) :]
+        if choice and rest and own[: len(choice)] == choice and all(singular(word) in heads for word in rest):
+            found.append(each)
+    others = [each for each in texts if each not in found and not {*words(each)}.isdisjoint(own)]
+    is_plain = len(own) <= MAX_WORDS and not any(sign in _SIGNS or sign.isdigit() for sign in written)
+    return found[0] if len(found) == 1 and not others and is_plain else None
 
 
 def _is_near(written: str, choice: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, Final
 
 from playhead.kernel.json_text import mend
@@ -17,6 +18,7 @@ _FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
 _NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
 _AFTER: Final = re.compile(
     r"[\s}\]\x00]*+(?:;|//[^\n]*+|/\*[^*]*+\*/)?\s*+"
+    r"(?:\"{1,3}|'{1,3})?+[\s\x00]*+"
     r"(?:(?:</?[\w:-]{1,40}>|<[|\uff5c][^<>\n]{1,40}[|\uff5c]>|```)[\s\x00]*+){0,4}"
 )
 """What may stand behind a whole value; closing brackets too many, and tags and tokens that end a call, say nothing."""
@@ -29,6 +31,9 @@ _TUPLE: Final = re.compile(
     r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|((?<=[:,(\[{])\s{0,20}\(|,?\s{0,20}\)(?=\s{0,20}[,})\]]))", re.DOTALL
 )
 """A bracket of a tuple, outside of strings."""
+_HALF_KEY: Final = re.compile(r"[{,]\s{0,20}[A-Za-z_]\w{0,60}\"\s{0,4}:")
+_KEYS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|([{,]\s{0,20})([A-Za-z_]\w{0,60})\"(?=\s{0,4}:)", re.DOTALL)
+"""A string, or a key without the quote before it."""
 _BRACKETS: Final = str.maketrans("()", "[]")
 
 
@@ -86,7 +91,23 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
     except (ValueError, RecursionError):
         pass
     text = without_comments(text, start)
-    return _mended(text, start, may_end=may_end) or _mended_tuples(text, start, may_end=may_end)
+    return (
+        _mended(text, start, may_end=may_end)
+        or _mended_keys(text, start, may_end=may_end)
+        or _mended_tuples(text, start, may_end=may_end)
+    )
+
+
+def _mended_keys(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:
+    """Return the value, where keys in it have only the quote behind them."""
+    if len(text) - start > MAX_TUPLES or _HALF_KEY.search(text, start) is None:
+        return None
+    places = [found.start(2) for found in _KEYS.finditer(text, start) if found[2]]
+    bounds = [0, *places, len(text)]
+    found = _mended('"'.join(text[one:other] for one, other in pairwise(bounds)), start, may_end=may_end)
+    if not places or found is None:
+        return None
+    return found[0], found[1] - sum(place + more < found[1] for more, place in enumerate(places))
 
 
 def _mended_tuples(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:

@@ -13,7 +13,8 @@ MAX_TEXT: Final = 200_000
 MAX_ELEMENTS: Final = 500
 """Elements of a text in tags."""
 _TAG: Final = re.compile(r"<([A-Za-z_][\w.-]{0,60})>")
-_SPLIT: Final = re.compile(r"\s*[,;]\s+|\s*;\s*")
+_WORDY_SPLIT: Final = re.compile(r"\s*[,;]\s+(?:and\s+)?|\s*;\s*|\s+(?:and|&)\s+", re.IGNORECASE)
+_CHOICES_SPLIT: Final = re.compile(r"\s*[,;|+&/](?:\s*and\b)?\s*|\s+and\s+", re.IGNORECASE)
 _TIGHT_SPLIT: Final = re.compile(r"\s*[,;]\s*")
 _BULLETS: Final = re.compile(r"(?:\s*+(?:[-*•]|\d{1,3}[.)])[ \t]++[^\n]++(?:\n|\Z))++", re.ASCII)
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
@@ -38,9 +39,11 @@ def parts_of(text: str, items: Schema, name: str) -> list[str] | None:
     if _BULLETS.fullmatch(text):
         return [line.strip() for line in _BULLET.sub("", text).splitlines() if line.strip()]
     if kind in ("integer", "number"):
-        return _SPLIT.split(text)
+        return _WORDY_SPLIT.split(text)
     if kind == "object" or not re.search(r"[\s,;]", text):
         return [text]
+    if "enum" in items:
+        return _chosen(text, items["enum"], name)
     parts = _TIGHT_SPLIT.split(text)
     return parts if _are_told_apart(parts, items, name) else None
 
@@ -69,10 +72,17 @@ def listed(text: str) -> list[str] | None:
     return [inner for _, inner in found] if found and len({tag for tag, _ in found}) == 1 else None
 
 
+def _chosen(text: str, choices: Any, name: str) -> list[str]:  # noqa: ANN401 - of a schema
+    """Return the one choice that a text is, else the parts of a list in words: each of them has to be a choice."""
+    from playhead.kernel.healing.choices import as_choice  # noqa: PLC0415 - only for a text in place of a list
+
+    if isinstance(choices, list) and as_choice(choices, text, "string", name) is not None:
+        return [text]
+    return _CHOICES_SPLIT.split(text)
+
+
 def _are_told_apart(parts: list[str], items: Schema, name: str) -> bool:
     """Return whether each part of a text is one of the choices, an address, or a word that has no comma of its own."""
-    if "enum" in items:
-        return True
     if items.get("format") == "email":
         return len(parts) > 1 or not re.search(r"\s", parts[0])
     if len(parts) < 2 or not _OF_COMMAND.isdisjoint(words(name)):  # noqa: PLR2004 - one text

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.healing.lookups import is_same_list
 from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS
 from playhead.kernel.healing.words import folded, singular, words
 
@@ -31,11 +32,13 @@ _PLACES: Final = {
     for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
     for place, letter in enumerate(letters)
 }
-_AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$", re.DOTALL)
+_TAGS: Final = re.compile(r"^(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+|(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+$")
+"""Markers of a chat template around a name."""
+_AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|(?::index)?[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$", re.DOTALL)
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
 _MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
 """A server before a name, as some clients write it."""
-_PROTOCOL: Final = frozenset(("mcp", "functions", "tools", "default_api", "api"))
+_PROTOCOL: Final = frozenset(("mcp", "functions", "function", "tools", "tool", "default_api", "api"))
 _MAKERS: Final = frozenset(("google", "openai", "anthropic", "claude", "gemini", "gpt", "mistral", "qwen", "llama"))
 """Makers of models, which say nothing before a protocol."""
 _RISKS: Final = frozenset({"low", "medium"})
@@ -44,68 +47,18 @@ _ELSEWHERE: Final = frozenset(
     ("prod", "production", "live", "staging", "stage", "test", "dev", "qa", "backup", "archive", "old", "new", "remote")
 )
 """Words of a server that say that it is another one."""
-_NEUTRAL: Final = frozenset(
-    [
-        "function",
-        "functions",
-        "func",
-        "tool",
-        "tools",
-        "toolbox",
-        "default",
-        "api",
-        "mcp",
-        "server",
-        "local",
-        "namespace",
-        "ns",
-        "multi",
-        "plugin",
-        "plugins",
-        "action",
-        "actions",
-        "agent",
-        "assistant",
-        "system",
-        "builtin",
-        "core",
-        "client",
-        "main",
-        "app",
-        "skill",
-        "skills",
-        "service",
-        "sdk",
-        "method",
-        "call",
-        "fs",
-        "filesystem",
-        "os",
-        "shell",
-        "terminal",
-        "python",
-        "workspace",
-        "repo",
-        "project",
-        "env",
-        "runtime",
-        "sandbox",
-        "computer",
-        "use",
-        "the",
-        "a",
-        "an",
-        "my",
-        "please",
-        "do",
-    ]
-)
+_NEUTRAL: Final = frozenset((
+    "function", "functions", "func", "tool", "tools", "toolbox", "default", "api", "mcp", "server", "local",
+    "namespace", "ns", "multi", "plugin", "plugins", "action", "actions", "agent", "assistant", "system",
+    "builtin", "core", "client", "main", "app", "skill", "skills", "service", "sdk", "method", "call", "fs",
+    "filesystem", "os", "shell", "terminal", "python", "workspace", "repo", "project", "env", "runtime",
+    "sandbox", "computer", "use", "the", "a", "an", "my", "please", "do",
+))  # fmt: skip
 """Words that say nothing about which tool is meant."""
 _VAGUE: Final = frozenset(
     ["current", "info", "information", "details", "all", "for", "of", "in", "on", "from", "new", "now", "data"]
 )
 """Words that say nothing either, where nothing is changed."""
-
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 _LOOKING: Final = (
     {"get", "fetch", "retrieve", "read", "load", "obtain", "show", "view"},
@@ -147,7 +100,7 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
         return Meant(written)
     if len(written) > MAX_LENGTH:
         return Meant(None, "its name is no name of a tool")
-    bare = _AFTER.sub("", written.strip().strip("`'\"<>"))
+    bare = _AFTER.sub("", _TAGS.sub("", written).strip().strip("`'\"<>"))
     if bare in known:
         return Meant(bare)
     for found in (_same(bare, known), _in_namespace(bare, known, speaks_for), _same_words(bare, known)):
@@ -319,7 +272,7 @@ def _in_other_words(written: str, known: Mapping[str, ToolSpec], takes: Takes) -
     about = [each for each in known if _is_about(own, words(each))]
     if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):
         return None
-    is_whole = len(own) == len(words(about[0]))
+    is_whole = len(own) == len(words(about[0])) or is_same_list(own, words(about[0]))
     rivals = [] if is_whole else [each for each in known if each != about[0] and takes(each)]
     return None if rivals else Meant(about[0])
 
@@ -334,9 +287,11 @@ def _is_described(written: tuple[str, ...], spec: ToolSpec) -> bool:
 
 def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
     """Return whether a name is the beginning or the end of another, or says what is done with the same thing in another word."""
+    if is_same_list(written, name):
+        return True
     own, other = [_verb(singular(word)) for word in written], [*map(singular, name)]
     if 0 < len(own) < len(other):
-        return own in (other[: len(own)], other[-len(own) :])
+        return own in (other[: len(own)], other[-len(own) :], [other[0], *other[len(other) - len(own) + 1 :]])
     if len(own) != len(other) or len(own) < 2:  # noqa: PLR2004 - a verb, and what it is done with
         return False
     orders = [own, own[::-1]] if len(own) == 2 else [own]  # noqa: PLR2004 - `flight_search`

@@ -56,6 +56,7 @@ WRAPPERS: Final = frozenset(
         "root",
         "content",
         "0",
+        "arg1",
     ]
 )
 """Names of what holds the arguments, or the call with them, folded; `0` is the place in a list."""
@@ -142,6 +143,16 @@ _OF_THE_CALL: Final = frozenset(
     [f"{what}{said}" for what in ("tool", "toolcall", "function") for said in ("summary", "note", "comment")]
 )
 """Names of remarks on the call itself, folded: they are for nobody else."""
+_SPACE: Final = re.compile(r"[.:/]|__")
+MAX_REMARK: Final = 120
+"""Characters of a comment in an inner object; no more than words look at."""
+_CONDITIONS: Final = MODIFIERS | {
+    "should", "must", "may", "can", "could", "would", "never", "always", "do", "don", "please", "when", "while", "once", "instead", "but",
+    "or", "than", "as", "need", "needs", "make", "sure", "use", "set", "keep",
+}  # fmt: skip
+"""Words of a comment that asks for something."""
+PLACE: Final = "arg1"
+"""What LangChain calls the one argument of a tool, `__arg1`, folded."""
 _CLIENT: Final = frozenset(
     ("trace", "span", "meta", "metadata", "internal", "timestamp", "debug", "turn", "seq", "llm", "call", "intent", "thought",
      "thinking", "reason", "reasoning", "rationale", "explanation", "comment", "remark", "step", "why", "purpose", "confidence")
@@ -168,6 +179,33 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
     return {name: item for name, item in value.items() if not says_nothing(name, item)}
 
 
+def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> dict[str, object]:
+    """Return an inner object without thoughts, and without comments where it has no text of its own that one could be meant for.
+
+    A comment which sets a condition is none.
+    """
+    known = properties(schema)
+    kinds = {
+        "choice" if "enum" in option else type_of(option)
+        for own in known.values()
+        for option in options(resolved(own, root), root)
+    }
+    is_measured = bool(kinds) and kinds <= {"integer", "number", "boolean", "choice"}
+
+    def says_nothing(name: str, item: object) -> bool:
+        if name in known or not is_measured or not isinstance(item, str):
+            return False
+        is_remark = folded(name) in ("comment", "remark", "thought", "reasoning", "explanation")
+        return (
+            is_remark
+            and len(item) <= MAX_REMARK
+            and _CONDITIONS.isdisjoint(words(item))
+            and not any(map(str.isdigit, item))
+        )
+
+    return {name: item for name, item in value.items() if not says_nothing(name, item)}
+
+
 def _is_like_one(name: str, item: object, free: list[str], schema: Schema) -> bool:
     """Return whether a field may be a parameter which is not there, by its name or its value: nothing that was asked for is lost."""
     from playhead.kernel.healing.choices import as_choice  # noqa: PLC0415 - only for what may say nothing
@@ -188,9 +226,11 @@ def _is_like_one(name: str, item: object, free: list[str], schema: Schema) -> bo
 def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -> bool:
     """Return whether a field only says that this is a call of the tool, or nothing at all."""
     key = folded(name)
-    if key in NAME_FIELDS and isinstance(item, str) and folded(item) == folded(spec.name):
+    if key in NAME_FIELDS and isinstance(item, str) and folded(_SPACE.split(item)[-1]) == folded(spec.name):
         return True
-    return key not in known and (_is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name, item)))
+    if key in known or key == PLACE or (key in WRAPPERS and isinstance(item, dict) and item):
+        return False
+    return _is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name, item))
 
 
 def _is_noise(name: str, item: object) -> bool:

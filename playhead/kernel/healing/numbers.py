@@ -60,7 +60,7 @@ def as_number(kind: str, value: Any, name: str, description: str) -> int | float
     """Return the number that a text holds, with the unit or the name that the parameter has; no commas, no sign of more."""
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return None
-    own = words(name)
+    value, own = unquoted(value), words(name)
     own = own[1:] if own[:1] == ("min",) and len(own) > 1 else own  # the least, no minutes
     text = _bare(value.strip(), own if _has_unit(own) else (*own, *words(description)), own)
     if _GROUPED.fullmatch(text):
@@ -80,8 +80,25 @@ def _bare(text: str, around: tuple[str, ...], name: tuple[str, ...]) -> str:
     word, _, unit = text.partition(" ")
     if word.lower() in _SMALL and _is_unit_of(unit.strip().lower(), around):
         return word
-    labelled = _LABELLED.fullmatch(text) if "id" in around or "number" in name else None
-    return labelled[2] if labelled and {*words(labelled[1] or "")} <= {*name, *_ID_WORDS} else text
+    labelled = _LABELLED.fullmatch(text)
+    if labelled is None or text.isdigit():
+        return text
+    label = words(labelled[1] or "")
+    if "id" in around or "number" in name:
+        return labelled[2] if {*label} <= {*name, *_ID_WORDS} else text
+    return labelled[2] if not label or _is_label(label, name) else text
+
+
+def _is_label(label: tuple[str, ...], name: tuple[str, ...]) -> bool:
+    """Return whether words before a number are the parameter's name, or its first letters: `PR #7` of `pull_request`."""
+    own = label[:-1] if len(label) > 1 and label[-1] in _ID_WORDS else label
+    return own == name or (len(name) > 1 and own == ("".join(word[0] for word in name),))
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the quotes that stand around it once more."""
+    bare = text.strip()
+    return bare[1:-1] if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'`" else text  # noqa: PLR2004 - two quotes
 
 
 def _has_unit(name: tuple[str, ...]) -> bool:
@@ -102,7 +119,7 @@ def as_boolean(value: Any, name: str) -> bool | None:  # noqa: ANN401 - any JSON
     """Return what a value says as yes or no; None when it says neither."""
     if isinstance(value, (int, float)) and value in (0, 1):
         return bool(value)
-    text = value.strip().lower() if isinstance(value, str) else ""
+    text = unquoted(value).strip().lower() if isinstance(value, str) else ""
     if text in _SWITCHED and _NEGATIVE.isdisjoint(words(name)):
         return _SWITCHED[text]
     return True if text in _TRUE else False if text in _FALSE else None

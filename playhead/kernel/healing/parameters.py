@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
-from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
+from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required, resolved
 from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS
-from playhead.kernel.healing.words import folded, same_word, singular, words
+from playhead.kernel.healing.words import expanded, folded, same_word, singular, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,6 +20,8 @@ MAX_UNKNOWN: Final = 20
 """More unknown names than these, and nothing is renamed."""
 SAME, SPELT, WORDS, WHOLE, PART = 6, 5, 4, 3, 2
 """How sure it is that a name means a parameter: the same but for case; a letter; other words for it; it and more; some of it."""
+BEGINNING: Final = 3
+"""Letters that a name has to share with the parameter of which it has the structure."""
 MAX_LENGTH: Final = 60
 _WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
 _BOUNDS: Final = frozenset({"min", "max", "minimum", "maximum"})
@@ -33,6 +35,10 @@ _NO_IDS: Final = ("name", "mail", "login", "title")
 """Ends of words for what names something, but is not its id."""
 _NAMING: Final = frozenset({"name", "title", "label", "description"})
 _IDS: Final = frozenset({"id", "sku", "code", "number", "key", "uuid", "isbn", "iban", "barcode", "serial"})
+_COUNTED: Final = (("number", "of"), ("num", "of"), ("no", "of"))
+_DELTAS: Final = frozenset({"delta", "change", "diff", "difference", "increment", "decrement"})
+"""Words for how much a number becomes another one: a name without them may say what it becomes."""
+_NUMBERS: Final = frozenset({"no", "nr", "num"})
 _FILE: Final = re.compile(r"(?:[^\n]*[/\\])?[^/\\\n.]+\.[A-Za-z]\w{0,4}")
 _SWITCHES: Final = (("mode",), ("flag",), ("option",), ("setting",), ("enabled",))
 _COUNTS: Final = frozenset({"count", "limit", "number", "num", "total", "amount", "size"})
@@ -66,6 +72,7 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
             found[name] = meant[0]
         else:
             why = why or _unclear(name, meant, known)
+    found |= _by_structure(value, [name for name in unknown if name not in found], needed - {*found.values()}, schema)
     targets = list(found.values())
     twice = [name for name in found.values() if targets.count(name) > 1]
     if twice:
@@ -74,6 +81,26 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
             f"{' and '.join(sorted(each for each in found if found[each] in twice))} both seem to mean {twice[0]}",
         )
     return Renamed({found.get(name, name): item for name, item in value.items()}, why)
+
+
+def _by_structure(value: dict[str, Any], left: list[str], needed: set[str], schema: Schema) -> dict[str, str]:
+    """Return what the one name left means: the one parameter left that has to be there, of which it has all inner names as they are.
+
+    Only a name of one word that begins like the parameter's: `dosis` of `dose`, never `billing_address` of `shipping_address`.
+    """
+    if len(left) != 1 or len(needed) != 1:
+        return {}
+    (name,), (meant,) = left, needed
+    own, item = resolved(properties(schema)[meant], schema), value[name]
+    inner = properties(own)
+    is_same = isinstance(item, dict) and len(inner) > 1 and inner.keys() >= item.keys() and fits(own, item, schema)
+    others = [
+        each
+        for each in properties(schema)
+        if each not in {*value, meant} and inner == properties(resolved(properties(schema)[each], schema))
+    ]
+    is_near = len(words(name)) == len(words(meant)) == 1 and folded(name)[:BEGINNING] == folded(meant)[:BEGINNING]
+    return {name: meant} if is_same and is_near and len(item) > 1 and not others else {}
 
 
 def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
@@ -171,11 +198,18 @@ def likeness(written: str, name: str) -> int:
     if folded(written) == folded(name):
         return SAME if folded(name) else 0
     own, other = words(written), words(name)
+    own, other = expanded(_numbered(own), other), expanded(_numbered(other), own)
     if not own or not other or _say_other_bounds(own, other):
         return 0
     if _is_misspelt(written, name):
         return SPELT
-    return _likeness_of_words(own, other)
+    counted = own[2:] if own[:2] in _COUNTED else ()
+    return max(_likeness_of_words(each, other) for each in (own, counted or own))
+
+
+def _numbered(own: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a name with `number` in place of its abbreviation at the end: `line_no`; `no` alone is none."""
+    return (*own[:-1], "number") if len(own) > 1 and own[-1] in _NUMBERS else own
 
 
 def _likeness_of_words(own: tuple[str, ...], other: tuple[str, ...]) -> int:
@@ -260,7 +294,8 @@ def _is_part(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
         is_bound = not _BOUNDS.isdisjoint({*other} - {*own}) and not any(
             word in _COUNTS or singular(word) != word for word in own
         )
-        return not is_bound and not {"no", "not", "exclude", "ignore"}.intersection(other)
+        is_delta = not _DELTAS.isdisjoint({*other} - {*own})
+        return not is_bound and not is_delta and not {"no", "not", "exclude", "ignore"}.intersection(other)
     return False
 
 

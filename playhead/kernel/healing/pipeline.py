@@ -25,6 +25,8 @@ _CALLERS: Final = frozenset(
      "invoketool", "runtool", "executetool", "invoke", "toolscall", "usemcptool")
 )  # fmt: skip
 """Names, folded, of what is no tool and only makes a call."""
+NAMED: Final = 3
+"""Necessary parameters of a tool that say together which tool is meant."""
 NAME, SHAPE, PARAMETERS, TYPES, PATH = "name", "shape", "parameters", "types", "path"
 
 
@@ -81,7 +83,7 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
         return read[tool].arguments is not None
 
     def speaks_for(tool: str) -> bool:
-        return _speak_for(specs[tool], arguments)
+        return _speak_for(specs[tool], arguments) or (_name_all(specs[tool], arguments) and takes(tool))
 
     meant = meant_tool(name, specs, takes, speaks_for)
     if meant.name is None:
@@ -101,6 +103,14 @@ def _speak_for(spec: ToolSpec, arguments: object) -> bool:
     return properties(spec.parameters).keys() >= arguments.keys()
 
 
+def _name_all(spec: ToolSpec, arguments: object) -> bool:
+    """Return whether arguments have, letter by letter, the names of all that this tool has to get, and one name at most besides."""
+    needed = required(spec.parameters)
+    if not isinstance(arguments, dict) or len(needed) < NAMED or not {*needed} <= arguments.keys():
+        return False
+    return len(arguments.keys() - properties(spec.parameters).keys()) <= 1
+
+
 def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tuple[str, Any] | None:  # noqa: ANN401 - any JSON value
     """Return the one call that stands as a whole in the field of the name, or in the arguments of what only makes calls."""
     if folded(name) in _CALLERS:
@@ -113,7 +123,7 @@ def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tu
         return None
     from playhead.kernel.calls_in_text.reading import read_calls  # noqa: PLC0415 - only for a call in a name
 
-    found, rest = read_calls(name, specs, cut_off=True, nameless=False)
+    found, rest = read_calls(name, specs, cut_off=not name.rstrip().endswith(">"), nameless=False)
     return _named(found[0]) if len(found) == 1 and not rest else None
 
 

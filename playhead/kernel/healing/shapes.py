@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
 from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
+from playhead.kernel.healing.swallowed import without_swallowed
 from playhead.kernel.healing.values import NO_READING, unwrapped
 from playhead.kernel.healing.vocabulary import MODIFIERS
 from playhead.kernel.healing.words import MAX_NAME, folded, words
@@ -51,6 +52,13 @@ _SCHEMA_WORDS: Final = frozenset(
 _TYPE_WORDS: Final = frozenset(["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "items", "properties"])
 """Words of which a property's schema has one."""
 _RANGES: Final = frozenset(("range", "ranges", "limits", "bounds", "interval", "between", "filter"))
+_HOLDS: Final = frozenset(
+    ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "payload", "json", "object")
+)
+_OF_CALL: Final = frozenset(
+    ("tool", "call", "function", "action", "api", "raw", "structured", "json", "the", "my", "method", "input", "model")
+)
+"""Words before what holds the arguments that say nothing of them."""
 _CALL_LISTS: Final = frozenset(("tool_uses", "tool_calls", "function_calls"))
 _LAST: Final = re.compile(r"[.:/]|__")
 _SENTENCE: Final = re.compile(r"\s*[A-Z][^{}\[\]\"=<>`]{2,300}")
@@ -79,8 +87,8 @@ def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: 
         value = inner
     if not isinstance(value, dict):
         return value
-    value = {("0" if name == "__arg1" else name): item for name, item in value.items()}
-    value = without_noise(spec, value)
+    value = {("0" if name == "__arg1" else name): item for name, item in without_noise(spec, value).items()}
+    value = without_swallowed(schema, value)
     value = _values_alone(schema, value)
     value = _placed(schema, value)
     return _gathered(schema, value) if gather else value
@@ -184,10 +192,17 @@ def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - 
         return value
     ((name, item),) = rest.items()
     own_words = {folded(tool), *words(tool)}  # `{"event": {…}}` of `create_event`
-    if name in properties(schema) or not (folded(name) in WRAPPERS - known or folded(name) in own_words - known):
+    if name in properties(schema) or not (_holds(name, known) or folded(name) in own_words - known):
         return value
     inner = parsed(item) if isinstance(item, str) else item
     return inner if isinstance(inner, dict) or (isinstance(inner, list) and len(inner) == 1) else value
+
+
+def _holds(name: str, known: set[str]) -> bool:
+    """Return whether a name only says that the arguments are in it, as `tool_call_input` does."""
+    key, own = folded(name), words(name)
+    is_holder = key in WRAPPERS or (len(own) > 1 and own[-1] in _HOLDS and _OF_CALL.issuperset(own[:-1]))
+    return is_holder and key not in known
 
 
 def _of_one_call(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value

@@ -10,7 +10,8 @@ from playhead.kernel.healing.choices import as_choice
 from playhead.kernel.healing.dates import as_date, as_date_time
 from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.lists import bare_items, held_list, listed, parts_of, tagged
-from playhead.kernel.healing.numbers import as_boolean, as_number
+from playhead.kernel.healing.numbers import as_boolean, as_number, unquoted
+from playhead.kernel.healing.patterns import as_pattern
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.words import folded
 
@@ -112,7 +113,9 @@ class Types:
     def _as_type(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401, PLR0911 - any JSON value
         kind = type_of(schema)
         if "enum" in schema and not isinstance(value, (dict, list)):
-            return _or_none(as_choice(schema["enum"], value, kind, name))
+            return _or_none(
+                as_choice(schema["enum"], value, kind, name, (self.tool[0], str(schema.get("description", ""))))
+            )
         if kind == "object":
             return self._as_object(schema, value, name, depth)
         if kind == "array":
@@ -142,7 +145,9 @@ class Types:
             reading: Callable[[str], str | None] | None = {"date": as_date, "date-time": as_date_time}.get(
                 str(schema.get("format"))
             )
-            read = None if reading is None else reading(value)
+            read = None if reading is None else reading(unquoted(value))
+            if read is None and "pattern" in schema:
+                read = as_pattern(value, lambda text: fits(schema, text, self.root))
             return NO_READING if read is None else read
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -170,11 +175,12 @@ class Types:
 
     def named(self, schema: Schema, value: dict[str, Any], depth: int) -> dict[str, Any]:
         """Return an object with its properties' names and types put right."""
+        from playhead.kernel.healing.noise import without_remarks  # noqa: PLC0415 - the same
         from playhead.kernel.healing.parameters import renamed  # noqa: PLC0415 - which reads values by this
 
         if not properties(schema):
             return self.object(schema, value, depth)
-        return self.object(schema, renamed(schema, value, self).value, depth)
+        return self.object(schema, renamed(schema, without_remarks(schema, value, self.root), self).value, depth)
 
     def _around(self, schema: Schema, value: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         """Return the object whose one necessary property this text is; one that may be several properties is none."""

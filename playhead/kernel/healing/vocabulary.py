@@ -185,6 +185,7 @@ GROUPS: Final = (
     {"end", "till"},
     {"stop", "station"},
     {"shop", "store"},
+    {"children", "kids"},
     {"seat", "place"},
 )
 """Words that callers use for each other, for parameters."""

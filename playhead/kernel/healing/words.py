@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from playhead.kernel.healing.vocabulary import GROUPS
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS
 
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_VOWELS: Final = frozenset("aeiou")
 _BOUNDS: Final = ("min", "max")
 MAX_NAME: Final = 120
 """Characters of a name that is looked at; a longer one is none."""
@@ -41,6 +42,31 @@ def same_word(one: str, other: str) -> bool:
     return _share_group(one, other) or is_short_for(one, other) or is_short_for(other, one)
 
 
+def _keeps_ends(short: str, word: str) -> bool:
+    """Return whether a word that begins with a vowel may be shortened so: `appt` of `appointment`, `acct` of `account`."""
+    has_consonants = len(short) >= 3 and _VOWELS.isdisjoint(short[1:])  # noqa: PLR2004 - two letters say nothing
+    is_end = short[-1] == word[-1] and not word.endswith(short)
+    return has_consonants and is_end and len(word) > 4 and not _is_word(short)  # noqa: PLR2004 - of a short word
+
+
+@lru_cache(maxsize=4096)
+def _is_word(short: str) -> bool:
+    """Return whether a few letters are a word of their own."""
+    known = MODIFIERS | ACTIONS | ATTRIBUTES | DIRECTIONS
+    return short in known or any(short in group for group in GROUPS)
+
+
+def expanded(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words of a name with the words of another one in place of their first letters: `pr` of `pull_request`."""
+    found: list[str] = []
+    for word in own:
+        runs = {other[place : place + len(word)] for place in range(len(other) - len(word) + 1)}
+        meant = [run for run in runs if "".join(each[0] for each in run) == word]
+        is_short = 2 <= len(word) <= 4 and word not in other and not _is_word(word)  # noqa: PLR2004 - first letters
+        found += meant[0] if is_short and len(meant) == 1 else (word,)
+    return tuple(found)
+
+
 @lru_cache(maxsize=4096)
 def _share_group(one: str, other: str) -> bool:
     ones, others = {one, singular(one)}, {other, singular(other)}
@@ -57,4 +83,6 @@ def is_short_for(short: str, word: str) -> bool:
     if len(stem) >= 3 and word.startswith(stem):  # noqa: PLR2004 - shorter ones begin too many words
         return True
     letters = iter(word)
-    return not set("aeiou").intersection(short) and len(word) > 3 and all(letter in letters for letter in short)  # noqa: PLR2004
+    if short[0] in _VOWELS:
+        return _keeps_ends(short, word) and all(letter in letters for letter in short)
+    return not _VOWELS.intersection(short) and len(word) > 3 and all(letter in letters for letter in short)  # noqa: PLR2004
