@@ -30,6 +30,8 @@ FILES: Final = {
     "held-out": ("held_out.jsonl", "traps_held_out.jsonl"),
     "fresh": ("fresh.jsonl", "traps_fresh.jsonl"),
     "blind3": ("blind3.jsonl", "traps_blind3.jsonl"),
+    "blind4": ("blind4.jsonl", "traps_blind4.jsonl"),
+    "blind5": ("blind5.jsonl", "traps_blind5.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -39,9 +41,12 @@ WHAT: Final = {
     "no blind figures any more.",
     "blind3": "Made by somebody else who had not seen the healer, and measured once, blind: 222 of 250 (88.8 %), 26 refused, 2 wrong; "
     "then read case by case, and what failed was mended: no blind figures any more.",
+    "blind4": "Made by somebody else who had not seen the healer, and measured once, blind: 171 of 200 (85.5 %), 29 refused, 0 wrong; "
+    "then read case by case, and what failed was mended: no blind figures any more.",
+    "blind5": "Made by somebody else who had not seen the healer, and measured once, blind.",
 }
 """What the figures of each part are worth."""
-TOOLS: Final = {"blind3": "tools_blind3.json"}
+TOOLS: Final = {"blind3": "tools_blind3.json", "blind4": "tools_blind4.json", "blind5": "tools_blind5.json"}
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
 Verdict = Literal["recovered", "refused", "wrong"]
