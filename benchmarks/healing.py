@@ -32,6 +32,7 @@ FILES: Final = {
     "blind3": ("blind3.jsonl", "traps_blind3.jsonl"),
     "blind4": ("blind4.jsonl", "traps_blind4.jsonl"),
     "blind5": ("blind5.jsonl", "traps_blind5.jsonl"),
+    "blind6": ("blind6.jsonl", "traps_blind6.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -43,10 +44,17 @@ WHAT: Final = {
     "then read case by case, and what failed was mended: no blind figures any more.",
     "blind4": "Made by somebody else who had not seen the healer, and measured once, blind: 171 of 200 (85.5 %), 29 refused, 0 wrong; "
     "then read case by case, and what failed was mended: no blind figures any more.",
-    "blind5": "Made by somebody else who had not seen the healer, and measured once, blind.",
+    "blind5": "Made by somebody else who had not seen the healer, and measured once, blind: 191 of 207 (92.3 %), 16 refused, 0 wrong; "
+    "then read case by case, and what failed was mended: no blind figures any more.",
+    "blind6": "Made by somebody else who had not seen the healer, and measured once, blind.",
 }
 """What the figures of each part are worth."""
-TOOLS: Final = {"blind3": "tools_blind3.json", "blind4": "tools_blind4.json", "blind5": "tools_blind5.json"}
+TOOLS: Final = {
+    "blind3": "tools_blind3.json",
+    "blind4": "tools_blind4.json",
+    "blind5": "tools_blind5.json",
+    "blind6": "tools_blind6.json",
+}
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
 Verdict = Literal["recovered", "refused", "wrong"]
@@ -242,32 +250,48 @@ def report(split: str) -> list[str]:
     ]
 
 
-def write(path: Path, split: str, lines: list[str]) -> None:
-    """Put the tables between the markers of a part.
+def totals() -> list[str]:
+    """Return one table of all parts: what the code as it stands makes of them."""
+    lines = [
+        "| set | recovered | refused | wrong | traps | wrong | refused that should have run |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for split in filter(is_there, FILES):
+        counted = measure(split)
+        broken, traps = counted.total(counted.kinds), counted.total(counted.traps)
+        share = f"{broken['recovered']} of {broken.total()} ({broken['recovered'] / broken.total():.1%})"
+        lines.append(
+            f"| {split} | {share} | {broken['refused']} | {broken['wrong']} "
+            f"| {traps.total()} | {traps['wrong']} | {traps['refused']} |"
+        )
+    return lines
+
+
+def write(path: Path) -> None:
+    """Put the totals between their marks in a page.
 
     Raises:
-        ValueError: the file has no such markers.
+        ValueError: the file has no such marks.
     """
-    begin, end = f"<!-- {split}: begin -->", f"<!-- {split}: end -->"
+    begin, end = "<!-- healing: begin -->", "<!-- healing: end -->"
     before, found, rest = path.read_text(encoding="utf-8").partition(begin)
     _, closed, after = rest.partition(end)
     if not (found and closed):
         raise ValueError(f"{path} has no lines {begin} and {end}")
-    path.write_text("\n".join([f"{before}{begin}", "", *lines, "", f"{end}{after}"]), encoding="utf-8")
+    path.write_text("\n".join([f"{before}{begin}", *totals(), f"{end}{after}"]), encoding="utf-8")
 
 
 def main() -> None:
-    """Print the tables, or write them into a page; `--split all` prints every part."""
+    """Print the tables of a part or of all, or write the totals into a page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--split", choices=[*FILES, "all"], default="all")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables between the markers of this page")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the totals between the marks of this page")
     asked = parser.parse_known_args()[0]
+    if asked.write is not None:
+        write(asked.write)
+        return
     for split in FILES if asked.split == "all" else [asked.split]:
-        lines = report(split)
-        if asked.write is None:
-            print("\n".join(lines), end="\n\n")
-        else:
-            write(asked.write, split, lines)
+        print("\n".join(report(split)), end="\n\n")
     floor, healthy, broken = costs()
     print(f"per call: {healthy:.1f} µs healthy, {broken:.0f} µs broken; an empty function {floor:.2f} µs")
 

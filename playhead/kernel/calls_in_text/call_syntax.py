@@ -42,7 +42,8 @@ def call_at(text: str, start: int, *, ends_line: bool = True) -> tuple[Written, 
             return None
         place += 1
     rest = _REST.match(text, place)
-    return (Written(found["name"], arguments), place) if rest or not ends_line else None
+    written = Written(found["name"], arguments, in_order=isinstance(arguments, tuple))
+    return (written, place) if rest or not ends_line else None
 
 
 def _is_json(value: Any) -> bool:  # noqa: ANN401 - any JSON value
@@ -55,7 +56,7 @@ class _Reading:
     place: int
 
     def arguments(self) -> tuple[Any, int]:
-        """Return what stands up to the closing parenthesis: by name, or one value alone."""
+        """Return what stands up to the closing parenthesis: by name, one value alone, or a tuple of values without names."""
         named: dict[str, Any] = {}
         alone: list[Any] = []
         while not self._is_next(")"):
@@ -71,6 +72,8 @@ class _Reading:
                 raise _NoCallError
             if len(named) + len(alone) > MAX_ARGUMENTS:
                 raise _NoCallError
+        if len(alone) > 1 and not named:
+            return tuple(alone), self.place
         if len(alone) > 1 or (alone and named and isinstance(alone[0], (dict, list))) or "0" in named:
             raise _NoCallError  # which is which cannot be said
         if alone and not isinstance(alone[0], (dict, list)) and not _is_json(alone[0]):

@@ -26,6 +26,8 @@ class Found:
     """The calls, in order."""
     explicit: bool = False
     """Whether it stands in a form that is used for calls only, such as `<tool_call>`."""
+    step: bool = False
+    """Whether it is the `Action` of a step in the form of ReAct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Written:
     """The text in which it stands, where that is broken JSON."""
     sure: bool = True
     """Whether it names its arguments as such; else every other field was taken for one, and has to fit."""
+    in_order: bool = False
+    """Whether the arguments are a tuple of values without names, in the order of the parameters."""
     beside: dict[str, Any] = field(default_factory=dict)
     """What stands beside the name and the arguments, and may be meant as an argument."""
 

@@ -60,4 +60,6 @@ def headed_calls(text: str, *, cut_off: bool) -> Iterator[Found]:
         closing = _CLOSING.match(text, found[1])
         if header.re is _SIBLINGS and _MORE.match(text, closing.end() if closing else found[1]):
             continue
-        yield Found(header.start(), closing.end() if closing else found[1], calls, explicit=True)
+        yield Found(
+            header.start(), closing.end() if closing else found[1], calls, explicit=True, step=header.re is _ACTION
+        )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from playhead.kernel.healing.words import singular, words
+
 MAX_AROUND: Final = 2000
 """Characters before and after a call that are looked at."""
 _ZONE: Final = re.compile(
@@ -48,7 +50,7 @@ _WEIGHED: Final = re.compile(
     r"(?:wrong|bad|incorrect|invalid|broken|malformed|mistaken|unsafe|rejected|faulty|hypothetical)\s+(?:\w+\s+)?"
     r"(?:call|request|command|attempt|use|usage)s?\b|yourself\b|manually\b|by hand\b|paste\b|"
     r"(?:wrong|bad|incorrect|don['’]t|not|never|invalid|dangerous|later)\s*:\s*\Z|"
-    r"against|dangerous|risky|unsafe|harmful|mistaken|erroneous|"
+    r"i (?:will |shall |must |should |have to )?ignor\w+|against|dangerous|risky|unsafe|harmful|mistaken|erroneous|"
     r"\Ato [^.\n]{1,100}, (?:simply |just )?(?:run|use|call|execute)\b[^.\n]{0,60}:\s*\Z)|\?\s*\Z",
     re.IGNORECASE,
 )
@@ -125,6 +127,31 @@ _MAKES_IT: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Words of a sentence that says that a call is made, or names it."""
+_THINKS: Final = re.compile(r"\A\s*(?:[*#]{1,4}[ \t]*)?thought\b[ \t*]{0,4}:", re.IGNORECASE)
+_ACTS: Final = re.compile(r"^[ \t*#]*action\b", re.IGNORECASE | re.MULTILINE)
+_NOT_DONE: Final = re.compile(
+    r"\b(?:(?:could|would|might|may)\s+(?:\w+\s+){0,2}(?:be|look|go|" + _DOING + r")\b|"
+    r"(?:never|do not|don['’]t|won['’]t|will not|cannot|can['’]t|must not|should not|shouldn['’]t|not)\s+(?:\w+\s+){0,2}"
+    + _DOING
+    + r"\b|e\.g\.|examples?|for instance|hypothe\w*|suppose|imagine|pretend|quot\w+|inject\w*|malicious|suspicious|attack\w*|"
+    r"logs?|logged|transcript|history|template|placeholder|wrote|pasted|typed|instead of|rather than|shall i|should i|may i|"
+    r"want me to|would you|do you want|please (?:confirm|approve|verify|review|check)|approv\w+|confirm\w*|permission|consent|"
+    r"refus\w+|declin\w+|not allowed|forbidden|avoid|not yet|until|unless|whether|maybe|perhaps|not sure|unsure|dangerous|harmful|"
+    r"by mistake|yesterday|previously|last (?:time|turn|run)|earlier|already|demo\w*|illustrat\w+|tutorial|looks? like|like this|"
+    r"(?<!user's )(?<!user’s )instruct\w*|ignor\w+|(?:did|does|do)(?: not|n['’]t) (?:ask|want)|"
+    r"(?:file|page|document|e-?mail|mail|ticket|message|comment|text|note|readme|website|result|output|row|record)s?\b[^.\n]{0,40}"
+    r"\b(?:tells?|told|asks?|asked|orders? (?:me|us)|wants?|demands?|says|said|requests?)|"
+    r"such as|wrong|incorrect|risky|unsafe)\b|[:\"“?？]\s*\Z",
+    re.IGNORECASE,
+)
+"""What a thought says of a call that is not made now; whatever else it weighs, its action follows from it."""
+_HERE: Final = re.compile(
+    r"\s*here(?: is|['’]s) (?:the|your) (?P<deed>[a-z]+) of [^\n.!?:]{0,60}(?:\.\w[^\n.!?:]{0,60}){0,3}:\s*",
+    re.IGNORECASE,
+)
+"""A reply that begins with what it does: `Here is the translation of the document a.txt:`."""
+STEM: Final = 6
+"""Letters that a verb and its noun have in common at least: `translate` and `translation`."""
 _QUESTION: Final = re.compile(r"[?？]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ENGLISH: Final = frozenset(
@@ -249,3 +276,39 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if is_past and _PLANNED.search(introduction) is None:
         return False
     return _ELSEWHERE.search(before) is None and (_QUESTION.search(after) is None or is_english(after))
+
+
+def is_step(text: str, start: int, end: int) -> bool:
+    """Return whether a text is one step of ReAct, a thought and its action: it is done whatever the thought was about.
+
+    Not behind a fence, with other actions, or where the thought says that it is not done, or gives what others said.
+    """
+    before, after = text[:start], text[end : end + MAX_AROUND]
+    if (
+        start > MAX_AROUND
+        or "```" in before
+        or _THINKS.match(before) is None
+        or _ACTS.search(before + after) is not None
+    ):
+        return False
+    return not any(form.search(before) for form in (_NOT_DONE, _ELSEWHERE)) and not any(
+        form.search(after) for form in (_TAKEN_BACK, _QUESTION)
+    )
+
+
+def is_deed(text: str, start: int, end: int, tool: str) -> bool:
+    """Return whether a reply is one call in a fence, behind a line that names what this tool does: `Here is the translation of …:`."""
+    opened = _HERE.match(text)
+    if (
+        opened is None
+        or opened.end() != start
+        or not text.startswith("```", start)
+        or text[end : end + MAX_AROUND].strip()
+    ):
+        return False
+    verb, *things = words(tool)
+    said = {*map(singular, words(opened[0]))}
+    is_verb = (
+        len(verb) >= STEM and opened["deed"].lower()[: max(STEM, len(verb) - 2)] == verb[: max(STEM, len(verb) - 2)]
+    )
+    return is_verb and said.issuperset(map(singular, things))

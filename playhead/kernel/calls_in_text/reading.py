@@ -13,7 +13,7 @@ from playhead.kernel.calls_in_text.found import Found, Written, as_mended
 from playhead.kernel.calls_in_text.headed import headed_calls
 from playhead.kernel.calls_in_text.json_form import calls_of
 from playhead.kernel.calls_in_text.markup import without_template
-from playhead.kernel.calls_in_text.meaning import echoes, is_introduced, is_meant
+from playhead.kernel.calls_in_text.meaning import echoes, is_deed, is_introduced, is_meant, is_step
 from playhead.kernel.calls_in_text.standing import (
     Segment,
     is_announced,
@@ -29,7 +29,7 @@ from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.noise import is_beside
 from playhead.kernel.healing.pipeline import heal, is_healthy
-from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.schema import properties, required
 from playhead.kernel.healing.shapes import filled_in
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.words import folded
@@ -145,10 +145,16 @@ def _is_call(text: str, found: Found, zones: list[tuple[int, int]], specs: Mappi
         return False
     if found.explicit and not stands_alone(text, found.start, found.end):
         return False
-    looks_only = all((spec := specs.get(call.name or "")) is not None and spec.read_only for call in found.calls)
-    if not looks_only and not is_introduced(text, found.start):
+    if any(_has_gap(call.arguments) for call in found.calls):
         return False
-    return is_meant(text, found.start, found.end) and not any(_has_gap(call.arguments) for call in found.calls)
+    is_exact = all(call.name in specs and call.written is None for call in found.calls)
+    if found.step and is_exact and is_step(text, found.start, found.end):
+        return True
+    looks_only = all((spec := specs.get(call.name or "")) is not None and spec.read_only for call in found.calls)
+    is_whole = is_exact and len(found.calls) == 1 and is_deed(text, found.start, found.end, found.calls[0].name or "")
+    if not looks_only and not is_whole and not is_introduced(text, found.start):
+        return False
+    return is_meant(text, found.start, found.end)
 
 
 def _has_gap(arguments: object) -> bool:
@@ -162,9 +168,26 @@ def _known(
 ) -> Iterator[Found]:
     """Yield what holds calls of known tools only, with the names that arguments alone stand for."""
     for found in each_found:
-        calls = [_known_call(call, specs, nameless=nameless and _is_all(whole, found)) for call in found.calls]
+        is_fenced = whole.startswith("```", found.start) and len(found.calls) == 1 and not whole[found.end :].strip()
+        named = [_in_order(call, specs) if call.in_order and is_fenced else call for call in found.calls]
+        if any(call is None or call.in_order for call in named):
+            continue
+        calls = [
+            _known_call(call, specs, nameless=nameless and _is_all(whole, found)) for call in named if call is not None
+        ]
         if calls and all(calls):
-            yield Found(found.start, found.end, tuple(call for call in calls if call is not None), found.explicit)
+            yield replace(found, calls=tuple(call for call in calls if call is not None))
+
+
+def _in_order(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
+    """Return a call with the names of its values, where all of them fit as they stand: what has to be there comes first."""
+    spec = specs.get(call.name or "")
+    if spec is None or len(call.arguments) > len(properties(spec.parameters)):
+        return None
+    known, needed = [*properties(spec.parameters)], required(spec.parameters)
+    arguments = dict(zip(known, call.arguments, strict=False))
+    is_first = {*known[: len(needed)]} == {*needed}
+    return replace(call, arguments=arguments, in_order=False) if is_first and is_healthy(spec, arguments) else None
 
 
 def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool) -> Written | None:

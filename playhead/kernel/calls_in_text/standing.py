@@ -74,6 +74,11 @@ _INTENDED: Final = re.compile(
     r"[^.!?\n\"“]{0,60}\Z",
     re.IGNORECASE,
 )
+_AGREES: Final = re.compile(
+    r"\s*(?:sure(?: thing)?|ok|okay|certainly|of course|absolutely|alright|all right|right away|gladly|with pleasure|will do)[.!]\s*",
+    re.IGNORECASE,
+)
+"""A sentence that agrees, and says nothing else."""
 _AFTER_INLINE: Final = re.compile(
     r"[`*]*\s*(?:[.!,:;]|\Z|\n|(?:now|first|next|to|and|for|in order|so)\b)", re.IGNORECASE
 )
@@ -150,6 +155,8 @@ def _introduces(written: str) -> bool:
 
 def is_announced(text: str, start: int, end: int) -> bool:
     """Return whether the sentence before says that this call is made now, as in `I'll call read_file(…)`."""
+    if start < MAX_LINE and _AGREES.fullmatch(text, 0, start) and not text[end : end + MAX_LINE].strip():
+        return True
     line = text.rfind("\n", max(0, start - MAX_LINE), start) + 1
     before = text[max(line, start - 200) : start].rstrip("`* ")
     return _INTENDED.search(before) is not None and _AFTER_INLINE.match(text, end) is not None

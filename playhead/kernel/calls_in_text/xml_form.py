@@ -52,6 +52,10 @@ _BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
 _ENTITY: Final = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d{1,6});")
 
 
+_FENCED_TAG: Final = re.compile(r"\s*```\w{0,10}\s*<[A-Za-z_][\w.-]{0,100}\s[^<>`]*[\"']\s*>\s*```\s*")
+"""One tag with attributes in a fence."""
+
+
 @dataclass(slots=True)
 class _Node:
     name: str
@@ -90,6 +94,7 @@ def _outermost(text: str, *, cut_off: bool) -> list[_Node]:
             tree.open(tag)
     if not cut_off:
         tree.end_calls(text)
+        tree.end_alone(text)
     if tree.cut and tree.stray:
         return []
     found: list[_Node] = []
@@ -146,6 +151,12 @@ class _Tree:
         if is_whole and is_value and all(_is_around(node.name) for node in self._open[1:]):
             for node in self._open[1:]:
                 node.close = node.end = len(text)
+
+    def end_alone(self, text: str) -> None:
+        """End a tag with attributes that is all there is in a text, in a fence, and was not closed."""
+        node = self.top.children[0] if len(self.top.children) == 1 else None
+        if node is not None and node.end < 0 and not node.children and _FENCED_TAG.fullmatch(text):
+            node.close = node.end = node.inner
 
     def _wrongly_closed(self, name: str) -> str:
         """Return the open element with parameters that a tag of another kind of call closes, as in `<name>…</function>`."""

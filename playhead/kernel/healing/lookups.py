@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from playhead.kernel.healing.vocabulary import ACTIONS
 from playhead.kernel.healing.words import singular
 
 _GETS: Final = frozenset(("get", "fetch", "retrieve", "show", "view", "read", "load", "list", "obtain", "return"))
@@ -19,3 +20,8 @@ def is_same_list(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
     if len(things) == len(rest):
         return tuple(things) == name[1:] and singular(name[-1]) != name[-1]
     return [*map(singular, things)] == [*map(singular, name[1:])]
+
+
+def is_got(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
+    """Return whether a name only says besides that a thing is got: `get_account_balance` of `account_balance`."""
+    return len(name) > 1 and written[:1] == ("get",) and written[1:] == name and name[0] not in ACTIONS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.lookups import is_same_list
+from playhead.kernel.healing.lookups import is_got, is_same_list
 from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS
 from playhead.kernel.healing.words import folded, singular, words
 
@@ -287,7 +287,7 @@ def _is_described(written: tuple[str, ...], spec: ToolSpec) -> bool:
 
 def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
     """Return whether a name is the beginning or the end of another, or says what is done with the same thing in another word."""
-    if is_same_list(written, name):
+    if is_same_list(written, name) or is_got(written, name):
         return True
     own, other = [_verb(singular(word)) for word in written], [*map(singular, name)]
     if 0 < len(own) < len(other):

@@ -18,6 +18,8 @@ _TO: Final = frozenset(("target", "tgt", "output", "out", "to", "destination", "
 _PLACES: Final = frozenset(("path", "file", "filename", "filepath", "url", "uri", "folder", "dir", "directory"))
 _COUNTING: Final = frozenset(("count", "number", "num", "no", "total", "amount"))
 _ORDINALS: Final = frozenset(("number", "no", "nr", "index", "id"))
+_CHANGES: Final = frozenset(("change", "difference", "diff"))
+_COUNTING_OR_QUANTITY: Final = frozenset(("quantity", "qty", "count", "number", "amount"))
 _MEASURES: Final = frozenset(
     ("size", "length", "limit", "count", "duration", "timeout", "interval", "amount", "quantity", "weight", "age", "budget", "width",
      "height", "distance", "period", "delay")
@@ -49,6 +51,8 @@ def related(
     schema = known[name] if isinstance(known[name], dict) else {}
     if _is_same_side(own, other, known, given):
         return WORDS
+    if _is_change(own, other, schema):
+        return PART
     return PART if _is_counted(own, other, schema) or _is_measured(own, other, schema) else 0
 
 
@@ -141,3 +145,9 @@ def _is_measured(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[s
     said = {*map(singular, words(str(schema.get("description", ""))))}
     is_of = bool(stem) and len(stem) < len(other) and list(own[: len(stem)]) == stem
     return is_of and len(rest) == 1 and singular(rest[0]) in said and rest[0] not in _MEASURES
+
+
+def _is_change(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
+    """Return whether a name says by how much a number changes, where that is the `delta`: `quantity_change`."""
+    is_number = schema.get("type") in ("integer", "number")
+    return is_number and other == ("delta",) and own[-1] in _CHANGES and _COUNTING_OR_QUANTITY.issuperset(own[:-1])

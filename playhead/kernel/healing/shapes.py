@@ -160,7 +160,9 @@ def _read_code(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
 
     for code in (text, f"{tool}{text}" if text.startswith("(") else f"{tool}({text})"):
         found = call_at(code, 0)
-        if found is not None and found[1] == len(code) and folded(found[0].name or "") in (folded(tool), "dict"):
+        if found is None or found[0].in_order:
+            continue
+        if found[1] == len(code) and folded(found[0].name or "") in (folded(tool), "dict"):
             return found[0].arguments
     return None
 

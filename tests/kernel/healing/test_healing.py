@@ -27,7 +27,7 @@ from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200}
+FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 199}
 """Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
 these floors only keep what was reached."""
 HOSTILE = 100_000

@@ -30,7 +30,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 @cache
 def tools() -> dict[str, dict[str, Any]]:
     """Return the tools of all sets by name."""
-    files = ("tools.json", "tools_fresh.json", "tools_blind3.json", "tools_blind4.json", "tools_blind5.json")
+    files = (
+        "tools.json",
+        "tools_fresh.json",
+        "tools_blind3.json",
+        "tools_blind4.json",
+        "tools_blind5.json",
+        "tools_blind6.json",
+    )
     return {name: tool for file in files for name, tool in tools_of(file).items()}
 
 
