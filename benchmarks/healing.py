@@ -46,7 +46,8 @@ WHAT: Final = {
     "then read case by case, and what failed was mended: no blind figures any more.",
     "blind5": "Made by somebody else who had not seen the healer, and measured once, blind: 191 of 207 (92.3 %), 16 refused, 0 wrong; "
     "then read case by case, and what failed was mended: no blind figures any more.",
-    "blind6": "Made by somebody else who had not seen the healer, and measured once, blind.",
+    "blind6": "Made by somebody else who had not seen the healer, and measured once, blind: 163 of 175 (93.1 %), 12 refused, 0 wrong; "
+    "its misses were read then, and it is no blind set any more.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {

@@ -147,7 +147,9 @@ async def test_a_long_task_is_not_said_again_in_full(tmp_path: Path):
     assert len(str(run.model.requests[-1].messages[-1].content)) < 500
 
 
-DOUBTS = Guidance(no_call="Call.", repeated_task="You repeat.", unfounded_number="Whence {numbers}?", quality_check="Check.")
+DOUBTS = Guidance(
+    no_call="Call.", repeated_task="You repeat.", unfounded_number="Whence {numbers}?", quality_check="Check."
+)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,10 +25,7 @@ from playhead.kernel.healing.paths import Tree, meant_path
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 199}
+FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 199, "blind6": 163}
 """Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
 these floors only keep what was reached."""
 HOSTILE = 100_000
@@ -52,17 +50,21 @@ def test_recovered_of_the_corpus(split: str):
     assert (broken["wrong"], traps["wrong"], traps["refused"]) == (0, 0, 0)
 
 
-def test_the_figures_are_written_with_what_they_are_worth(tmp_path: Path):
-    """The tables replace what stood between their markers, and nothing else; a page without markers is an error."""
+def test_the_figures_of_the_page_are_those_of_today(tmp_path: Path):
+    """The table of docs/healing.md is what the code as it stands gives; nothing else of the page changes."""
+    told = (Path(__file__).parents[3] / "docs/healing.md").read_text(encoding="utf-8")
     page = tmp_path / "page.md"
-    page.write_text("a\n<!-- tuning: begin -->\nold\n<!-- tuning: end -->\nb\n", encoding="utf-8")
-    lines = report("tuning")
-    write(page, "tuning", lines)
-    told = "\n".join(lines)
-    assert page.read_text(encoding="utf-8") == f"a\n<!-- tuning: begin -->\n\n{told}\n\n<!-- tuning: end -->\nb\n"
-    assert "in sight" in told
-    with pytest.raises(ValueError, match="has no lines <!-- fresh: begin -->"):
-        write(page, "fresh", lines)
+    page.write_text(told, encoding="utf-8")
+    write(page)
+    assert page.read_text(encoding="utf-8") == told
+    page.write_text("no marks", encoding="utf-8")
+    with pytest.raises(ValueError, match="has no lines <!-- healing: begin -->"):
+        write(page)
+
+
+def test_a_set_says_what_its_figures_are_worth():
+    """That the cases were in sight stands with them."""
+    assert "in sight" in "\n".join(report("tuning"))
 
 
 def test_a_healthy_call_costs_little():
