@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
@@ -20,6 +20,7 @@ from playhead.trace.otlp.pump import Pump
 from playhead.trace.otlp.run_export import RunExport
 from playhead.trace.otlp.sources import TraceSource, is_running
 from playhead.trace.otlp.undelivered import count_undelivered
+from playhead.trace.reader import open_trace
 from playhead.trace.spans import SpanBuilder, resource_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Told:
         else:
             if any(self._output.exists() and self._output.samefile(path) for path in paths):
                 raise UsageError(f"-o {self._output} is the trace itself")
+            if _is_recording(self._output):
+                raise UsageError(f"-o {self._output} is a recording, and is not written over")
             descriptor = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - readable by its owner only
                 yield SpanFile(file, self._form or "")
@@ -74,6 +77,15 @@ class Told:
         else:
             lines = [Line((run["run"], "bold"), f"  {_counts(run)}", whole=True) for run in runs]
             text_console().print(*lines, Line(("to  ", "dim"), self.where, whole=True), crop=False)
+
+
+def _is_recording(path: Path) -> bool:
+    """Return whether a file begins as every trace does."""
+    if not path.is_file():
+        return False
+    with open_trace(path) as file, suppress(OSError, EOFError):
+        return b'"kind":"run-started"' in file.read(BEGINNING)
+    return False
 
 
 def export(  # noqa: PLR0913 - what an export is made of
@@ -110,10 +122,13 @@ def export(  # noqa: PLR0913 - what an export is made of
     damaged = any(problem for source in sources.values() for problem in source.problems if problem.kind != "truncated")
     if any(run.failure is not None for run in runs):
         return UNREADABLE
-    return exits.FAILED if pump.stopped or pump.totals.refused or damaged else exits.OK
+    refused = pump.totals.refused or any(run.refused_before for run in runs)
+    return exits.FAILED if pump.stopped or refused or damaged else exits.OK
 
 
 UNREADABLE: Final = 3
+BEGINNING: Final = 200
+"""Bytes of a file in which a trace says that it is one."""
 
 
 def _work(pump: Pump, runs: list[RunExport], *, follow: bool, patience_s: float) -> dict[RunExport, TraceSource]:
@@ -150,7 +165,8 @@ def _summary(run: RunExport, where: str, left: int) -> dict[str, Any]:
         "to": where,
         "sent": run.accepted,
         "refused": run.refused,
-        "skipped": run.skipped,
+        "skipped": run.skipped - run.refused_before,
+        "refused_before": run.refused_before,
         "undelivered": left,
         "interrupted": run.interrupted,
         "running": open_still,
@@ -163,6 +179,7 @@ def _counts(run: dict[str, Any]) -> str:
     parts += [f"{run['interrupted']:,} interrupted"] if run["interrupted"] else []
     parts += [f"{run['skipped']:,} there already"] if run["skipped"] else []
     parts += [f"{run['refused']:,} refused"] if run["refused"] else []
+    parts += [f"{run['refused_before']:,} refused before"] if run["refused_before"] else []
     parts += [f"{run['undelivered']:,} not delivered"] if run["undelivered"] else []
     parts += ["it still goes on"] if run["running"] else []
     return ", ".join(parts)
@@ -193,6 +210,8 @@ def _of_file(run: RunExport, source: TraceSource | None) -> Iterator[str]:
 
 
 def _of_delivery(run: RunExport, where: str) -> Iterator[str]:
+    if run.refused_before:
+        yield "what was refused before is sent again by the same command without --resume"
     for refusal in run.reached.refused[-PROBLEMS:] if run.refused else ():
         which = f"{', '.join(refusal.spans)}{', …' if refusal.count > len(refusal.spans) else ''}"
         yield f"{where} refused {refusal.count:,} spans: {refusal.reason} ({which})"

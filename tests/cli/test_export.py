@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -60,6 +61,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
             "sent": 0,
             "refused": 0,
             "skipped": len(ids),
+            "refused_before": 0,
             "undelivered": 0,
             "interrupted": 0,
             "running": False,
@@ -154,15 +156,34 @@ def test_content_may_be_left_out(store: Path) -> None:
     assert "Mount Zed" not in playhead("export", "good", "--format", "otlp-json", "--no-content").stdout
 
 
+def test_another_recording_is_not_written_over(store: Path, tmp_path: Path) -> None:
+    """Wherever it lies, compressed or not; any other file is replaced."""
+    kept = tmp_path / "kept.jsonl"
+    kept.write_bytes((store / "good.jsonl").read_bytes())
+    packed = tmp_path / "kept.jsonl.gz"
+    packed.write_bytes(gzip.compress(kept.read_bytes()))
+    for path in (kept, packed):
+        before = path.read_bytes()
+        result = playhead("export", "good", "--format", "otlp-json", "-o", path)
+        assert (result.exit_code, "is a recording, and is not written over" in result.stderr) == (2, True)
+        assert path.read_bytes() == before
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    assert playhead("export", "good", "--format", "otlp-json", "-o", other).exit_code == 0
+    assert "resourceSpans" in other.read_text()
+
+
 def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:
-    """The rest is sent; a second `--resume` does not send them again."""
+    """The rest is sent; `--resume` does not send them again, says that nobody has them, and that all is not well."""
     collector = Collector(rejecting(2, "too old"))
     result = playhead("export", "good", "--to", collector.address)
     assert result.exit_code == 1
     assert "2 refused" in result.stdout
     assert "refused 2 spans: too old (llm:scripted/model " in result.stderr
-    assert playhead("export", "good", "--to", collector.address, "--resume").exit_code == 0
-    assert len(collector.requests) == 1
+    again = playhead("export", "good", "--to", collector.address, "--resume")
+    assert (again.exit_code, len(collector.requests)) == (1, 1)
+    assert "there already, 2 refused before" in again.stdout
+    assert "sent again by the same command without --resume" in again.stderr
     collector.close()
 
 

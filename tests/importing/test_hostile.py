@@ -142,7 +142,7 @@ def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_f
     build_debrief(recording)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(attributes=ATTRIBUTES)
 def test_no_convention_raises(attributes: dict[str, Any]) -> None:
     """Each alone, and all together."""

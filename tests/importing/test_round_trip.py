@@ -100,7 +100,7 @@ def test_a_run_of_every_strategy_comes_back(path: Path, tmp_path: Path) -> None:
     assert (back.ending.usage, back.ending.status) == (recording.ending.usage, recording.ending.status)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 100_000))
 def test_random_runs_come_back(seed: int) -> None:
     """Whatever random agents did; what JSON cannot hold comes back as the text that the model was told."""

@@ -58,6 +58,8 @@ class RunExport:
         self.cursor = cursor
         self.skipped = self.accepted = self.refused = 0
         """Spans that were settled before, and what became of the others."""
+        self.refused_before = 0
+        """Of those that were settled before, the ones that were refused: nobody has them."""
         self.reached = Reached()
         """What is settled by now."""
         self.interrupted = 0
@@ -168,8 +170,9 @@ class RunExport:
         if found is not None and self._resume:
             self.reached = found
             self._before, self._interrupted_at = found.seq, found.interrupted_at
+            self.refused_before = sum(each.count for each in found.refused) + found.more_refused
             if self.reached.complete:
-                self.skipped = self.reached.accepted + sum(each.count for each in self.reached.refused)
+                self.skipped = self.reached.accepted + self.refused_before
                 self._drained = self._ended = True
 
     def _finish(self) -> None:
