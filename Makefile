@@ -23,7 +23,7 @@ demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff an
 	$(RUN)playhead demo $(ARGS)
 
 test: $(DEV)  ## run the tests
-	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 3 --dist loadfile $(ARGS)
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist loadfile $(ARGS)
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)

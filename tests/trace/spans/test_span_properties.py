@@ -39,7 +39,7 @@ def run_of(seed: int) -> tuple[Sequence[Record], Sequence[Record]]:
     return recording.records, heard
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_the_spans_of_random_agents(seed: int) -> None:
     """One root, ids unique, parents there, kinds valid, times inside one another, and a span for every call."""
@@ -52,7 +52,7 @@ def test_the_spans_of_random_agents(seed: int) -> None:
     assert encode(built(heard)[1]) == sent, "not the same live"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS, st.floats(0, 1))
 def test_a_run_that_died_anywhere(seed: int, where: float) -> None:
     """What was open when a run died is interrupted, and with that the tree is whole; asking changes nothing."""
@@ -81,7 +81,7 @@ def test_our_bytes_are_those_of_opentelemetry(seed: int, gen_ai: bool, most: int
     assert len(resource.scope_spans[0].spans) == len(spans)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(ALL), max_size=60), st.randoms(use_true_random=False))
 def test_no_order_of_events_raises(records: list[Record], chance: Any) -> None:
     """Events of many runs in any order, with other times and owners: what cannot be placed is left out and counted."""
