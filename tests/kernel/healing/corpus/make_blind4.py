@@ -235,7 +235,7 @@ def _path(name: str, arguments: dict[str, Any], random: Random) -> dict[str, Any
     path: str = arguments.get(key, "")
     if "/" not in path:
         return None
-    forms = (f"/app/{path}", path.rsplit("/", 1)[-1], f"repo/{path}", path.replace("/", "\\"), f"file:///work/{path}")
+    forms = (f"/app/{path}", path.rsplit("/", 1)[-1], f"repo/{path}", path.replace("/", "\\"), f"file:///jobs/{path}")
     files = ["LICENSE", path, "notes/todo.md", "tools/setup.cfg"]
     return {"call": {"name": name, "arguments": {**arguments, key: random.choice(forms)}}, "files": files}
 

@@ -124,7 +124,7 @@ TRUE_FALSE: Final[tuple[tuple[object, object], ...]] = (
     (1.0, 0.0),
 )
 PLACEHOLDERS: Final = ("(none)", "-", "not specified", "<none>", None)
-FOREIGN_FOLDERS: Final = ("/home/runner/work/app/", "C:\\Users\\dev\\app\\", "file:///srv/app/", "/mnt/data/")
+FOREIGN_FOLDERS: Final = ("/home/runner/jobs/app/", "C:\\Users\\dev\\app\\", "file:///srv/app/", "/mnt/data/")
 
 
 def prose_json(name: str, arguments: dict[str, Any]) -> tuple[str | None, ...]:

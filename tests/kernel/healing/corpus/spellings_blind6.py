@@ -139,7 +139,7 @@ TRUE_FALSE: Final[tuple[tuple[object, object], ...]] = (
     ("y", "n"),
 )
 PLACEHOLDERS: Final = ("n/a", "NULL", "none", "", "nil")
-FOREIGN_FOLDERS: Final = ("/mnt/work/", "/srv/desk/", "C:\\Users\\rosa\\desk\\", "/Users/rosa/desk/", "~/work/desk/")
+FOREIGN_FOLDERS: Final = ("/mnt/jobs/", "/srv/desk/", "C:\\Users\\rosa\\desk\\", "/Users/rosa/desk/", "~/jobs/desk/")
 
 
 def prose_json(name: str, arguments: dict[str, Any]) -> tuple[str | None, ...]:
