@@ -80,7 +80,8 @@ def test_it_ends_and_is_reproduced(strategy: str, data: Any):
             ran = await run(Path(folder), turns, lookup, broken, strategy=strategy, **options)
         assert ran.result.terminated_by in TERMINATED_BY
         assert ran.result.terminated_by not in ("error", "trace_error")
-        assert ran.result.success is (ran.result.terminated_by in ANSWERED)
+        answered = ran.result.terminated_by in ANSWERED and ran.result.output is not None
+        assert ran.result.success is answered
         if ran.result.success and options["required_tools"]:
             assert any(step.tool == "lookup" and step.ok for step in ran.result.steps)
 
