@@ -73,23 +73,23 @@ def kill_one(path: Path, acknowledged: mmap.mmap, life_s: float, *, born: bool) 
     time.sleep(life_s)
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, (path.name, status)
     return last_of(acknowledged)
 
 
 def what_is_left(path: Path, last: int) -> str:
     """Return how the file ends; raise when it lacks an acknowledged event or holds anything that was not written."""
     if not path.exists() or path.stat().st_size == 0:
-        assert last == NONE
+        assert last == NONE, (path.name, last)
         return "unborn"
     try:
         records, problems = read(path)
     except NotATraceError:
-        assert last == NONE
+        assert last == NONE, (path.name, last)
         return "unborn"
-    assert len(records) in {last + 1, last + 2}  # written, and killed before it could be told
+    assert len(records) in {last + 1, last + 2}, (path.name, len(records), last)  # written, and killed before it could be told
     assert [record.event for record in records] == [event(number) for number in range(len(records))]
-    assert [problem.kind for problem in problems] in ([], ["truncated"])
+    assert [problem.kind for problem in problems] in ([], ["truncated"]), (path.name, problems)
     return "truncated" if problems else "open"
 
 

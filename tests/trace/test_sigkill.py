@@ -17,7 +17,7 @@ def test_a_thousand_kills(tmp_path: Path):
     """A thousand writers killed at random moments lose no acknowledged event, and every file loads."""
     program = [sys.executable, "-m", "tests.trace.killed_writers", str(tmp_path), str(KILLS)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=110, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     result = json.loads(done.stdout)
     assert sum(result["endings"].values()) == KILLS
     assert set(result["endings"]) <= {"open", "truncated", "unborn"}

@@ -57,7 +57,7 @@ class OpenSpan:
 class RunSpan(ReadableSpan):
     """A span of a run. The messages of a model call become attributes when these are read.
 
-    Who encodes it with `playhead.trace.spans.protobuf` never does.
+    `playhead.trace.spans.protobuf` never does; `playhead.trace.otlp`, which sends it, still has an encoder of its own.
     """
 
     def __init__(self, messages: tuple[Messages, ...], name: str, **fields: Any) -> None:  # noqa: ANN401 - as a `ReadableSpan`
