@@ -13,7 +13,6 @@ import os
 import random
 import shutil
 import signal
-import struct
 import sys
 import time
 from collections import Counter
@@ -42,39 +41,42 @@ def event(number: int) -> EventBase:
     return thought(number, 300_000 if number % 40 == 39 else 50_000 if number % 10 == 9 else number % 7 * 100)
 
 
-def write_until_killed(path: Path, acknowledged: mmap.mmap) -> None:
-    """Record events, and tell the parent of each that was acknowledged, through memory that outlives this process."""
+def shared_number() -> memoryview:
+    """Return memory for one number that outlives a process which writes it.
+
+    Written at once: `struct.pack_into` makes it zero first, and a kill may come between.
+    """
+    return memoryview(mmap.mmap(-1, 8)).cast("q")
+
+
+def write_until_killed(path: Path, acknowledged: memoryview) -> None:
+    """Record events, and tell the parent of each that was acknowledged."""
     clock = SystemClock()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
     for number in range(EVENTS):
         if not recorder.emit(event(number), "root"):
             os._exit(1)
-        struct.pack_into("<q", acknowledged, 0, number)
+        acknowledged[0] = number
     while True:
         signal.pause()
 
 
-def last_of(acknowledged: mmap.mmap) -> int:
-    """Return the number of the last event that was acknowledged."""
-    return int(struct.unpack_from("<q", acknowledged)[0])
-
-
-def kill_one(path: Path, acknowledged: mmap.mmap, life_s: float, *, born: bool) -> int:
+def kill_one(path: Path, acknowledged: memoryview, life_s: float, *, born: bool) -> int:
     """Start a writer, kill it, and return the number of the last event that was acknowledged to it.
 
     Its life is counted from its first event when it is to be `born`, else from the fork.
     """
-    struct.pack_into("<q", acknowledged, 0, NONE)
+    acknowledged[0] = NONE
     pid = os.fork()
     if pid == 0:
         write_until_killed(path, acknowledged)
-    while born and last_of(acknowledged) == NONE:
+    while born and acknowledged[0] == NONE:
         time.sleep(0)
     time.sleep(life_s)
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, (path.name, status)
-    return last_of(acknowledged)
+    return int(acknowledged[0])
 
 
 def what_is_left(path: Path, last: int) -> str:
@@ -87,7 +89,8 @@ def what_is_left(path: Path, last: int) -> str:
     except NotATraceError:
         assert last == NONE, (path.name, last)
         return "unborn"
-    assert len(records) in {last + 1, last + 2}, (path.name, len(records), last)  # written, and killed before it could be told
+    written = {last + 1, last + 2}  # the last one perhaps before its writer could tell
+    assert len(records) in written, (path.name, len(records), last)
     assert [record.event for record in records] == [event(number) for number in range(len(records))]
     assert [problem.kind for problem in problems] in ([], ["truncated"]), (path.name, problems)
     return "truncated" if problems else "open"
@@ -96,7 +99,7 @@ def what_is_left(path: Path, last: int) -> str:
 def main(folder: Path, count: int) -> None:
     """Kill `count` writers at random moments."""
     dice = random.Random(20260101)
-    acknowledged = mmap.mmap(-1, 8)
+    acknowledged = shared_number()
     endings: Counter[str] = Counter()
     total = 0
     for number in range(count):

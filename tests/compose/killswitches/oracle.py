@@ -171,5 +171,7 @@ def check_refusals(recording: Recording, schedule: Schedule) -> None:
         if found is None or switches.shared or switches.max_tokens is None:
             continue  # of money
         spent, prompt = (int(each.replace(",", "")) for each in found.groups())
-        assert spent == sum(each.tokens for who, each in asked if below(who, event.ends))
+        billed = sum(each.tokens for who, each in asked if below(who, event.ends))
+        # What time cuts off may have been answered a moment before, and keeps all that was set aside for it.
+        assert spent >= billed if schedule.outside else spent == billed, (event.ends, spent, billed)
         assert spent + prompt + switches.min_output_tokens > switches.max_tokens
