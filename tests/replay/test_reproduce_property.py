@@ -16,7 +16,7 @@ from tests.replay.random_agents import Canary, random_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-AGENTS = 600
+AGENTS = 520
 GROUPS = 20
 
 
@@ -77,7 +77,7 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
     """The property says something: the agents end in every way, and do what makes replays go wrong elsewhere."""
     endings, errors, kinds = set(), set(), set()
     out_of_order = same_agent_beside_itself = 0
-    for seed in range(300):
+    for seed in range(160):
         with suppress(PlayheadError):
             await random_agent(seed, Canary(), trace=tmp_path).run("Do it.", run_id=f"run-{seed}")
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
@@ -99,5 +99,5 @@ async def test_the_random_agents_cover_the_kernel(tmp_path: Path) -> None:
         "ValueError",
     }  # fmt: skip
     assert kinds >= {"agent-started", "approval-decided", "llm-retried", "nudge-issued", "assumption-recorded"}
-    assert out_of_order > 30
-    assert same_agent_beside_itself > 20
+    assert out_of_order > 16
+    assert same_agent_beside_itself > 10
