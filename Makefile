@@ -13,7 +13,7 @@ PIP  := $(RUN)python -m pip --quiet --disable-pip-version-check
 CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 
-.PHONY: help demo test test-real test-phoenix test-mlflow lint format bench docs clean
+.PHONY: help demo test test-real test-phoenix test-mlflow screenshots lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -33,6 +33,9 @@ test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; 
 
 test-mlflow: $(DEV) build/mlflow/.installed  ## send spans to a real tracking server of MLflow; it is installed into build/ (0.9 GB)
 	$(RUN)python -m pytest -m mlflow tests/backends $(ARGS)
+
+screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take the pictures of docs/images, in the Chromium of this machine
+	PICTURES=$(CURDIR)/docs/images $(RUN)python -m pytest -m "phoenix or mlflow" tests/backends/test_pictures.py $(ARGS)
 
 lint: $(DEV)  ## check style, format, types, and that imports point one way
 	$(RUN)ruff check .

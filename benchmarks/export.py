@@ -103,7 +103,7 @@ def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
     from playhead.trace.line import Record  # noqa: PLC0415 - the same
     from playhead.trace.otlp.delivery import Otlp  # noqa: PLC0415 - the same
     from playhead.trace.otlp.destination import named  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.encoding import encoded, request_of  # noqa: PLC0415 - as export does
+    from playhead.trace.otlp.encoding import encode  # noqa: PLC0415 - as export does
     from playhead.trace.otlp.pump import Pump  # noqa: PLC0415 - the same
     from playhead.trace.otlp.run_export import RunExport  # noqa: PLC0415 - the same
     from playhead.trace.otlp.sources import TraceSource  # noqa: PLC0415 - the same
@@ -125,7 +125,7 @@ def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
         parts: dict[str, Callable[[], object]] = {
             "reading": lambda: [None for _ in scan(path)],
             "folding": lambda: [None for _ in spans_of(records)],
-            "encoding": lambda: request_of(spans, [encoded(span) for span in spans]),
+            "encoding": lambda: encode(spans),
             "exporting, all of it": export,
         }
         return len(spans), {name: _least(part) for name, part in parts.items()}

@@ -19,9 +19,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from benchmarks.step_cost import playhead_loop
 from playhead import tool
+from playhead.trace.otlp.encoding import encode, encoded
 from playhead.trace.reader import Problem, scan
 from playhead.trace.spans import SpanBuilder, SpanOptions, resource_of, spans_of
-from playhead.trace.spans.protobuf import encode, encode_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,12 +88,12 @@ def row(path: Path, cap: int | None) -> str:
         builder = SpanBuilder(options, resource)
         for record in records:
             for span in builder.feed(record):
-                encode_span(span)
+                encoded(span)
 
     spans = fold()
     count = len(spans)
     lived = cpu_us(live, count)
-    ours = cpu_us(lambda: [encode_span(span) for span in spans], count)
+    ours = cpu_us(lambda: [encoded(span) for span in spans], count)
     theirs = cpu_us(lambda: encode_spans(spans).SerializeToString(), count)
     whole = cpu_us(lambda: send(path, options, None), count)
     zipped = cpu_us(lambda: send(path, options, 1), count)

@@ -16,8 +16,9 @@ from playhead.cli.output import note, text_console, write_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from types import FrameType
 
-    from playhead.importing.collect import Collected, Collector
+    from playhead.importing.collect import Collected, Collector, CollectServer, NotRecorded
 
 LOOK_S: Final = 0.25
 """Seconds between two looks for traces that have ended."""
@@ -28,7 +29,9 @@ LOOK_S: Final = 0.25
     example="playhead collect &\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python my_agent.py",
     exits={
         0: "it was told to stop (Ctrl-C, SIGTERM), and everything that it acknowledged is recorded",
-        1: "a recording could not be written; its spans are kept, and taken in again at the next start",
+        1: "a recording could not be made; its spans are kept, and taken in again at the next start",
+        130: "Ctrl-C came again; what is not recorded yet is taken in at the next start",
+        143: "SIGTERM came again; the same",
     },
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
@@ -60,48 +63,52 @@ def command(  # noqa: PLR0913 - options
     change of its code: set OTEL_EXPORTER_OTLP_ENDPOINT to the address that is printed. What was acknowledged is on disk
     first, and is recorded at the next start if this one dies. No tool of an imported run ever runs.
 
-    There is no password: listen at another address than this machine's own only where you trust everybody.
+    There is no password: listen at another address than this machine's own only where you trust everybody. A body may
+    have 16 MiB, plain or unpacked; web pages are refused.
     """
     from playhead.importing.collect import Collector, CollectServer  # noqa: PLC0415 - `--help` needs no server
-    from playhead.importing.collect.server import LOOPBACK  # noqa: PLC0415 - as above
 
-    collector = Collector(options.open_store(trace_dir).folder, quiet_s=quiet_s, idle_s=idle_s)
-    try:
-        server = CollectServer(collector.take, host, port)
-        if host not in LOOPBACK:
-            note(f"playhead: warning: {host} is open to others: whoever reaches it can write recordings here")
-        if collector.taken_again:
-            note(f"{collector.taken_again:,} requests of an earlier collector are taken in again")
-        for file in collector.unread:
-            note(f"playhead: warning: {file} of an earlier collector cannot be read, and is left there")
-        with _stopping() as stop:
-            server.start()
-            note(
-                f"collecting: OTEL_EXPORTER_OTLP_ENDPOINT={server.address} (recordings in {collector.folder}; Ctrl-C stops)"
-            )
+    with _stopping() as stop:
+        collector = Collector(options.open_store(trace_dir).folder, quiet_s=quiet_s, idle_s=idle_s)
+        try:
+            server = CollectServer(collector.take, host, port)
+            _introduce(collector, server)
+            told = Told(collector, server, as_json=as_json)
             try:
+                server.start()
                 while not stop.wait(LOOK_S):
-                    _record(collector, as_json=as_json)
+                    told.record()
             finally:
                 server.stop()
-        _record(collector, as_json=as_json, all_of_them=True)
-    except OSError as error:
+            return told.end()
+        finally:
+            collector.close()
+
+
+def _introduce(collector: Collector, server: CollectServer) -> None:
+    if server.is_open:
         note(
-            f"playhead: a recording cannot be written: {error.strerror or error}; its spans are kept in {collector.folder}"
+            "playhead: WARNING: it listens to other machines too, and there is no password: whoever reaches it can write"
         )
-        return exits.FAILED
-    finally:
-        collector.close()
-    for why, count in collector.problems.items():
-        note(f"left out: {count:,} {why}")
-    return exits.OK
+        note("         recordings here, and fill the disk. Without --host only programs on this machine reach it")
+    if collector.taken_again:
+        note(f"{collector.taken_again:,} requests of an earlier collector are taken in again")
+    for file in collector.unread:
+        note(f"playhead: warning: {file} of an earlier collector cannot be read, and is left there")
+    note(f"collecting: OTEL_EXPORTER_OTLP_ENDPOINT={server.address} (recordings in {collector.folder}; Ctrl-C stops)")
 
 
 @contextmanager
 def _stopping() -> Iterator[threading.Event]:
-    """Let SIGINT and SIGTERM set an event, and nothing else."""
+    """Let SIGINT and SIGTERM set an event; the second one ends the command at once, as it does with any other."""
     stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            raise exits.Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
@@ -109,9 +116,56 @@ def _stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _record(collector: Collector, *, as_json: bool, all_of_them: bool = False) -> None:
-    for collected in collector.record(all_of_them=all_of_them):
-        if as_json:
+class Told:
+    """What is recorded, and what people are told of it: what goes wrong, once."""
+
+    def __init__(self, collector: Collector, server: CollectServer, *, as_json: bool) -> None:
+        self._collector = collector
+        self._server = server
+        self._as_json = as_json
+        self._said: set[str] = set()
+        self._failed = False
+
+    def record(self, *, all_of_them: bool = False) -> bool:
+        """Record what is due, and return whether all of it could be written."""
+        for why in tuple(self._server.refused):
+            self._once(f"playhead: refused: {why}")
+        try:
+            for collected in self._collector.record(all_of_them=all_of_them):
+                self._tell(collected)
+        except BrokenPipeError:  # nobody reads what it prints
+            raise
+        except OSError as error:
+            where = self._collector.folder
+            self._once(
+                f"playhead: a recording cannot be written: {error.strerror or error}; its spans are kept in {where}, and "
+                "it is tried again"
+            )
+            return False
+        return True
+
+    def end(self) -> int:
+        """Record all that is left, say what was left out, and return the exit code."""
+        written = self.record(all_of_them=True)
+        for why, count in self._collector.problems.items():
+            note(f"left out: {count:,} {why}")
+        for why, count in self._server.refused.items():
+            if count > 1:
+                note(f"refused: {count:,} requests: {why}")
+        return exits.OK if written and not self._failed else exits.FAILED
+
+    def _tell(self, collected: Collected | NotRecorded) -> None:
+        from playhead.importing.collect import NotRecorded  # noqa: PLC0415 - `--help` needs none of it
+
+        if isinstance(collected, NotRecorded):
+            self._failed = True
+            files = ", ".join(map(str, collected.kept_in))
+            note(
+                f"playhead: trace {collected.trace_id} cannot be recorded, which is a bug in Playhead ({collected.why}); "
+                f"its spans are in {files}"
+            )
+            return
+        if self._as_json:
             write_json([_as_json(collected)])
         else:
             console = text_console()
@@ -121,6 +175,11 @@ def _record(collector: Collector, *, as_json: bool, all_of_them: bool = False) -
             note(f"{collected.run.run_id} is incomplete: its outermost span has not come, or not ended")
         for file in collected.kept_in:
             note(f"{collected.run.run_id}: spans that came after it was recorded are in {file}")
+
+    def _once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            note(text)
 
 
 def _as_json(collected: Collected) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 0 ok    1 a check or a run failed    2 usage    3 unreadable input    4 inconclusive
 70 a bug in Playhead, or the system failed it    130 interrupted    141 nobody reads the output any more    143 terminated
+
+`collect` ends by a signal alone: the first one stops it in order (0), the second one is as with every other command.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from playhead.trace.store import TraceStore
 
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
+LONGEST: Final = 80
+"""Characters of a value that are said again in an error."""
+_MOMENT: Final = re.compile(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[T ]+([0-9]{1,2})[:.]([0-9]{2}))?")
 NOWHERE: Final = (
     "there is nowhere to export to: name a collector with --to http://localhost:4318 or in OTEL_EXPORTER_OTLP_ENDPOINT, "
     "or write a file with --format otlp-json -o spans.json"
@@ -55,7 +60,7 @@ NOWHERE: Final = (
 @click.option(
     "--retry-for", metavar="TIME", default="30s", show_default=True, help="How long to try when nobody answers."
 )
-@click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments and results.")
+@click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
 @click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
 @click.option("--gen-ai", is_flag=True, help="Add OpenTelemetry's own gen_ai attributes.")
 def command(  # noqa: PLR0913 - the options
@@ -85,23 +90,26 @@ def command(  # noqa: PLR0913 - the options
 
     The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
     """
-    from playhead.compose.durations import seconds  # noqa: PLC0415 - `--help` needs none of it
-
-    if form is None and output is not None:
-        raise UsageError(f"-o needs --format, one of {', '.join(FORMATS)}")
-    if form is not None and (to is not None or resume or headers):
-        raise UsageError("--format writes text; --to, --header and --resume are for sending it")
-    patience_s = seconds(retry_for, "--retry-for")
+    _check(form, output, sends=to is not None or resume or bool(headers))
+    patience_s = _seconds(retry_for, "--retry-for")
     destination = None if form is not None else _destination(to, headers)
     paths = _chosen(options.open_store(trace_dir), runs, since)
-    from playhead.cli.exporting import Told, export  # noqa: PLC0415 - costs 0.3 s
+    from playhead.cli.exporting import Order, Told, export  # noqa: PLC0415 - costs 0.3 s
     from playhead.trace.otlp.encoding import require_opentelemetry  # noqa: PLC0415 - the same
 
     require_opentelemetry()
     shown = _shown(no_content=no_content, all_messages=all_messages, gen_ai=gen_ai)
     told = Told(form, output, as_json=as_json)
     with told.sink(destination, paths) as sink:
-        return export(paths, sink, told, destination, shown, resume=resume, follow=follow, patience_s=patience_s)
+        return export(Order(paths, destination, shown, resume, follow, patience_s), sink, told)
+
+
+def _check(form: str | None, output: Path | None, *, sends: bool) -> None:
+    """Refuse options that do not go together."""
+    if form is None and output is not None:
+        raise UsageError(f"-o needs --format, one of {', '.join(FORMATS)}")
+    if form is not None and sends:
+        raise UsageError("--format writes text; --to, --header and --resume are for sending it")
 
 
 def _destination(to: str | None, headers: tuple[str, ...]) -> Destination:
@@ -144,15 +152,50 @@ def _chosen(store: TraceStore, runs: tuple[str, ...], since: str | None) -> list
     return newer[::-1]
 
 
+def _seconds(text: str, option: str) -> float:
+    """Return the seconds of a length of time."""
+    from playhead.compose.durations import meant, seconds  # noqa: PLC0415 - `--help` needs none of it
+
+    try:
+        return seconds(text, option)
+    except UsageError:
+        guess = meant(text)
+        raise UsageError(
+            f"{option} is a length of time above 0, such as 500ms, 30s or 1h30m; it is {_short(text)}.{guess}"
+        ) from None
+
+
 def _moment_us(text: str) -> int:
     """Return the microseconds since the Unix epoch that a moment or a time ago is."""
-    from playhead.compose.durations import seconds  # noqa: PLC0415 - for --since
+    from playhead.compose.durations import meant, seconds  # noqa: PLC0415 - for --since
 
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        return int((time.time() - seconds(text, "--since")) * 1e6)
+        with suppress(UsageError):
+            return int((time.time() - seconds(text, "--since")) * 1e6)
+        guess = _moment_meant(text) or meant(text.removesuffix(" ago"))
+        raise UsageError(
+            f"--since is a time ago, such as 30m or 1d12h, or a moment, such as 2026-11-22T09:00; it is {_short(text)}.{guess}"
+        ) from None
     return int(moment.astimezone(UTC).timestamp() * 1e6)  # without a zone it is local time
+
+
+def _moment_meant(text: str) -> str:
+    """Return what was meant by a moment that is written with single digits, slashes or dots, when that can be told."""
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        return ""
+    year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    try:
+        moment = datetime(year, month, day, hour, minute)  # noqa: DTZ001 - local time, as it was meant
+    except ValueError:
+        return ""
+    return f" Did you mean {moment:%Y-%m-%dT%H:%M}?" if found[4] else f" Did you mean {moment:%Y-%m-%d}?"
+
+
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= LONGEST else f"{text[:LONGEST]!r}…"
 
 
 def _shown(*, no_content: bool, all_messages: bool, gen_ai: bool) -> SpanOptions:

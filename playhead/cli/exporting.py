@@ -6,6 +6,8 @@ import os
 import sys
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
@@ -13,15 +15,15 @@ from playhead.cli.output import note, text_console, write_json
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
 from playhead.trace.blobs import run_id_of
-from playhead.trace.otlp.cursor import Cursor
+from playhead.trace.otlp.cursor import Cursor, in_words
 from playhead.trace.otlp.delivery import Otlp
 from playhead.trace.otlp.files import SpanFile
 from playhead.trace.otlp.pump import Pump
 from playhead.trace.otlp.run_export import RunExport
 from playhead.trace.otlp.sources import TraceSource, is_running
-from playhead.trace.otlp.undelivered import count_undelivered
+from playhead.trace.otlp.undelivered import Undelivered, count_undelivered
 from playhead.trace.reader import open_trace
-from playhead.trace.spans import SpanBuilder, resource_of
+from playhead.trace.spans import SpanBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +35,15 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.2
 """Seconds between two looks at a run that goes on."""
-TO_COUNT_S: Final = 30.0
-"""Seconds in which what could not be delivered is counted."""
+TO_COUNT_S: Final = 5.0
+"""Seconds in which what could not be delivered is counted, of all runs."""
 PROBLEMS: Final = 3
 """Problems of a file that are told."""
+UNREADABLE: Final = 3
+"""The exit code when a file could not be read."""
+BEGINNING: Final = 200
+"""Bytes of a file in which a trace says that it is one."""
+NOTHING_LEFT: Final = Undelivered((), 0, all_counted=True)
 
 
 class Told:
@@ -44,6 +51,7 @@ class Told:
 
     def __init__(self, form: str | None, output: Path | None, *, as_json: bool) -> None:
         self._form, self._output, self._as_json = form, output, as_json
+        self._done = "sent" if form is None else "written"
         self.where = "stdout" if output is None else str(output)
 
     @contextmanager
@@ -59,10 +67,7 @@ class Told:
         elif self._output is None:
             yield SpanFile(sys.stdout, self._form or "")
         else:
-            if any(self._output.exists() and self._output.samefile(path) for path in paths):
-                raise UsageError(f"-o {self._output} is the trace itself")
-            if _is_recording(self._output):
-                raise UsageError(f"-o {self._output} is a recording, and is not written over")
+            _check_output(self._output, paths)
             descriptor = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - readable by its owner only
                 yield SpanFile(file, self._form or "")
@@ -71,12 +76,20 @@ class Told:
         """Say what became of each run's spans, unless stdout is where the spans are."""
         if self._form is not None and self._output is None:
             for run in runs:
-                note(f"{run['run']}: {_counts(run)}")
+                note(f"{run['run']}: {_counts(run, self._done)}")
         elif self._as_json:
             write_json(runs)
         else:
-            lines = [Line((run["run"], "bold"), f"  {_counts(run)}", whole=True) for run in runs]
+            lines = [Line((run["run"], "bold"), f"  {_counts(run, self._done)}", whole=True) for run in runs]
             text_console().print(*lines, Line(("to  ", "dim"), self.where, whole=True), crop=False)
+
+
+def _check_output(output: Path, paths: list[Path]) -> None:
+    """Refuse to write over what was recorded."""
+    if any(output.exists() and output.samefile(path) for path in paths):
+        raise UsageError(f"-o {output} is the trace itself")
+    if _is_recording(output):
+        raise UsageError(f"-o {output} is a recording, and is not written over")
 
 
 def _is_recording(path: Path) -> bool:
@@ -88,50 +101,59 @@ def _is_recording(path: Path) -> bool:
     return False
 
 
-def export(  # noqa: PLR0913 - what an export is made of
-    paths: list[Path],
-    sink: Sink,
-    told: Told,
-    destination: Destination | None,
-    shown: SpanOptions,
-    *,
-    resume: bool,
-    follow: bool,
-    patience_s: float,
-) -> int:
+@dataclass(frozen=True)
+class Order:
+    """What is to be exported, and how."""
+
+    paths: list[Path]
+    """The traces."""
+    destination: Destination | None
+    """The collector; None: the spans are written as text."""
+    shown: SpanOptions
+    """What the spans show."""
+    resume: bool
+    """Whether to leave out what the collector has acknowledged."""
+    follow: bool
+    """Whether to go on until runs that go on have ended."""
+    patience_s: float
+    """Seconds for which a collector is asked again that does not answer."""
+
+    def runs(self) -> list[RunExport]:
+        """Return the runs on their way."""
+        return [self._run(path) for path in self.paths]
+
+    def _run(self, path: Path) -> RunExport:
+        cursor = None if self.destination is None else Cursor(path, self.destination)
+        builder = partial(SpanBuilder, self.shown)
+        return RunExport(run_id_of(path), path, partial(TraceSource, path), builder, cursor, resume=self.resume)
+
+
+def export(order: Order, sink: Sink, told: Told) -> int:
     """Send the spans of these traces, say what became of them, and return the exit code."""
-    resource = resource_of()
-    runs = [
-        RunExport(
-            run_id_of(path),
-            path,
-            lambda path=path: TraceSource(path),  # type: ignore[misc]
-            lambda: SpanBuilder(shown, resource),
-            None if destination is None else Cursor(path, destination),
-            resume=resume,
-        )
-        for path in paths
-    ]
-    pump = Pump(sink)
+    runs, pump = order.runs(), Pump(sink)
     pump.runs.extend(runs)
-    sources = _work(pump, runs, follow=follow, patience_s=patience_s)
-    left = {run: count_undelivered([run], time.monotonic() + TO_COUNT_S) for run in pump.runs if pump.stopped}
-    summaries = [_summary(run, told.where, left[run].spans if run in left else 0) for run in runs]
+    sources = _work(pump, runs, order)
+    summaries = _summaries(pump, runs, told.where)
     _note(pump, runs, sources, told.where)
     told.tell(summaries)
-    damaged = any(problem for source in sources.values() for problem in source.problems if problem.kind != "truncated")
+    return _exit_code(pump, runs, sources)
+
+
+def _summaries(pump: Pump, runs: list[RunExport], where: str) -> list[dict[str, Any]]:
+    late_at = time.monotonic() + TO_COUNT_S
+    left = {run: count_undelivered([run], late_at) for run in pump.runs if pump.stopped}
+    return [_summary(run, where, left.get(run, NOTHING_LEFT)) for run in runs]
+
+
+def _exit_code(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSource]) -> int:
     if any(run.failure is not None for run in runs):
         return UNREADABLE
     refused = pump.totals.refused or any(run.refused_before for run in runs)
+    damaged = any(problem for source in sources.values() for problem in source.problems if problem.kind != "truncated")
     return exits.FAILED if pump.stopped or refused or damaged else exits.OK
 
 
-UNREADABLE: Final = 3
-BEGINNING: Final = 200
-"""Bytes of a file in which a trace says that it is one."""
-
-
-def _work(pump: Pump, runs: list[RunExport], *, follow: bool, patience_s: float) -> dict[RunExport, TraceSource]:
+def _work(pump: Pump, runs: list[RunExport], order: Order) -> dict[RunExport, TraceSource]:
     """Send until everything is sent, or nobody has taken anything for too long; return what was read."""
     sources: dict[RunExport, TraceSource] = {}
     while True:
@@ -140,11 +162,11 @@ def _work(pump: Pump, runs: list[RunExport], *, follow: bool, patience_s: float)
         pump.finished()
         if step == "sent":
             continue
-        if step == "idle" and not (follow and pump.runs):
+        if step == "idle" and not (order.follow and pump.runs):
             return sources
-        if step == "stuck" and _is_hopeless(pump, patience_s):
+        if step == "stuck" and _is_hopeless(pump, order.patience_s):
             return sources
-        time.sleep(POLL_S if step == "idle" else max(min(pump.patience.again_at - time.monotonic(), 1.0), 0.0))
+        time.sleep(POLL_S if step == "idle" else max(min(pump.patience.again_at - time.monotonic(), 1.0), POLL_S))
 
 
 def _is_hopeless(pump: Pump, patience_s: float) -> bool:
@@ -156,7 +178,7 @@ def _is_hopeless(pump: Pump, patience_s: float) -> bool:
     return pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at
 
 
-def _summary(run: RunExport, where: str, left: int) -> dict[str, Any]:
+def _summary(run: RunExport, where: str, left: Undelivered) -> dict[str, Any]:
     assert run.path is not None  # noqa: S101 - the command line exports files
     open_still = not run.done and run.failure is None and is_running(run.path)
     return {
@@ -167,20 +189,24 @@ def _summary(run: RunExport, where: str, left: int) -> dict[str, Any]:
         "refused": run.refused,
         "skipped": run.skipped - run.refused_before,
         "refused_before": run.refused_before,
-        "undelivered": left,
+        "undelivered": left.spans,
+        "all_counted": left.all_counted,
         "interrupted": run.interrupted,
         "running": open_still,
         "error": run.failure,
     }
 
 
-def _counts(run: dict[str, Any]) -> str:
-    parts = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} sent"]
+def _counts(run: dict[str, Any], done: str) -> str:
+    parts = [f"{run['sent']:,} span{'' if run['sent'] == 1 else 's'} {done}"]
     parts += [f"{run['interrupted']:,} interrupted"] if run["interrupted"] else []
     parts += [f"{run['skipped']:,} there already"] if run["skipped"] else []
     parts += [f"{run['refused']:,} refused"] if run["refused"] else []
     parts += [f"{run['refused_before']:,} refused before"] if run["refused_before"] else []
-    parts += [f"{run['undelivered']:,} not delivered"] if run["undelivered"] else []
+    if not run["all_counted"]:
+        parts += [f"at least {run['undelivered']:,} not delivered" if run["undelivered"] else "the rest not delivered"]
+    elif run["undelivered"]:
+        parts += [f"{run['undelivered']:,} not delivered"]
     parts += ["it still goes on"] if run["running"] else []
     return ", ".join(parts)
 
@@ -193,9 +219,18 @@ def _note(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSourc
             note(f"{run.run_id}: {what}")
     if pump.totals.smaller:
         named = ", ".join(pump.totals.smaller_named)
-        note(f"{pump.totals.smaller:,} spans were too large, and were sent without their content: {named}")
+        spans = "1 span was" if pump.totals.smaller == 1 else f"{pump.totals.smaller:,} spans were"
+        note(f"{spans} too large, and sent without content: {named}")
     if pump.stopped is not None:
-        note(f"{where} takes nothing: {pump.stopped.reason}. The same command with --resume sends the rest")
+        note(
+            f"{where} takes nothing: {pump.stopped.reason}. {_without(pump)}The same command with --resume sends the rest"
+        )
+
+
+def _without(pump: Pump) -> str:
+    """Say of how many runs nothing arrived: they waited together for the destination, not one after the other."""
+    runs = sum(not (run.accepted or run.skipped) for run in pump.runs)
+    return f"Nothing of {runs:,} runs was delivered. " if runs > 1 else ""
 
 
 def _of_file(run: RunExport, source: TraceSource | None) -> Iterator[str]:
@@ -212,8 +247,7 @@ def _of_file(run: RunExport, source: TraceSource | None) -> Iterator[str]:
 def _of_delivery(run: RunExport, where: str) -> Iterator[str]:
     if run.refused_before:
         yield "what was refused before is sent again by the same command without --resume"
-    for refusal in run.reached.refused[-PROBLEMS:] if run.refused else ():
-        which = f"{', '.join(refusal.spans)}{', …' if refusal.count > len(refusal.spans) else ''}"
-        yield f"{where} refused {refusal.count:,} spans: {refusal.reason} ({which})"
+    for refused in in_words(run.refused_now)[:PROBLEMS]:
+        yield f"{where} refused {refused}"
     if run.cursor is not None and run.cursor.error is not None:
         yield f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}"

@@ -21,11 +21,12 @@ FORMATS = ("otlp-json", "otlp-protobuf", "phoenix", "openinference-jsonl", "lang
 
 @options.command(
     "import",
-    example="playhead import spans.json\n  playhead import traces.jsonl.gz --as otlp-json --json",
+    example="playhead import spans.json\n  playhead import traces.jsonl.gz --as otlp-json --json\n"
+    "  curl -s http://localhost:6006/v1/projects/default/spans | playhead import -",
     exits={
         0: "every trace is a recording now, or was one already",
         1: "a trace was imported before from other spans, or its id is another run's",
-        3: "a file cannot be read, or holds no spans of a known format",
+        3: "a file cannot be read, or holds no spans of a known format; or no trace is a run",
     },
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=suggestions.files)
@@ -38,7 +39,8 @@ def command(
 
     OTLP (JSON and protobuf, as the collector's file exporter writes too), Phoenix (its REST API's spans, its data frame as
     JSON), Langfuse (traces, observations) and OpenInference JSON Lines are read, by the conventions of OpenInference,
-    OpenTelemetry GenAI and OpenLLMetry. Files are told apart by what they hold, and may be compressed by gzip.
+    OpenTelemetry GenAI and OpenLLMetry. Files are told apart by what they hold, and may be compressed by gzip; - is stdin.
+    Traces in which no span is an agent, a model call or a tool call are no runs, and are left out.
 
     Of each run it is said what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
     ever runs.
@@ -48,8 +50,12 @@ def command(
     for source in sources:
         _say_left_out(source)
         if not source.spans:
-            note(f"{source.path}: no spans in it")
-    if unread:
+            note(f"playhead: {source.path}: no spans of {source.format} in it: nothing was imported from it")
+            unread += 1
+    others = sum(run.outcome == "no-run" for run in runs)
+    if others:
+        note(f"left out: {others:,} traces in which no span is an agent, a model call or a tool call")
+    if unread or others == len(runs):
         return NotImportableError.exit_code
     return exits.FAILED if any(run.outcome == "differs" for run in runs) else exits.OK
 
@@ -77,6 +83,8 @@ def _imported(sources: list[Source], folder: Path, *, as_json: bool, replace: bo
     spans = (span for source in sources for span in source.spans)
     for run in import_spans(spans, folder, format_name=", ".join(formats), replace=replace):
         runs.append(run)
+        if run.outcome == "no-run" and not as_json:
+            continue
         if as_json:
             write_json([run_as_json(run)])
         else:

@@ -21,6 +21,7 @@ OUTCOMES: Final = {
     "imported": "imported",
     "replaced": "imported anew",
     "already-imported": "already imported, and the same",
+    "no-run": "not imported: no span is an agent, a model call or a tool call",
     "differs": "not imported: a run of this id was recorded from other spans; --replace imports it anew",
 }
 
@@ -30,7 +31,7 @@ def run_lines(run: ImportedRun) -> Iterator[Line]:
     source, level = run.source, run.replayability
     spans = f"{source.spans:,} spans" + (f" of {source.service}" if source.service else "")
     yield Line((f"{run.run_id}: ", "bold"), OUTCOMES[run.outcome], f" ({spans})" if run.outcome != "differs" else "")
-    if run.outcome == "differs":
+    if run.outcome in ("differs", "no-run"):
         return
     yield Line("   replay   ", (level, STYLES[level]), f": {MEANING[level]}")
     for reason in source.reasons:

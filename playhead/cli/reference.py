@@ -34,7 +34,8 @@ Colour is for terminals only, and never with
 status line while they work; elsewhere they write plain lines to stderr.
 
 Beside the codes below, every command exits 70 for a bug in Playhead or a system that failed it, 130 and 143 after Ctrl-C
-and SIGTERM, and 141 when nobody reads its output any more.
+and SIGTERM (`collect`, which ends in no other way, exits 0 after the first and so after the second), and 141 when nobody
+reads its output any more.
 """
 SECTION: Final = """\
 ## playhead {name}

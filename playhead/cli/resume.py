@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     exits={
         0: "the run ended, be it with an answer or at a limit",
         1: "it failed; or it was not resumed: a call is unresolved, or the tools are not those of then",
-        3: "there is no such run, its file cannot be read, or it is over",
+        3: "there is no such run, its file cannot be read, it is over, or it was imported",
     },
 )
 @options.run_argument()
@@ -114,8 +114,11 @@ def command(  # noqa: PLR0913 - options
     anything is live; else nothing happens. A call with a side effect that was under way when the run died is never repeated
     by itself: say what became of it, with --answer, --failed or --did-not-happen.
     """
+    from playhead.replay.refusals import require_resumable  # noqa: PLC0415 - `--help` needs no kernel
+
     store = options.open_store(trace_dir)
     recording = read_run(store, run)
+    require_resumable(recording)
     rebind = read_rebinding(rebound)
 
     from playhead.cli.toolbox import open_servers  # noqa: PLC0415 - bad options are told without the kernel

@@ -41,7 +41,7 @@ def seconds(value: Duration, name: str) -> float:
     if length is None or math.isnan(length):
         raise UsageError(
             f"{name} is a length of time: seconds, text such as '500ms', '30s', '5m', '1.5h' or '1h30m', or a "
-            f"timedelta; it is {_shown(value)}.{_guess(value)}"
+            f"timedelta; it is {_shown(value)}.{meant(value)}"
         )
     if length <= 0 or math.isinf(length):
         what = "has an end" if length > 0 else "is more than 0"
@@ -71,8 +71,8 @@ def _read_text(text: str) -> float | None:
     )
 
 
-def _guess(value: object) -> str:
-    """Return what was meant, when that can be told."""
+def meant(value: object) -> str:
+    """Return a question that names the length of time that was meant, when that can be told."""
     if not isinstance(value, str) or len(value) > _LONGEST:
         return ""
     text = re.sub(r"[\s,_]+|\band\b", "", value.lower()).lstrip("+")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from playhead.importing.conventions import read
 from playhead.importing.limits import MAX_NESTING
 from playhead.importing.readings import AgentReading, ModelReading, ToolReading, merged
+from playhead.importing.values import NOTHING
 
 if TYPE_CHECKING:
-    from playhead.importing.readings import Reading
+    from playhead.importing.readings import Kind, Reading
     from playhead.importing.spans import ForeignSpan
     from playhead.importing.tree import Tree
     from playhead.trace.events import ErrorInfo
@@ -27,6 +28,8 @@ class ModelItem:
     span: ForeignSpan
     reading: ModelReading
     error: ErrorInfo | None
+    agent: str | None = None
+    """The nearest agent's span around it."""
 
 
 @dataclass(eq=False)
@@ -51,6 +54,8 @@ class AgentSpan:
     error: ErrorInfo | None
     asks: bool
     """Whether model calls are right below it: else it only stands around other agents."""
+    inside: str | None = None
+    """The span that it is in: the nearest agent's, else the outermost one."""
 
 
 @dataclass(eq=False)
@@ -67,6 +72,31 @@ class Work:
         """The model calls."""
         return [item for item in self.items if isinstance(item, ModelItem)]
 
+    @property
+    def outermost(self) -> list[AgentSpan]:
+        """The agents' spans that none of the others is around."""
+        return self._by_place().get(None, [])
+
+    @property
+    def speaker(self) -> AgentSpan | None:
+        """The agent's span that says what came of the work: the outermost that says anything, of several the last to end."""
+        inside = self._by_place()
+        level, last = inside.get(None, []), None
+        while level:
+            newest = max(reversed(level), key=lambda each: (each.span.end_ns or 0, each.span.start_ns))
+            if newest.error is not None or newest.reading.output is not NOTHING:
+                return newest
+            last = last or newest
+            level = inside.get(newest.span.span_id, [])
+        return last
+
+    def _by_place(self) -> dict[str | None, list[AgentSpan]]:
+        known = {each.span.span_id for each in self.agents}
+        found: dict[str | None, list[AgentSpan]] = {}
+        for each in self.agents:
+            found.setdefault(each.inside if each.inside in known else None, []).append(each)
+        return found
+
 
 @dataclass
 class Sorted:
@@ -80,6 +110,19 @@ class Sorted:
     """Spans that two instrumentations made of one call."""
     too_deep: int = 0
     """Spans inside too many others."""
+    tops: list[tuple[ForeignSpan, Kind]] = field(default_factory=list)
+    """The spans of agents, model calls and tool calls that are inside no other such span: the root above each, and its kind."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every span of the run hangs together: below spans without a parent, or all below one agent's."""
+        loose = any(root.parent_id is not None for root, _ in self.tops)
+        return not loose or [kind for _, kind in self.tops] == ["agent"]
+
+    @property
+    def has_outermost(self) -> bool:
+        """Whether the run's outermost span is there, so that its end is the run's."""
+        return self.is_whole or any(root.parent_id is None for root, _ in self.tops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +139,10 @@ class _Place:
     depth: int = 0
     outermost: bool = False
     """Whether nothing is around it."""
+    root: ForeignSpan | None = None
+    """The outermost span."""
+    inner: bool = False
+    """Whether it is inside an agent, a model call or a tool call."""
 
 
 def sort_out(tree: Tree) -> Sorted:
@@ -103,18 +150,52 @@ def sort_out(tree: Tree) -> Sorted:
     readings = {span_id: read(span) for span_id, span in tree.spans.items()}
     asking = _agents_that_ask(tree, readings)
     found = Sorted()
-    waiting = [(root, _Place(found.root, outermost=True)) for root in reversed(tree.roots)]
+    waiting = [(root, _Place(found.root, outermost=True, root=root)) for root in reversed(tree.roots)]
     while waiting:
         span, place = waiting.pop()
         reading = readings[span.span_id]
         if reading.convention is not None and reading.kind != "other":
             found.conventions.add(reading.convention)
         below = _placed(span, reading, place, found, asking)
+        if reading.kind != "other" and not place.inner and place.root is not None:
+            found.tops.append((place.root, reading.kind))
+        below = replace(below, root=place.root, inner=place.inner or reading.kind != "other")
         waiting += [(child, below) for child in reversed(tree.below(span))]
     _name_root(tree, readings, found)
+    places = {span_id: place for place, span_id in enumerate(tree.spans)}
     for work in works(found.root):
-        work.items.sort(key=lambda item: (item.span.start_ns, item.span.span_id))
+        work.items.sort(key=lambda item: _order(item, places))
+        _join_twins(work, found)
     return found
+
+
+def _join_twins(work: Work, found: Sorted) -> None:
+    """Put together model calls that two instrumentations tell of side by side: at the same time, of one prompt and one answer."""
+    before: ModelItem | None = None
+    twins: set[int] = set()
+    for item in work.models:
+        if before is not None and _are_twins(before, item):
+            before.reading = merged(before.reading, item.reading) or before.reading
+            twins.add(id(item))
+        else:
+            before = item
+    found.doubled += len(twins)
+    work.items = [item for item in work.items if id(item) not in twins]
+
+
+def _are_twins(one: ModelItem, other: ModelItem) -> bool:
+    if one.span.end_ns is None or other.span.start_ns >= one.span.end_ns:
+        return False
+    said, again = one.reading, other.reading
+    return said.answer is not None and (said.messages, said.answer) == (again.messages, again.answer)
+
+
+def _order(item: ModelItem | ToolItem, places: dict[str, int]) -> tuple[int, int, int, bool, int]:
+    """Return when an item began; of one moment, the shorter prompt first, what failed before its retry, else as exported."""
+    said = item.reading.messages or () if isinstance(item, ModelItem) else ()
+    answered = isinstance(item, ModelItem) and item.reading.answer is not None
+    span = item.span
+    return span.start_ns, max(span.start_ns, span.end_ns or 0), len(said), answered, places[span.span_id]
 
 
 def works(root: Work) -> list[Work]:
@@ -170,7 +251,7 @@ def _model(span: ForeignSpan, reading: Reading, place: _Place, found: Sorted) ->
         place.model.reading = merged(place.model.reading, said) or said
         found.doubled += 1
         return place
-    item = ModelItem(span, said, reading.error)
+    item = ModelItem(span, said, reading.error, place.agent)
     _work_of(place).items.append(item)
     return _Place(place.work, place.agent, item, place.tool, place.depth)
 
@@ -204,7 +285,8 @@ def _agent(span: ForeignSpan, reading: Reading, place: _Place, asking: set[str |
         place.work.items.append(ToolItem(span, _call_of_agent(said), reading.error, work, is_agent_span=True))
     else:
         work = place.work
-    work.agents.append(AgentSpan(span, said, reading.error, span.span_id in asking))
+    around = place.agent or (place.root.span_id if place.root is not None and not place.outermost else None)
+    work.agents.append(AgentSpan(span, said, reading.error, span.span_id in asking, around))
     deeper = work is not place.work
     return _Place(work, span.span_id, None, None, place.depth + deeper)
 
@@ -221,4 +303,6 @@ def _name_root(tree: Tree, readings: dict[str, Reading], found: Sorted) -> None:
         return
     root, reading = outermost[0], readings[outermost[0].span_id]
     if reading.kind == "other":
-        found.root.agents.insert(0, AgentSpan(root, reading.agent or AgentReading(), reading.error, asks=False))
+        # what goes wrong in a program around an agent is not the agent's error
+        error = reading.error if reading.convention is not None or not found.root.agents else None
+        found.root.agents.insert(0, AgentSpan(root, reading.agent or AgentReading(), error, asks=False))

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.findings import Findings, Spent
 from playhead.importing.headers import beginning_of
-from playhead.importing.matching import Asked, match
+from playhead.importing.matching import match
 from playhead.importing.model_calls import CallIds, ModelCalls
-from playhead.importing.tool_calls import as_it_ran, completed_call, later_results, started_call, told_result
+from playhead.importing.succession import look_through
+from playhead.importing.tool_calls import as_it_ran, completed_call, started_call, told_result
 from playhead.importing.toolbox import toolbox_of
 from playhead.importing.values import NOTHING
 from playhead.trace.events import (
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     from playhead.importing.agents import ToolItem, Work
     from playhead.importing.matching import Turn
+    from playhead.importing.pairing import Asked
+    from playhead.importing.readings import ForeignMessage
     from playhead.trace.events import ErrorInfo, EventBase, ToolCallStarted
     from playhead.trace.types import ToolCall
 
@@ -56,7 +59,6 @@ class Conversion:
         self._findings = findings
         self._matched = match(work, is_agent=self._is_agent)
         self._tools = toolbox_of(work, self._matched, is_agent=self._is_agent)
-        self._answers = later_results(work)
         self._ids = CallIds()
         self._positions: Counter[int | None] = Counter()
         self.spent = Spent()
@@ -80,7 +82,7 @@ class Conversion:
 
     def complete(self, *, ended: bool) -> None:
         """Write the end of the run, when its spans hold one."""
-        ending = self.ending(ended=ended)
+        ending = self.ending() if ended else None
         if ending is None:
             return
         end_ns = max((each.span.end_ns or 0 for each in self._work.agents), default=0)
@@ -88,13 +90,16 @@ class Conversion:
             self._emit(end_ns, None, FinalAnswer(output=ending["output"]))
         self._emit(end_ns, None, RunCompleted(**ending))
 
-    def ending(self, *, ended: bool) -> dict[str, Any] | None:
+    def ending(self) -> dict[str, Any] | None:
         """Return how the agent ended; None when its spans hold no end of it."""
-        last = self._models.last
-        text = last.text if isinstance(last, LlmResponded) and not last.tool_calls else None
-        if not ended and text is None:
+        ends = [each.span.end_ns for each in self._work.outermost or self._work.items]
+        if None in ends:
             return None
-        error = next((each.error for each in self._work.agents if each.error is not None), None)
+        last = self._models.last
+        is_text = isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known
+        text = last.text if is_text and isinstance(last, LlmResponded) else None
+        speaker = self._work.speaker
+        error = None if speaker is None else speaker.error
         output = output_of(self._work, text)
         number = self._models.number
         return {
@@ -110,12 +115,19 @@ class Conversion:
         }
 
     def _note(self) -> None:
-        findings = self._findings
-        findings.counts.update({f"matched by {how}": count for how, count in self._matched.how.items()})
+        findings, pairing = self._findings, self._matched.pairing
+        findings.counts.update({f"matched by {how}": count for how, count in pairing.how.items()})
+        findings.counts["tool spans that began before the model asked for their call"] += pairing.early
+        findings.counts["tool spans of a call that another one answers already, and were put together"] += (
+            pairing.doubled
+        )
+        findings.doubtful += pairing.doubtful
+        findings.without_call += self._matched.without_call
         findings.guessed += self._tools.guessed
         findings.unoffered |= bool(self._tools.specs) and not self._tools.offered_known
         if self._is_agent:
             findings.begun.append(self.begun)
+            look_through(self._work, findings)
 
     @property
     def _is_agent(self) -> bool:
@@ -135,7 +147,7 @@ class Conversion:
             self._asked(asked, call, is_last=is_last)
         for item in turn.by_program:
             self._findings.counts["calls that no model asked for"] += 1
-            self._call(item, None)
+            self._call(item, None, self._matched.results.next_of(item.reading.call_id))
 
     @property
     def _iteration(self) -> int | None:
@@ -143,9 +155,9 @@ class Conversion:
 
     def _asked(self, asked: Asked, call: ToolCall, *, is_last: bool) -> None:
         if asked.item is not None:
-            self._call(asked.item, call)
+            self._call(asked.item, call, asked.told)
             return
-        told = self._answers.get(asked.call.id or "")
+        told = asked.told
         if told is None and is_last:
             self._findings.last_asked.append(call.name)
             return
@@ -158,7 +170,7 @@ class Conversion:
         self._emit(0, self._iteration, completed)
         self._models.thread.completed(completed)
 
-    def _call(self, item: ToolItem, call: ToolCall | None) -> None:
+    def _call(self, item: ToolItem, call: ToolCall | None, told: ForeignMessage | None) -> None:
         ran, iteration = as_it_ran(item, call, self._findings), self._iteration
         position = self._positions[iteration]
         call_id = call.id if call is not None else self._ids.take(item.reading.call_id, f"call_{position}")
@@ -168,8 +180,9 @@ class Conversion:
         output: Any = NOTHING
         if item.inside is not None:
             output = self._inside(item.inside, f"{self._owner}/{started.tool}@{turn}.{position}", started)
-        told = self._answers.get(item.reading.call_id or call_id)
         completed = completed_call(item, started, output, told, self._findings)
+        if completed is None:
+            return
         self._emit(item.span.end_ns or item.span.start_ns, iteration, completed)
         self._models.thread.completed(completed)
 
@@ -194,7 +207,9 @@ class Conversion:
         self._emit_at(first.start_ns, owner, None, started)
         inner.run()
         self.spent.add(inner.spent.usage, inner.spent.cost_usd)
-        ending = inner.ending(ended=True) or {}
+        ending = inner.ending()
+        if ending is None:
+            return NOTHING
         self._emit_at(first.end_ns or 0, owner, None, AgentCompleted(**ending))
         return NOTHING if ending.get("output") is None else ending["output"]
 
@@ -212,8 +227,7 @@ class Conversion:
 
 def output_of(work: Work, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
     """Return what an agent's spans say of its output; the last answer, where that is a framework's whole state."""
-    said = [each.reading.output for each in work.agents if each.reading.output is not NOTHING]
-    output = said[0] if said else NOTHING
+    output = NOTHING if work.speaker is None else work.speaker.reading.output
     is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
     return text if output is NOTHING or (is_state and text is not None) else output
 

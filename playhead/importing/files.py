@@ -6,8 +6,9 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from playhead.errors import NotImportableError
 from playhead.importing.sources import read_source
-from playhead.importing.store import import_spans
+from playhead.importing.store import NO_RUN, import_spans
 from playhead.settings import load_settings
 
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ def import_file(
     replace: bool = False,
     redactor: Redactor | None = None,
 ) -> tuple[ImportedRun, ...]:
-    """Make a recording of every trace in a file; what of it could not be read is logged as a warning.
+    """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
 
     Args:
-        path: the file; what it is, is told from its content.
+        path: the file, what it is, is told from its content; `-` is what comes in at stdin.
         trace_dir: the folder of traces; by default the settings' folder.
         format_name: one of `FORMATS`, where the content does not say it.
         replace: whether a trace that was imported before from other spans is imported anew.
         redactor: what may not reach the recordings.
 
     Raises:
-        NotImportableError: the file cannot be read, or is of no known format.
+        NotImportableError: the file cannot be read, is of no known format, or holds no run.
         UsageError: there is no such format.
         MissingDependencyError: it is protobuf, whose package is not installed.
         OSError: a recording cannot be written.
@@ -53,4 +54,10 @@ def import_file(
         redactor=redactor,
         durability=settings.durability,
     )
-    return tuple(runs)
+    found = tuple(runs)
+    made = tuple(run for run in found if run.outcome != "no-run")
+    if not made:
+        raise NotImportableError(f"{path}: {NO_RUN if found else 'no spans in it'}: nothing was imported")
+    if len(made) < len(found):
+        _log.warning("%s: left out: %d traces in which %s", path, len(found) - len(made), NO_RUN)
+    return made

@@ -6,10 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from playhead.importing.readings import REDACTED
+from playhead.importing.truncation import Lengths
 from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from playhead.importing.headers import Beginning
+    from playhead.importing.truncation import Cut
     from playhead.trace.values import JsonValue
 
 
@@ -23,8 +26,8 @@ class Findings:
     """Tools whose calls have no result though the run went on after them."""
     without_arguments: list[str] = field(default_factory=list)
     """Tools whose calls have no arguments that can be read."""
-    held: list[tuple[str, JsonValue]] = field(default_factory=list)
-    """Tools with what their calls were given, where that is no object, and with what they returned."""
+    held: list[tuple[str, Cut | None, bool]] = field(default_factory=list)
+    """Tools with how what their calls were given, where that is no object, or returned is cut off, and whether it is hidden."""
     last_asked: list[str] = field(default_factory=list)
     """Tools that an agent's last answer asked for, of which the spans show no run."""
     guessed: list[str] = field(default_factory=list)
@@ -33,6 +36,28 @@ class Findings:
     """Whether an agent's prompts do not say which tools they offer."""
     begun: list[Beginning] = field(default_factory=list)
     """What each agent began with."""
+    unknown_answers: int = 0
+    """Answers of models that are not in the spans."""
+    unknown_messages: int = 0
+    """Messages of prompts of which the spans say only that there is one."""
+    doubtful: list[str] = field(default_factory=list)
+    """Tools whose spans may be those of other calls."""
+    without_call: list[str] = field(default_factory=list)
+    """Tools whose spans name a call that no model span asked for."""
+    continued: int = 0
+    """Answers without calls after which an agent went on: a replay ends at such a one."""
+    turns: list[str] = field(default_factory=list)
+    """Agents that took over with prompts of their own."""
+    unordered: int = 0
+    """Model calls of the same moment as the one before them, of whose prompts neither goes on from the other."""
+    missing: int = 0
+    """Calls in prompts that no span of a model call asked for."""
+    lengths: Lengths = field(default_factory=Lengths)
+    """Of the texts in the spans."""
+
+    def hold(self, tool: str, value: JsonValue, told: object = None) -> None:
+        """Take what a call was given or returned; `told` is what a later prompt shows of it."""
+        self.held.append((tool, self.lengths.cut(value, told), value == REDACTED))
 
 
 @dataclass

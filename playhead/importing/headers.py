@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from playhead.importing.matching import plain_name
+from playhead.importing.pairing import plain_name
 from playhead.importing.readings import REDACTED, ModelReading
 from playhead.importing.thread import tool_call
 from playhead.trace.types import AgentHeader, Message, text_of

@@ -1,27 +1,17 @@
-"""Which tool span answers which call that a model asked for: by the call's id, else by name and arguments, else in order."""
+"""The turns of an agent: each model call with the calls that it asked for, and the tool spans that answer them."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from playhead.importing.agents import ModelItem, ToolItem
-from playhead.importing.thread import digest
+from playhead.importing.pairing import Asked, Pairing, pair, plain_name
+from playhead.importing.tool_calls import LaterResults
 
 if TYPE_CHECKING:
     from playhead.importing.agents import Work
-    from playhead.importing.readings import ForeignCall
-
-
-@dataclass(eq=False)
-class Asked:
-    """A call that a model asked for."""
-
-    call: ForeignCall
-    position: int
-    item: ToolItem | None = None
-    """The span that answers it."""
 
 
 @dataclass(eq=False)
@@ -39,8 +29,10 @@ class Matched:
     """The turns of an agent."""
 
     turns: list[Turn]
-    how: Counter[str]
-    """How many spans were matched by `id`, by `arguments`, in `order`, or to `nothing`."""
+    pairing: Pairing
+    results: LaterResults
+    without_call: list[str] = field(default_factory=list)
+    """Tools whose spans name a call of a model that no model span asked for."""
 
 
 def match(work: Work, *, is_agent: bool = True) -> Matched:
@@ -48,57 +40,28 @@ def match(work: Work, *, is_agent: bool = True) -> Matched:
 
     In a tool's body, which may ask a model without running the calls that it asks for, ids have to agree where there are any.
     """
-    turns, shelf, how = [Turn(None)], _Shelf(strict=not is_agent), Counter[str]()
-    for item in work.items:
-        if isinstance(item, ModelItem):
-            answer = item.reading.answer
-            turn = Turn(item, [Asked(call, place) for place, call in enumerate(answer.calls if answer else ())])
-            turns.append(turn)
-            for asked in turn.asked:
-                shelf.put(asked)
-            continue
-        asked_for, by = shelf.take(item)
-        how[by] += 1
-        if asked_for is None:
-            turns[-1].by_program.append(item)
-        else:
-            asked_for.item = item
-    return Matched(turns, how)
+    results = LaterResults(work)
+    turns = [Turn(None), *(_turn(item, results) for item in work.models)]
+    items = [item for item in work.items if isinstance(item, ToolItem)]
+    pairing = pair([each for turn in turns for each in turn.asked], items, strict=not is_agent)
+    matched = Matched(turns, pairing, results)
+    begun = [item.span.start_ns for item in work.models]
+    for item in pairing.left:
+        _place(item, turns[bisect_right(begun, item.span.start_ns)], matched)
+    return matched
 
 
-class _Shelf:
-    """Calls that no span has answered yet."""
-
-    def __init__(self, *, strict: bool) -> None:
-        self._strict = strict
-        self._by: dict[tuple[Any, ...], deque[Asked]] = defaultdict(deque)
-
-    def put(self, asked: Asked) -> None:
-        call = asked.call
-        name = plain_name(call.name)
-        if call.id is not None:
-            self._by["id", call.id].append(asked)
-        if call.arguments is not None:
-            self._by["arguments", name, digest(call.arguments)].append(asked)
-        self._by["order", name].append(asked)
-
-    def take(self, item: ToolItem) -> tuple[Asked | None, str]:
-        """Return the call that a span answers, and how that is known."""
-        said = item.reading
-        name = plain_name(said.name or "")
-        keys: list[tuple[Any, ...]] = [("id", said.call_id)] if said.call_id is not None else []
-        if said.arguments is not None:
-            keys.append(("arguments", name, digest(said.arguments)))
-        keys.append(("order", name))
-        for key in keys:
-            waiting = self._by.get(key, deque())
-            while waiting and waiting[0].item is not None:
-                waiting.popleft()
-            if waiting and not (self._strict and said.call_id and waiting[0].call.id not in (None, said.call_id)):
-                return waiting.popleft(), str(key[0])
-        return None, "nothing"
+def _turn(item: ModelItem, results: LaterResults) -> Turn:
+    calls = item.reading.answer.calls if item.reading.answer is not None else ()
+    return Turn(item, [Asked(call, place, item, results.next_of(call.id)) for place, call in enumerate(calls)])
 
 
-def plain_name(name: str) -> str:
-    """Return a name without what frameworks add to it or change in it."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+def _place(item: ToolItem, turn: Turn, matched: Matched) -> None:
+    """Let a call that no model asked for stand in the turn that it began in."""
+    turn.by_program.append(item)
+    matched.pairing.how["nothing"] += 1
+    name = item.reading.name or item.span.name
+    if item.reading.call_id is not None:
+        matched.without_call.append(name)
+    elif any(each.item is None or plain_name(each.call.name) == plain_name(name) for each in turn.asked):
+        matched.pairing.doubtful.append(name)

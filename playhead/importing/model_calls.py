@@ -50,15 +50,18 @@ class ModelCalls:
         self.thread = ForeignThread()
         self.last: Outcome | None = None
         """What became of the newest request."""
+        self.last_is_known = False
+        """Whether its answer is in the spans."""
         self._asked: LlmRequested | None = None
         self._key = ""
         self.number: int | None = None
         """The newest request."""
 
-    def record(self, item: ModelItem, emit: Callable[[int, EventBase], None]) -> Outcome:
-        """Write a model call; `emit` takes the time in nanoseconds and an event."""
+    def record(self, item: ModelItem, emit: Callable[[int, EventBase], None]) -> Outcome | None:
+        """Write a model call; `emit` takes the time in nanoseconds and an event. Return None when it was still under way."""
         said, start_ns = item.reading, item.span.start_ns
         messages = said.messages or ()
+        self._findings.unknown_messages += sum(not each.known and each.role != "assistant" for each in messages)
         self._findings.counts.update(
             f"parts of messages that are left out, of the kind {kind}" for each in messages for kind in each.lost
         )
@@ -70,7 +73,8 @@ class ModelCalls:
             emit(start_ns, message)
         emit(start_ns, requested)
         self.last = self._outcome(item, requested)
-        emit(item.span.end_ns or start_ns, self.last)
+        if self.last is not None:
+            emit(item.span.end_ns or start_ns, self.last)
         return self.last
 
     def _requested(self, item: ModelItem, ranges: tuple[Range, ...]) -> LlmRequested:
@@ -91,16 +95,21 @@ class ModelCalls:
         )
         return self._asked
 
-    def _outcome(self, item: ModelItem, requested: LlmRequested) -> Outcome:
+    def _outcome(self, item: ModelItem, requested: LlmRequested) -> Outcome | None:
         said, answer = item.reading, item.reading.answer
         fields: dict[str, Any] = {
             "request": requested.request,
             "attempt": requested.attempt,
             "latency_ms": item.span.duration_ms,
         }
+        self.last_is_known = answer is not None and (answer.known or bool(answer.calls))
         if answer is None and item.error is not None:
             return LlmFailed(error=item.error, **fields)
-        self._findings.counts["answers that the spans do not hold"] += answer is None
+        if not self.last_is_known and item.span.end_ns is None:
+            return None
+        self._findings.unknown_answers += not self.last_is_known
+        self._findings.counts["model calls whose tokens the spans do not hold"] += said.usage is None
+        self._findings.counts.update(f"numbers that cannot be read and are left out, at {name}" for name in said.unread)
         self._findings.counts["errors of model calls that answered all the same"] += item.error is not None
         responded = LlmResponded(
             **fields,

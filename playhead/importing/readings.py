@@ -44,6 +44,8 @@ class ForeignMessage:
     thinking: str | None = None
     lost: tuple[str, ...] = ()
     """Kinds of parts that have no place in a recording, such as `audio`."""
+    known: bool = True
+    """Whether its content is in the span: only that there is a message may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class ModelReading:
     answer: ForeignMessage | None = None
     finish_reason: str | None = None
     usage: Usage | None = None
+    unread: tuple[str, ...] = ()
+    """Attributes that should be numbers of tokens or a cost, and are none."""
     cost_usd: float | None = None
     tools: tuple[ToolSpec, ...] | None = None
     cut: int | None = None
@@ -120,6 +124,6 @@ def merged(first: _T | None, second: _T | None) -> _T | None:
     said = {
         each.name: getattr(second, each.name)
         for each in fields(first)
-        if getattr(first, each.name) is None or getattr(first, each.name) is NOTHING
+        if getattr(first, each.name) is None or getattr(first, each.name) is NOTHING or getattr(first, each.name) == ()
     }
     return replace(first, **said)

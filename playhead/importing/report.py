@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.importing.agents import played
 from playhead.importing.headers import is_hidden
 from playhead.importing.readings import REDACTED
-from playhead.importing.truncation import attribute_limit, is_cut
+from playhead.importing.truncation import breaks_off, stops_at_usual_count
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from playhead.importing.agents import ModelItem, Sorted, Work
     from playhead.importing.findings import Findings
+    from playhead.importing.headers import Beginning
     from playhead.importing.tree import Tree
     from playhead.trace.imported import Replayability
     from playhead.trace.types import Content
@@ -36,14 +37,13 @@ class Report:
 
 def report_of(tree: Tree, found: Sorted, findings: Findings) -> Report:
     """Return the report of a converted trace."""
-    limit = attribute_limit(tree.spans.values())
-    missing = tuple(_missing(found, findings, limit))
-    unsure = tuple(_unsure(found, findings, limit))
+    missing = tuple(_missing(found, findings))
+    unsure = tuple((*_parts(found, findings), *_unsure(found, findings), *_doubts(found, findings)))
     level: Replayability = "not" if missing else "tools-only" if unsure else "full"
-    return Report(level, missing + unsure, tuple(_notes(tree, found, findings, limit)))
+    return Report(level, missing + unsure, tuple(_notes(tree, found, findings)))
 
 
-def _missing(found: Sorted, findings: Findings, limit: int | None) -> Iterator[str]:
+def _missing(found: Sorted, findings: Findings) -> Iterator[str]:
     """Yield why there can be no replay at all."""
     if not any(work.models for work in played(found.root)):
         yield "no span is a model call, so there is nothing to ask again"
@@ -51,33 +51,99 @@ def _missing(found: Sorted, findings: Findings, limit: int | None) -> Iterator[s
         yield f"calls have no tool result: {named(findings.unanswered)}"
     if findings.without_arguments:
         yield f"calls have no arguments: {named(findings.without_arguments)}"
-    hidden = [name for name, held in findings.held if held == REDACTED]
+    hidden = [name for name, _, is_hidden_value in findings.held if is_hidden_value]
     if hidden:
         yield f"arguments or results are hidden ({REDACTED}): {named(hidden)}"
-    cut = [name for name, held in findings.held if is_cut(held, limit)]
+    cut = [name for name, how, _ in findings.held if how == "cut"]
     if cut:
         yield f"arguments or results are truncated: {named(cut)}"
 
 
-def _unsure(found: Sorted, findings: Findings, limit: int | None) -> Iterator[str]:
-    """Yield why nothing can be concluded from a replay."""
+def _parts(found: Sorted, findings: Findings) -> Iterator[str]:
+    """Yield what shows that spans of the run are missing, or are not of one agent."""
+    if not found.is_whole:
+        loose = sum(root.parent_id is not None for root, _ in found.tops)
+        yield f"the run may not be whole: {loose:,} of its spans are below parents that are not there"
+    if (going := _not_ended(found)) and findings.begun:
+        yield f"the run may not be whole: {going:,} of its spans had not ended, or do not say when"
+    if timeless := sum(not item.span.start_ns for work in played(found.root) for item in work.items):
+        yield f"the order of the run is not known: {timeless:,} of its spans do not say when they began"
+    if findings.unordered:
+        yield f"the order of model calls that began at the same moment is not known: {findings.unordered:,}"
+    if findings.missing:
+        yield f"model calls are missing: prompts hold {findings.missing:,} calls that no span of a model call asked for"
+    if findings.without_call:
+        yield f"tool spans name calls that no span of a model call asked for: {named(findings.without_call)}"
+    if findings.turns:
+        yield f"agents take turns with prompts of their own, and a replay has one agent alone: {named(findings.turns)}"
+    if findings.continued:
+        yield f"the run goes on after an answer that calls no tool, where a replay ends: {findings.continued:,} times"
+
+
+def _unsure(found: Sorted, findings: Findings) -> Iterator[str]:
+    """Yield which prompts or tools are not wholly known."""
     models = [item for work in played(found.root) for item in work.models]
     if any(item.reading.messages is None for item in models):
         yield "prompts are not in the spans: content was not captured"
-    begun = [each for each in findings.begun if each.header.system_prompt is not None or not each.task_known]
+    if findings.unknown_messages:
+        yield f"messages of prompts are in the spans without their content: {findings.unknown_messages:,}"
+    if findings.unknown_answers:
+        yield f"answers of the model are not in the spans: {findings.unknown_answers:,}"
+    begun = _begun(findings)
     if any(not each.task_known for each in begun):
         yield "the task is not in the spans"
     if any(each.goes_on for each in begun):
         yield "a first prompt goes on after the user's message, which a replay does not"
-    first = [text for each in begun for text in (each.header.system_prompt, text_of(each.task)) if text]
-    if any(is_hidden(text) for text in first) or any(map(_is_hidden_somewhere, models)):
+    if any(map(is_hidden, _first_texts(findings))) or any(map(_is_hidden_somewhere, models)):
         yield f"prompts or answers are hidden ({REDACTED})"
-    if any(is_cut(text, limit) for text in first):
-        yield "the system prompt or the task is truncated"
     if findings.guessed:
         yield f"what the model was told of its tools is not in the spans, only how it called them: {named(findings.guessed)}"
     if findings.last_asked:
         yield f"the last answer asks for calls of which the spans show no run: {named(findings.last_asked)}"
+
+
+def _doubts(found: Sorted, findings: Findings) -> Iterator[str]:
+    """Yield what may be otherwise than it was taken for."""
+    if findings.doubtful:
+        yield f"which span answers which call is not certain: {named(findings.doubtful)}"
+    cuts = {findings.lengths.cut(text, is_prompt=True) for text in _first_texts(findings)}
+    if "cut" in cuts:
+        yield "the system prompt or the task is truncated"
+    elif "doubt" in cuts:
+        yield "the system prompt or the task may be truncated"
+    doubtful = [name for name, how, _ in findings.held if how == "doubt"]
+    if doubtful:
+        yield f"arguments or results may be truncated, as they end: {named(doubtful)}"
+    unread = [item.span for work in played(found.root) for item in work.models if _lacks(item)]
+    if broken := sum(
+        isinstance(text, str) and breaks_off(text) for span in unread for text in span.attributes.values()
+    ):
+        yield f"attributes of model calls are cut off, and so cannot be read: {broken:,}"
+    spans = [item.span for work in played(found.root) for item in work.items]
+    if dropped := sum(span.dropped for span in spans):
+        yield f"the program's SDK dropped attributes or events of model and tool calls: {dropped:,}"
+    elif stops_at_usual_count(spans):
+        yield "the program's SDK may have dropped attributes: several spans have as many as it takes by default"
+
+
+def _lacks(item: ModelItem) -> bool:
+    return item.reading.messages is None or item.reading.answer is None
+
+
+def _begun(findings: Findings) -> list[Beginning]:
+    return [each for each in findings.begun if each.header.system_prompt is not None or not each.task_known]
+
+
+def _first_texts(findings: Findings) -> list[str]:
+    """Return system prompts and tasks."""
+    each_of = ((each.header.system_prompt, text_of(each.task)) for each in _begun(findings))
+    return [text for texts in each_of for text in texts if text]
+
+
+def _not_ended(found: Sorted) -> int:
+    """Return how many spans of agents, their model calls and their tools had not ended."""
+    all_of = (each.span for work in played(found.root) for each in (*work.items, *work.agents))
+    return len({span.span_id for span in all_of if span.end_ns is None})
 
 
 def _is_hidden_somewhere(item: ModelItem) -> bool:
@@ -85,27 +151,32 @@ def _is_hidden_somewhere(item: ModelItem) -> bool:
     return any(is_hidden(each.content) for each in (*said, *(item.reading.messages or ())))
 
 
-def _notes(tree: Tree, found: Sorted, findings: Findings, limit: int | None) -> Iterator[str]:
+def _notes(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
     """Yield what else a reader has to know."""
     counts = findings.counts
     if findings.unoffered:
         yield "the prompts do not say which tools they offer: those that were called are taken"
     if counts["matched by arguments"]:
         yield f"tool spans that do not name their call, and were matched by name and arguments: {counts['matched by arguments']:,}"
+    if counts["matched by result"]:
+        yield f"tool spans that were matched to calls of their name by the result in a later prompt: {counts['matched by result']:,}"
     if counts["matched by order"]:
         yield f"tool spans that were matched to calls of their name in order alone: {counts['matched by order']:,}"
     yield from (f"{what}: {count:,}" for what, count in counts.items() if count and not what.startswith("matched by "))
+    if found.is_whole and any(root.parent_id is not None for root, _ in found.tops):
+        yield "the outermost agent is below a parent that is not there: what else that did is not known"
     yield from _of_agents(found.root)
-    if limit is not None and any(is_cut(text, limit) for text in _texts(found)):
+    limit = findings.lengths.limit
+    if limit is not None and any(len(text) == limit for text in _texts(found)):
         yield f"prompts or answers are truncated, as it seems at {limit:,} characters"
     yield from (f"{what}: {count:,}" for what, count in _of_spans(tree, found).items() if count)
 
 
 def _of_agents(root: Work) -> Iterator[str]:
     for work in played(root):
-        names = list(dict.fromkeys(each.reading.name or each.span.name for each in work.agents if each.asks))
+        names = [each.reading.name or each.span.name for each in work.agents if each.asks]
         if len(names) > 1:
-            yield f"agents that took turns stand as one, with one thread: {named(names)}"
+            yield f"spans of agents that stand as one, with one thread: {named(names)}"
 
 
 def _texts(found: Sorted) -> Iterator[str]:
@@ -125,6 +196,7 @@ def _of_spans(tree: Tree, found: Sorted) -> dict[str, int]:
         "spans that are nested too deep, and are left out": found.too_deep,
         "spans that came twice": tree.repeated,
         "spans whose parent is not there": tree.orphans,
+        "texts with half a character (a lone surrogate), which � replaces": tree.halves,
         "spans that are their own ancestors, and were cut loose": tree.cycles,
         "spans that had not ended": sum(span.end_ns is None for span in tree.spans.values()),
         "attributes or events that the program's SDK dropped": sum(span.dropped for span in tree.spans.values()),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import os
+import sys
+import tempfile
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
-
-from pydantic_core import from_json
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
+from playhead.importing.json_text import read_json
 from playhead.importing.limits import MAX_DOCUMENT, MAX_FILE, MAX_NOTED, MAX_SPANS
 from playhead.importing.readers import langfuse, openinference_jsonl, otlp_json, otlp_protobuf, phoenix
 
 if TYPE_CHECKING:
-    import io
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
@@ -40,6 +41,8 @@ _OTHERS: Final = {
     b'{"seq":0,': "it is a Playhead recording already: every command reads it by its path",
 }
 """How files begin that are often taken for an export."""
+STDIN: Final = "-"
+"""The path of what comes in at stdin."""
 _LOOKED_AT: Final = 20
 """Documents of a file that are looked at before it counts as of no format."""
 
@@ -59,7 +62,7 @@ def read_source(path: Path, format_name: str | None = None) -> Source:
     """Read all spans of a file.
 
     Args:
-        path: the file; compressed by gzip, if it is so.
+        path: the file, or a named pipe; compressed by gzip, if it is so. `-` is what comes in at stdin.
         format_name: one of `FORMATS`; None: what its content says.
 
     Raises:
@@ -79,19 +82,39 @@ def read_source(path: Path, format_name: str | None = None) -> Source:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, int]]:
-    with path.open("rb") as raw:
-        size = path.stat().st_size
+def _opened(path: Path) -> Iterator[tuple[IO[bytes], int]]:
+    with _seekable(path) as raw:
+        size = raw.seek(0, os.SEEK_END)
+        raw.seek(0)
         if size > MAX_FILE:
             raise NotImportableError(f"{size:,} bytes; at most {MAX_FILE:,} can be read")
-        if raw.read(2) != b"\x1f\x8b":
-            raw.seek(0)
+        is_packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        if not is_packed:
             yield raw, size
             return
-    with gzip.open(path, "rb") as packed:
-        size = _unpacked_size(packed)
-        packed.seek(0)
-        yield packed, size
+        with gzip.GzipFile(fileobj=raw) as packed:
+            size = _unpacked_size(packed)
+            packed.seek(0)
+            yield cast("IO[bytes]", packed), size
+
+
+@contextmanager
+def _seekable(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file; what comes through a pipe is laid down in a file first, for it is read more than once."""
+    with nullcontext(sys.stdin.buffer) if str(path) == STDIN else path.open("rb") as file:
+        if file.seekable():
+            yield file
+            return
+        with tempfile.TemporaryFile() as kept:
+            size = 0
+            while chunk := file.read(1 << 20):
+                size += len(chunk)
+                if size > MAX_FILE:
+                    raise NotImportableError(f"more than {MAX_FILE:,} bytes came")
+                kept.write(chunk)
+            kept.seek(0)
+            yield kept
 
 
 def _unpacked_size(packed: gzip.GzipFile) -> int:
@@ -104,7 +127,7 @@ def _unpacked_size(packed: gzip.GzipFile) -> int:
     return size
 
 
-def _read(path: Path, file: io.BufferedIOBase, size: int, format_name: str | None) -> Source:
+def _read(path: Path, file: IO[bytes], size: int, format_name: str | None) -> Source:
     head = file.read(64)
     file.seek(0)
     if not size:
@@ -126,14 +149,14 @@ def _looks_like_json(head: bytes) -> bool:
     return not (head[:1] == b"\n" and any(byte < 9 for byte in head))  # noqa: PLR2004 - control characters
 
 
-def _read_protobuf(path: Path, file: io.BufferedIOBase, size: int) -> Source:
+def _read_protobuf(path: Path, file: IO[bytes], size: int) -> Source:
     source = Source(path, otlp_protobuf.NAME)
     for message in otlp_protobuf.messages(file, size):
         _take(source, otlp_protobuf.spans_of_message(message, source.problems))
     return source
 
 
-def _read_json(path: Path, file: io.BufferedIOBase, size: int, chosen: JsonFormat | None) -> Source:
+def _read_json(path: Path, file: IO[bytes], size: int, chosen: JsonFormat | None) -> Source:
     problems: Problems = Counter()
     documents = _documents(file, size, problems)
     first = list(islice(documents, _LOOKED_AT))
@@ -162,18 +185,18 @@ def _take(source: Source, spans: Iterable[ForeignSpan]) -> None:
             source.problems[f"spans after the first {MAX_SPANS:,}"] += 1
 
 
-def _documents(file: io.BufferedIOBase, size: int, problems: Problems) -> Iterator[Any]:
+def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
     """Yield the JSON values of a file: one for each line, or the whole of it."""
     numbered = enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1)
     lines = ((number, line) for number, line in numbered if line.strip())
     first, second = next(lines, (0, b"")), next(lines, None)
-    parsed = _parsed(first[1])
+    parsed = _parsed(first[1], problems)
     if parsed is None or second is None:
-        yield parsed[0] if parsed is not None else _whole(file, size)
+        yield parsed[0] if parsed is not None else _whole(file, size, problems)
         return
     yield parsed[0]
     for number, line in _chained([second], lines):
-        document = _parsed(line)
+        document = _parsed(line, problems)
         if document is not None:
             yield document[0]
         else:
@@ -181,22 +204,22 @@ def _documents(file: io.BufferedIOBase, size: int, problems: Problems) -> Iterat
             problems[f"lines that are no JSON, or too deep{where}"] += 1
 
 
-def _parsed(line: bytes) -> tuple[Any] | None:
+def _parsed(line: bytes, problems: Problems) -> tuple[Any] | None:
     """Return the JSON value in a tuple, for it may be null; None when the line is none, or nested too deep."""
     try:
-        return (from_json(line.removeprefix(b"\xef\xbb\xbf")),)
+        return (read_json(line, problems),)
     except ValueError:
         return None
 
 
-def _whole(file: io.BufferedIOBase, size: int) -> Any:  # noqa: ANN401 - any JSON value
+def _whole(file: IO[bytes], size: int, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
     if size > MAX_DOCUMENT:
         raise NotImportableError(
             f"one JSON document of {size:,} bytes; at most {MAX_DOCUMENT:,} can be read at once: export lines"
         )
     file.seek(0)
     try:
-        return from_json(file.read().removeprefix(b"\xef\xbb\xbf"))
+        return read_json(file.read(), problems)
     except ValueError as error:
         raise NotImportableError(f"it is neither JSON nor JSON lines nor OTLP protobuf ({str(error)[:100]})") from None
 

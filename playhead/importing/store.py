@@ -9,6 +9,7 @@ import tempfile
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -19,6 +20,7 @@ from playhead.importing.findings import Findings
 from playhead.importing.report import report_of
 from playhead.importing.thread import digest
 from playhead.importing.tree import make_tree
+from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import FORMAT, RunStarted
@@ -35,6 +37,7 @@ from playhead.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from playhead.importing.agents import Sorted
     from playhead.importing.spans import ForeignSpan
     from playhead.importing.tree import Tree
     from playhead.trace.events import EventBase
@@ -42,8 +45,10 @@ if TYPE_CHECKING:
     from playhead.trace.redaction import Redactor
     from playhead.trace.writer import Durability
 
-Outcome = Literal["imported", "replaced", "already-imported", "differs"]
-"""`differs`: the trace was imported before, from an export that held other spans; `replace` imports it anew."""
+Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
+"""`differs`: the trace was imported before, from an export that held other spans; `replace` imports it anew. `no-run`: no span
+of the trace is an agent's, a model call or a tool call, so there is no recording."""
+NO_RUN: Final = "no span is an agent, a model call or a tool call"
 _SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -131,8 +136,10 @@ class _Import:
         if known is not None and known.digest == self._digest and not replace:
             return ImportedRun(self._run_id, self._path, "already-imported", known)
         if exists and (known is None or not replace):
-            source = known or ImportedFrom(format=self._format, trace_id=self._trace_id, spans=0, digest="")
+            source = known or self._source("not")
             return ImportedRun(self._run_id, self._path, "differs", source)
+        if not self._found.tops:
+            return ImportedRun(self._run_id, self._path, "no-run", self._source("not", (NO_RUN,)))
         try:
             source = self._write_aside(replace=known is not None)
         except FileExistsError:  # somebody else imports the same
@@ -159,26 +166,37 @@ class _Import:
             shutil.rmtree(aside, ignore_errors=True)
         return source
 
-    def _write(self, path: Path) -> ImportedFrom:
-        found = sort_out(self._tree)
-        findings, clock = Findings(), _SpanClock()
-        events: list[tuple[int, str, int | None, EventBase]] = []
-        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
-        conversion.run()
-        conversion.complete(ended=self._tree.has_root)
-        report = report_of(self._tree, found, findings)
-        source = ImportedFrom(
+    @cached_property
+    def _found(self) -> Sorted:
+        return sort_out(self._tree)
+
+    def _source(
+        self, replayability: Replayability, reasons: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+    ) -> ImportedFrom:
+        found, roots = self._found, [root for root in self._tree.roots if root.parent_id is None]
+        return ImportedFrom(
             format=self._format,
             conventions=tuple(sorted(found.conventions)),
             trace_id=self._trace_id,
+            root_span_id=roots[0].span_id if roots else None,
             spans=len(self._tree.spans),
             digest=self._digest,
             left_out=found.left_out + found.too_deep,
-            replayability=report.replayability,
-            reasons=report.reasons,
-            notes=report.notes,
+            replayability=replayability,
+            reasons=reasons,
+            notes=notes,
             service=self._service(),
         )
+
+    def _write(self, path: Path) -> ImportedFrom:
+        found = self._found
+        findings, clock = Findings(lengths=lengths_of(self._tree.spans.values())), _SpanClock()
+        events: list[tuple[int, str, int | None, EventBase]] = []
+        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
+        conversion.run()
+        conversion.complete(ended=found.has_outermost)
+        report = report_of(self._tree, found, findings)
+        source = self._source(report.replayability, report.reasons, report.notes)
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
         events.insert(0, (first, ROOT, None, self._started(conversion, source)))
         self._write_events(path, clock, events)

@@ -80,18 +80,7 @@ class ForeignThread:
         leading = self._leading = next(
             (place for place, each in enumerate(messages) if each.role != "system"), len(messages)
         )
-        ids: list[int] = []
-        used: dict[str, int] = defaultdict(int)
-        for place, message in enumerate(messages):
-            key = _key(message)
-            number = self._known(key, place if place < leading else place + cut, used)
-            if number is None:
-                number = len(self._keys)
-                self._keys.append(key)
-                self._ids[key].append(number)
-                added.append(self._added(number, message))
-            used[key] += 1
-            ids.append(number)
+        ids = self._ids_of(messages, cut, added)
         if cut and self._goes_on(messages, ids, cut):
             ids = [*self._before[: leading + cut], *ids[leading:]]
         else:
@@ -99,6 +88,22 @@ class ForeignThread:
         self.rewritten += ids[: len(self._before)] != self._before
         self._before = ids
         return added, ranges_of(ids)
+
+    def _ids_of(self, messages: Sequence[ForeignMessage], cut: int, added: list[MessageAdded]) -> list[int]:
+        """Return the ids of the messages of a prompt; those that are new join the thread."""
+        ids: list[int] = []
+        used: dict[str, int] = defaultdict(int)
+        for place, message in enumerate(messages):
+            key = _key(message)
+            number = self._known(key, place if place < self._leading else place + cut, used)
+            if number is None:
+                number = len(self._keys)
+                self._keys.append(key)
+                self._ids[key].append(number)
+                added.append(self._added(number, message))
+            used[key] += 1
+            ids.append(number)
+        return ids
 
     def _known(self, key: str, place: int, used: dict[str, int]) -> int | None:
         """Return the id of an equal message that this prompt does not hold yet: the one of the same place first."""

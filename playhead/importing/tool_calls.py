@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.readings import REDACTED
+from playhead.importing.truncation import without_mark
 from playhead.importing.values import NOTHING
-from playhead.trace.events import ErrorInfo, ToolCallCompleted, ToolCallStarted
+from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.types import ToolCall
 from playhead.trace.values import json_hash, to_json
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from playhead.importing.agents import ToolItem, Work
     from playhead.importing.findings import Findings
     from playhead.importing.readings import ForeignMessage
+    from playhead.trace.events import ErrorInfo
+    from playhead.trace.types import Content
 
 
 _UNDERSTOOD: Final = re.compile(r"\(understood as ([^\n]*)\)\n")
@@ -48,7 +52,7 @@ def started_call(  # noqa: PLR0913 - what the event is made of
         findings.without_arguments.append(call.name)
         arguments = {}
     elif isinstance(arguments, str):
-        findings.held.append((call.name, arguments))
+        findings.hold(call.name, arguments)
     return ToolCallStarted(
         call_id=call_id,
         tool=call.name,
@@ -66,11 +70,11 @@ def completed_call(
     output: Any,  # noqa: ANN401 - what the agent that it entered returned, `NOTHING` when it entered none
     told: ForeignMessage | None,
     findings: Findings,
-) -> ToolCallCompleted:
-    """Return the event of a call that ended; `told` is the result as a later prompt has it."""
+) -> ToolCallCompleted | None:
+    """Return the event of a call that ended, None when nothing says how; `told` is the result as a later prompt has it."""
     result = item.reading.result if item.reading.result is not NOTHING else output
-    if result == REDACTED and told is not None and told.content != REDACTED:
-        result = NOTHING  # a later prompt shows what the span hides
+    if told is not None and _is_less(result, told.content, findings):
+        result = NOTHING  # a later prompt shows what the span hides or cuts off
     if item.error is not None:
         words = told.content if told is not None else result
         failed = _completed(started, item.span.duration_ms, ok=False, error=item.error)
@@ -80,11 +84,10 @@ def completed_call(
         return failed.model_copy(update={"error": _with_words(item.error, words)})
     if result is NOTHING and told is None:
         findings.unanswered.append(started.tool)
-        error = ErrorInfo(type="NotRecorded", message="the spans do not hold the result")
-        return _completed(started, item.span.duration_ms, ok=False, error=error)
+        return None
     if result is NOTHING and told is not None:
         return told_result(started, told, findings, item.span.duration_ms)
-    findings.held.append((started.tool, result))
+    findings.hold(started.tool, result, told.content if told is not None else None)
     completed = _completed(started, item.span.duration_ms, ok=True, result=to_json(result))
     return _understood(completed, told.content if told is not None else None) or completed
 
@@ -94,19 +97,39 @@ def told_result(
 ) -> ToolCallCompleted:
     """Return the event of a call whose result stands in a later prompt alone: whether it was an error is not known."""
     findings.counts["results that only a later prompt holds, errors or not"] += 1
-    findings.held.append((started.tool, told.content))
+    findings.hold(started.tool, told.content if isinstance(told.content, str) else None)
     content = told.content if isinstance(told.content, str) else [part.model_dump(mode="json") for part in told.content]
     return _completed(started, duration_ms, ok=True, result=to_json(content))
 
 
-def later_results(work: Work) -> dict[str, ForeignMessage]:
-    """Return the results that prompts hold, by the call's id; the first of each."""
-    found: dict[str, ForeignMessage] = {}
-    for item in work.models:
-        for message in item.reading.messages or ():
-            if message.role == "tool" and message.call_id:
-                found.setdefault(message.call_id, message)
-    return found
+class LaterResults:
+    """The results that prompts hold, by the call's id; an id that comes again stands for the next call of that id."""
+
+    def __init__(self, work: Work) -> None:
+        self._found: dict[str, list[ForeignMessage]] = {}
+        self._given: Counter[str] = Counter()
+        for item in work.models:
+            seen: Counter[str] = Counter()
+            for message in item.reading.messages or ():
+                if message.role == "tool" and message.call_id and message.known:
+                    known = self._found.setdefault(message.call_id, [])
+                    known += [message] if seen[message.call_id] == len(known) else []
+                    seen[message.call_id] += 1
+
+    def next_of(self, call_id: str | None) -> ForeignMessage | None:
+        """Return the result of the next call of this id, in the order in which they were asked for."""
+        known, place = self._found.get(call_id or "", []), self._given[call_id or ""]
+        self._given[call_id or ""] += 1
+        return known[place] if place < len(known) else None
+
+
+def _is_less(result: Any, told: Content, findings: Findings) -> bool:  # noqa: ANN401 - any JSON value
+    """Tell whether a span holds less of a result than a later prompt."""
+    if not isinstance(result, str) or not isinstance(told, str) or told == result:
+        return False
+    if result == REDACTED:
+        return True
+    return findings.lengths.cut(result) is not None and told.startswith(without_mark(result))
 
 
 def _completed(started: ToolCallStarted, duration_ms: float, **fields: Any) -> ToolCallCompleted:  # noqa: ANN401

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.importing.agents import Work
-    from playhead.importing.matching import Asked, Matched
+    from playhead.importing.matching import Matched
+    from playhead.importing.pairing import Asked
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from playhead.importing.values import has_halves
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,17 +24,14 @@ class Tree:
     """Spans that came again with the same id: the one that had ended, or says more, counts."""
     orphans: int = 0
     """Spans whose parent is not there; they count as roots."""
+    halves: int = 0
+    """Texts with a lone surrogate, which no file can hold."""
     cycles: int = 0
     """Spans that are their own ancestors; they count as roots."""
 
     def below(self, span: ForeignSpan) -> list[ForeignSpan]:
         """Return a span's children."""
         return self.children.get(span.span_id, [])
-
-    @property
-    def has_root(self) -> bool:
-        """Whether a span is there that had no parent, and has ended."""
-        return any(root.parent_id is None and root.end_ns is not None for root in self.roots)
 
 
 def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
@@ -43,6 +42,7 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
         tree.repeated += known is not None
         if known is None or _says_more(span, known):
             tree.spans[span.span_id] = span
+            tree.halves += sum(isinstance(text, str) and has_halves(text) for text in span.attributes.values())
     in_circles = _in_circles(tree.spans)
     for span in sorted(tree.spans.values(), key=lambda span: (span.start_ns, -(span.end_ns or 0), span.span_id)):
         if span.span_id in in_circles:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
+from playhead.importing.json_text import whole_characters
 from playhead.importing.limits import MAX_DEPTH
 from playhead.importing.spans import LAST_NS
 from playhead.trace.types import INTEGER_LIMIT
@@ -62,6 +63,21 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401
     try:
         return from_json(text, allow_inf_nan=False)
     except (TypeError, ValueError):  # a TypeError for lone surrogates
+        return _mended_json(text)
+
+
+def has_halves(text: str) -> bool:
+    """Tell whether a text is JSON but for halves of characters in it."""
+    return "\\ud" in text.lower() and whole_characters(text)[1] > 0 and parsed_json(text) is not NOTHING
+
+
+def _mended_json(text: str) -> Any:  # noqa: ANN401
+    mended, count = whole_characters(text)
+    if not count and mended == text:
+        return NOTHING
+    try:
+        return from_json(mended, allow_inf_nan=False)
+    except (TypeError, ValueError):
         return NOTHING
 
 
@@ -134,6 +150,15 @@ def id_of(value: Any, size: int) -> str | None:  # noqa: ANN401
     except (binascii.Error, ValueError):
         return None
     return decoded.hex() if len(decoded) == size and any(decoded) else None
+
+
+def parent_of(value: Any) -> str | None:  # noqa: ANN401
+    """Return the id of a span's parent, None when it has none; one that is no id stays, for it names a span that is not there."""
+    found = id_of(value, 8)
+    if found is not None or not isinstance(value, str) or not value.removeprefix("0x").strip("0"):
+        return found
+    empty = value.strip("A=") == ""  # eight bytes of 0 in base64
+    return None if empty else scrub(value)
 
 
 def flattened(attributes: dict[str, Any]) -> dict[str, Any]:

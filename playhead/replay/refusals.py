@@ -38,6 +38,15 @@ def require_own(recording: Recording, what: str) -> None:
         )
 
 
+def require_resumable(recording: Recording) -> None:
+    """Refuse an imported run, with which only the program that ran it can go on.
+
+    Raises:
+        NotReplayableError: it was imported.
+    """
+    require_own(recording, "only that program can go on with it")
+
+
 def require_replayable(recording: Recording) -> None:
     """Refuse an imported run that lacks what a replay serves.
 

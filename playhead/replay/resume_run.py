@@ -19,7 +19,7 @@ from playhead.kernel.threads import Waiting, run_blocking
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import load_recording
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
-from playhead.replay.refusals import require_sound, require_strategy
+from playhead.replay.refusals import require_resumable, require_sound, require_strategy
 from playhead.replay.resume_calls import resolve
 from playhead.replay.resume_claim import claimed
 from playhead.replay.resume_follow import Follower, diverged
@@ -93,7 +93,7 @@ async def resume(  # noqa: PLR0913 - one door, all keywords
     Raises:
         UnresolvedCallError: a call with a side effect was under way and `unresolved` says nothing of it. Nothing was run.
         DivergedError: the code does something else than was recorded. Nothing was run.
-        NotReplayableError: the recording is damaged, over, of a replay, or redacted where a live model has to read it.
+        NotReplayableError: the recording is damaged, imported, over, of a replay, or redacted where a live model has to read it.
         UsageError: the run still goes on or has been resumed already; or an argument is not valid.
         TraceError: the reference names no readable trace.
         RunError: the run failed, as `Agent.run` says.
@@ -145,6 +145,7 @@ class _Order:
         folder = recording.path.parent if isinstance(self.trace, Default) else self.trace
         folder = None if folder is None else checks.checked_folder(folder)
         require_sound(recording)
+        require_resumable(recording)
         require_strategy(recording.header.agent.strategy)
         with claimed(recording, again=self.again) as release:
             recording = read_recording(recording.path)  # it may have gone on until it was held

@@ -8,8 +8,8 @@ from playhead.trace.types import Integer, Value
 
 Replayability = Literal["full", "tools-only", "not"]
 """`full`: a replay starts from what the model was sent, and every call has its answer. `tools-only`: every call has its
-answer, but prompts or tools are not wholly known, so that nothing can be concluded. `not`: a call has no answer, or there
-is no call of a model."""
+answer, but the run, its prompts or its tools are not wholly known, or not of one agent, so that nothing can be concluded.
+`not`: a call has no answer, or there is no call of a model."""
 
 
 class ImportedFrom(Value):
@@ -21,6 +21,8 @@ class ImportedFrom(Value):
     """By which conventions the spans tell of agents: `openinference`, `gen_ai`, `openllmetry`."""
     trace_id: str
     """The trace's id, as it was exported."""
+    root_span_id: str | None = None
+    """Its outermost span, when the export holds one without a parent."""
     spans: Integer
     """Spans of the trace that the export holds."""
     digest: str

@@ -29,5 +29,13 @@ class TelemetryContext(Value):
     """Tags of its spans (`using_tags`)."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     """Metadata of its spans (`using_metadata`)."""
+    prompt_template: str | None = None
+    """The template that its prompts were made with (`using_prompt_template`)."""
+    prompt_template_version: str | None = None
+    """The version of that template."""
+    prompt_template_variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """What was put into the template, by name."""
+    service: dict[str, str] = Field(default_factory=dict)
+    """Who the application says that it is: `service.*`, `deployment.*` and `openinference.*` of its resource."""
     earlier_trace_id: str | None = None
     """The trace of the run that this one continues, when that run had joined one, too."""

@@ -104,6 +104,11 @@ class TraceWriter:
         """The hash of the last line written."""
         return self._tail.h
 
+    @property
+    def next_seq(self) -> int:
+        """The number that the next event gets."""
+        return self._tail.seq
+
     def append(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
         """Write one event whose fields are the JSON object `data`; never raises."""
         if os.getpid() != self._pid:  # before the lock: another thread of the parent may have held it at the fork

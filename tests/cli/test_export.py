@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.trace.control import Control
+from playhead.trace.otlp import current
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run, record_run
 from tests.trace.otlp.collector import Collector, Reply, rejecting
@@ -63,6 +64,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
             "skipped": len(ids),
             "refused_before": 0,
             "undelivered": 0,
+            "all_counted": True,
             "interrupted": 0,
             "running": False,
             "error": None,
@@ -102,8 +104,22 @@ def test_the_collector_may_be_named_by_the_standard_variables(
         (["good", "--to", "http://h", "--header", SECRET], "--header is like NAME=VALUE or NAME=env:VARIABLE"),
         (["good", "--to", "http://h", "--header", f"x=env:{SECRET}"], "--header names a variable"),
         (["good", "--to", "http://h", "--header", f"x={SECRET}\n"], "holds characters that no header can hold"),
-        (["good", "--to", "http://h", "--retry-for", "soon"], "--retry-for is a length of time"),
-        (["--since", "yore", "--to", "http://h"], "--since is a length of time"),
+        (
+            ["good", "--to", "http://h", "--retry-for", "soon"],
+            "--retry-for is a length of time above 0, such as 500ms, 30s or 1h30m; it is 'soon'.\n",
+        ),
+        (["good", "--to", "http://h", "--retry-for", "0s"], "above 0, such as 500ms, 30s or 1h30m; it is '0s'."),
+        (["good", "--to", "http://h", "--retry-for", "5 minutes"], "it is '5 minutes'. Did you mean '5m'?"),
+        (
+            ["--since", "yore", "--to", "http://h"],
+            "--since is a time ago, such as 30m or 1d12h, or a moment, such as 2026-11-22T09:00; it is 'yore'.\n",
+        ),
+        (["--since", "2 hours ago", "--to", "http://h"], "it is '2 hours ago'. Did you mean '2h'?"),
+        (["--since", "2026/3/5", "--to", "http://h"], "it is '2026/3/5'. Did you mean 2026-03-05?"),
+        (["--since", "2026-3-5 9:05", "--to", "http://h"], "Did you mean 2026-03-05T09:05?"),
+        (["--since", "2026-31-5", "--to", "http://h"], "it is '2026-31-5'.\n"),
+        (["--since", "y" * 500, "--to", "http://h"], f"it is '{'y' * 80}'….\n"),
+        (["good", "--to", "http://h:4318/v1/logs"], "--to names /v1/logs, where collectors take logs, not spans"),
         (["good", "--format", "otlp-json", "-o", "{store}/good.jsonl"], "is the trace itself"),
     ],
 )
@@ -113,6 +129,60 @@ def test_a_command_line_that_cannot_be_is_refused(store: Path, arguments: list[s
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert SECRET not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE"])
+def test_a_certificate_that_is_not_there_is_named(store: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """At once, with the variable and the file: trying again is of no use."""
+    monkeypatch.setenv(name, str(store / "ca.pem"))
+    result = playhead("export", "good", "--to", "https://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert f"takes nothing: {name} names {store / 'ca.pem'}, and there is no such file" in result.stderr
+
+
+def test_the_path_of_another_signal_is_refused_wherever_it_stands(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says which address is right; one that ends as the path of spans does is taken as it is."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1/otlp/v1/metrics/")
+    result = playhead("export", "good")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT names /v1/metrics, where collectors take metrics, not spans" in result.stderr
+    assert "name the same address with /v1/traces, or without a path" in result.stderr
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1/v1/traces")
+    result = playhead("export", "good", "--retry-for", "1ms")
+    assert "to  http://127.0.0.1:1/v1/traces\n" in result.stdout
+
+
+def test_a_protocol_that_is_not_spoken_is_said_once(
+    store: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """JSON is replaced by protobuf, with a word; what is no protocol is refused."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+    for _ in range(2):
+        assert playhead("export", "good", "--to", collector.address).exit_code == 0
+    (said,) = [each.message for each in caplog.records if "http/json" in each.message]
+    assert "Playhead sends http/protobuf" in said
+    assert "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf" in said
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http")
+    result = playhead("export", "good", "--to", collector.address)
+    assert result.exit_code == 2
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL is none of http/protobuf, http/json and grpc" in result.stderr
+
+
+def test_an_exporter_that_there_is_not_is_said_once_and_none_is_silent(
+    store: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`OTEL_TRACES_EXPORTER=console` sends nothing, and the first run says what to set; `none` is heeded without a word."""
+    monkeypatch.setattr(current._Current, "export", None)
+    monkeypatch.setattr(current._Current, "refused", False)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+    for name, warnings in (("none", 0), ("console,Zipkin", 1)):
+        monkeypatch.setenv("OTEL_TRACES_EXPORTER", name)
+        for number in range(2):
+            record_run(store, f"{name[:4]}-{number}")
+        assert len(caplog.records) == warnings
+    assert "OTEL_TRACES_EXPORTER=console,zipkin asks for what Playhead does not have" in caplog.text
+    assert "Set OTEL_TRACES_EXPORTER=console,zipkin,otlp" in caplog.text
+    assert collector.requests == []
 
 
 def test_runs_may_be_chosen_by_their_time(store: Path, collector: Collector) -> None:
@@ -145,9 +215,9 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
         assert [json.loads(line)["context"]["span_id"] for line in lines] == ids
     if to_file:
         assert output.stat().st_mode & 0o777 == 0o600
-        assert result.stdout.splitlines() == [f"good  {len(ids)} spans sent", f"to  {output}"]
+        assert result.stdout.splitlines() == [f"good  {len(ids)} spans written", f"to  {output}"]
     else:
-        assert result.stderr == f"good: {len(ids)} spans sent\n"
+        assert result.stderr == f"good: {len(ids)} spans written\n"
 
 
 def test_content_may_be_left_out(store: Path) -> None:
@@ -179,7 +249,7 @@ def test_refused_spans_are_an_error_that_names_them(store: Path) -> None:
     result = playhead("export", "good", "--to", collector.address)
     assert result.exit_code == 1
     assert "2 refused" in result.stdout
-    assert "refused 2 spans: too old (llm:scripted/model " in result.stderr
+    assert "refused 2 of 4 spans, not saying which of them: too old (llm:scripted/model " in result.stderr
     again = playhead("export", "good", "--to", collector.address, "--resume")
     assert (again.exit_code, len(collector.requests)) == (1, 1)
     assert "there already, 2 refused before" in again.stdout

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead import Agent, tool
 from playhead.errors import NotReplayableError
 from playhead.importing import import_spans, read_source
 from playhead.replay import replay, reproduce
@@ -17,6 +18,7 @@ from playhead.trace.recording import read_recording
 from playhead.trace.types import Usage
 from tests.importing.test_formats import told
 from tests.importing.traces import ANSWER, CAPTURED, FLAT, NAMES, TASK, captured, imported
+from tests.replay.random_agents import Canary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,14 +96,45 @@ async def test_is_replayed_with_its_tools_frozen(name: str, tmp_path: Path) -> N
     assert "imported from otlp-json" in outcome.notes[0]
 
 
+def clerk(canary: Canary, *turns: Any) -> Agent:
+    """Return the agent from code: its tools have bodies, which are heard when they run."""
+
+    @tool
+    def lookup(key: str) -> str:
+        """Look a thing up."""
+        canary.watch(f"lookup {key}")
+        return "4,180 feet"
+
+    @tool
+    def send_mail(to: str, body: str) -> str:
+        """Send a mail."""
+        canary.watch(f"send_mail {to} {body}")
+        return f"sent to {to}"
+
+    return Agent(ScriptedModel(turns), name="clerk", tools=[lookup, send_mail], trace=None)
+
+
 @pytest.mark.parametrize("name", FLAT)
-async def test_an_imported_side_effect_never_runs(name: str, tmp_path: Path) -> None:
-    """A call that was not recorded stops the replay: a mail to somebody else is not sent, nor said to be."""
+@pytest.mark.parametrize("on_missing", ["strict", "lenient"])
+async def test_an_imported_side_effect_never_runs(name: str, on_missing: Any, tmp_path: Path) -> None:
+    """The bodies of the tools are there and could run: neither a call that was recorded nor one that was not runs them."""
     _, recording = imported(captured(name), tmp_path)
-    model = ScriptedModel([call("send_mail", to="eve@example.com", body="all of it"), text("done")])
-    outcome = await replay(recording, {"model": model}, trace=None)
-    assert outcome.verdict == "inconclusive"
-    assert "send_mail" in str(outcome.stopped)
+    canary = Canary(armed=True)
+    recorded = calls(call("lookup", key="Mount Zed"), call("lookup", key="Lake Quill"))
+    agent = clerk(
+        canary, recorded, call("send_mail", **MAIL), call("send_mail", to="eve@example.com", body="all"), text(".")
+    )
+    outcome = await replay(recording, agent=agent, trace=None, on_missing=on_missing)
+    assert (canary.sang, outcome.verdict) == ([], "inconclusive")
+    assert outcome.rungs["exact"] == 3
+    assert ("send_mail" in str(outcome.stopped)) == (on_missing == "strict")
+
+
+async def test_the_bodies_of_the_canary_do_run_when_they_may() -> None:
+    """The test above would hear them: a run of the same agent is heard."""
+    canary = Canary(armed=True)
+    await clerk(canary, call("send_mail", to="ann", body="x"), text(".")).run("Mail.")
+    assert canary.sang == ["send_mail ann x"]
 
 
 @pytest.mark.parametrize("name", NAMES)

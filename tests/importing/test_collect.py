@@ -7,31 +7,31 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from contextlib import contextmanager
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from playhead.cli import collect as collect_command
+from playhead.cli import exits
 from playhead.errors import UsageError
-from playhead.importing.collect import Collector, CollectServer, bodies
+from playhead.importing.collect import Collected, Collector, CollectServer, NotRecorded, spool
 from playhead.importing.collect import collector as collector_module
+from playhead.importing.collect.answers import accepted
 from playhead.importing.collect.spool import FOLDER
+from playhead.importing.store import import_spans
 from playhead.trace.recording import read_recording
-from tests.importing.traces import CAPTURED, TRACE, shop
+from tests.cli.command_line import playhead
+from tests.importing.collecting import JSON, LANGGRAPH, PROTOBUF, collecting, document, head, post, raw, recorded
+from tests.importing.traces import TRACE, shop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
-
-PROTOBUF, JSON = "application/x-protobuf", "application/json"
-LANGGRAPH = gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes())
 
 
 class Clock:
@@ -41,38 +41,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@contextmanager
-def collecting(folder: Path, **options: Any) -> Iterator[tuple[Collector, str]]:
-    """Run a collector in this process."""
-    made = Collector(folder, **options)
-    server = CollectServer(made.take, port=0)
-    server.start()
-    try:
-        yield made, server.address
-    finally:
-        server.stop()
-        made.close()
-
-
-def post(
-    address: str, content: bytes, content_type: str = PROTOBUF, path: str = "/v1/traces", **headers: str
-) -> tuple[int, bytes]:
-    """Send a body, and return status and answer."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    request = urllib.request.Request(address + path, content, {"Content-Type": content_type, **named}, method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()
-
-
-def document(*places: int) -> bytes:
-    """Return a request with these spans of a run."""
-    spans = [shop().spans[place] for place in places or range(4)]
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
@@ -86,56 +54,9 @@ def test_takes_both_forms(content_type: str, packed: bool, tmp_path: Path) -> No
             200,
             b"" if content_type == PROTOBUF else b"{}",
         )
-        [collected] = made.record()
+        [collected] = recorded(made)
     assert (collected.complete, collected.run.outcome, collected.run.replayability) == (True, "imported", "full")
     assert collected.run.source.format == "otlp-http"
-
-
-REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
-    "no otlp": (400, {"content": b"\xff\xff\xff"}, "no OTLP message"),
-    "no json": (400, {"content": b"{", "content_type": JSON}, "no JSON"),
-    "deep json": (400, {"content": b"[" * 5000, "content_type": JSON}, "no JSON, or nested too deep"),
-    "other json": (400, {"content": b'{"a": 1}', "content_type": JSON}, "an object with resourceSpans is wanted"),
-    "no gzip": (400, {"content": b"no", "Content_Encoding": "gzip"}, "the body is no gzip"),
-    "torn gzip": (400, {"content": gzip.compress(b"x" * 999)[:-9], "Content_Encoding": "gzip"}, "cut off"),
-    "a form": (415, {"content": b"a=1", "content_type": "application/x-www-form-urlencoded"}, "OTLP over HTTP has"),
-    "zstd": (415, {"content": b"", "Content_Encoding": "zstd"}, "only gzip"),
-    "metrics": (404, {"content": b"", "path": "/v1/metrics"}, "only traces are collected"),
-    "a web page": (403, {"content": b"", "Origin": "https://evil.example"}, "from a web page"),
-}
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_refuses_what_it_cannot_read(name: str, tmp_path: Path) -> None:
-    """With the right status, and a sentence; nothing is kept of it."""
-    status, given, why = REFUSED[name]
-    with collecting(tmp_path) as (made, address):
-        answered, said = post(address, **given)
-        assert (answered, why in said.decode()) == (status, True), said
-        assert list(made.record(all_of_them=True)) == []
-        assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
-
-
-def test_refuses_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the length that is said, before anything is read; and a bomb at the limit of what is unpacked."""
-    bomb = gzip.compress(b"\0" * (bodies.MAX_UNPACKED + 1))
-    with collecting(tmp_path) as (_, address):
-        status, said = post(address, bomb, Content_Encoding="gzip")
-        assert (status, b"when it is unpacked" in said) == (413, True)
-        monkeypatch.setattr("playhead.importing.collect.server.MAX_BODY", 100)
-        status, said = post(address, LANGGRAPH)
-        assert (status, b"at most 100 are taken" in said) == (413, True)
-
-
-def test_a_length_is_needed(tmp_path: Path) -> None:
-    """A chunked body, or one without a length, is refused at once."""
-    with collecting(tmp_path) as (_, address):
-        host, port = address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
-            connection.sendall(
-                f"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: {PROTOBUF}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-            )
-            assert b" 411 " in connection.recv(1000)
 
 
 def test_spans_that_are_none_are_told(tmp_path: Path) -> None:
@@ -146,11 +67,10 @@ def test_spans_that_are_none_are_told(tmp_path: Path) -> None:
         status, said = post(address, content, JSON)
         assert (status, json.loads(said)["partialSuccess"]["rejectedSpans"]) == (200, "1")
         assert made.problems == {"spans without a valid trace id and span id": 1}
-        assert len(list(made.record())) == 1
-    from playhead.importing.collect.server import _partial_success
-
-    read = ExportTraceServiceResponse.FromString(_partial_success(300, b"why"))
-    assert (read.partial_success.rejected_spans, read.partial_success.error_message) == (300, "why")
+        assert len(recorded(made)) == 1
+    problems = Counter({"spans without an id": 300, "attributes after the first 2 of a span": 7})
+    read = ExportTraceServiceResponse.FromString(accepted(PROTOBUF, problems).content).partial_success
+    assert (read.rejected_spans, read.error_message) == (300, "300 spans without an id, 7 " + list(problems)[1])
 
 
 def test_a_trace_is_recorded_when_its_root_has_ended_and_it_is_quiet(tmp_path: Path) -> None:
@@ -159,19 +79,19 @@ def test_a_trace_is_recorded_when_its_root_has_ended_and_it_is_quiet(tmp_path: P
     with collecting(tmp_path, quiet_s=3, idle_s=60, now_s=clock) as (made, address):
         post(address, document(1, 2), JSON)
         clock.now = 10
-        assert list(made.record()) == []  # the root is missing
+        assert recorded(made) == []  # the root is missing
         post(address, document(0), JSON)
-        assert list(made.record()) == []  # not quiet yet
+        assert recorded(made) == []  # not quiet yet
         clock.now = 13
-        [first] = made.record()
+        [first] = recorded(made)
         assert (first.complete, first.run.source.spans, first.run.outcome) == (True, 3, "imported")
         post(address, document(3), JSON)
         clock.now = 16
-        [second] = made.record()
+        [second] = recorded(made)
         assert (second.run.source.spans, second.run.outcome) == (4, "replaced")
         assert len(list((tmp_path / FOLDER).glob("*.json"))) == 3
         clock.now = 100
-        assert list(made.record()) == []
+        assert recorded(made) == []
         assert list((tmp_path / FOLDER).glob("*.json")) == []  # nothing needs them any more
 
 
@@ -179,9 +99,9 @@ def test_what_is_sent_again_is_taken_once(tmp_path: Path) -> None:
     """An exporter that got no answer in time sends the same batch: nothing is made anew for it."""
     with collecting(tmp_path, quiet_s=0) as (made, address):
         post(address, document(), JSON)
-        assert [collected.run.outcome for collected in made.record()] == ["imported"]
+        assert [collected.run.outcome for collected in recorded(made)] == ["imported"]
         post(address, document(), JSON)
-        assert list(made.record(all_of_them=True)) == []
+        assert recorded(made, all_of_them=True) == []
         assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
 
 
@@ -191,8 +111,8 @@ def test_a_trace_without_its_root_is_recorded_in_the_end(tmp_path: Path) -> None
     with collecting(tmp_path, idle_s=60, now_s=clock) as (made, address):
         post(address, document(1, 2), JSON)
         clock.now = 59
-        assert list(made.record()) == []
-        [collected] = made.record(all_of_them=True)
+        assert recorded(made) == []
+        [collected] = recorded(made, all_of_them=True)
         assert (collected.complete, read_recording(collected.run.path).status) == (False, "open")
 
 
@@ -204,9 +124,9 @@ def test_what_was_acknowledged_is_taken_in_again(tmp_path: Path) -> None:
     (tmp_path / FOLDER / "1.json.part").write_bytes(b"{")
     with collecting(tmp_path, quiet_s=0) as (made, _):
         assert made.taken_again == 2
-        [collected] = made.record()
+        [collected] = recorded(made)
         assert (collected.run.source.spans, collected.run.replayability) == (4, "full")
-        list(made.record(all_of_them=True))
+        recorded(made, all_of_them=True)
         assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
 
 
@@ -235,10 +155,10 @@ def test_late_spans_of_a_recorded_trace_are_kept(tmp_path: Path) -> None:
     """What came when nobody remembered the others cannot join them: it is kept, and where is said."""
     with collecting(tmp_path, quiet_s=0) as (made, address):
         post(address, document(0, 1, 2), JSON)
-        list(made.record(all_of_them=True))
+        recorded(made, all_of_them=True)
     with collecting(tmp_path, quiet_s=0) as (made, address):
         post(address, document(3), JSON)
-        [collected] = made.record(all_of_them=True)
+        [collected] = recorded(made, all_of_them=True)
         assert collected.run.outcome == "differs"
         [kept] = collected.kept_in
         assert kept.exists()
@@ -254,26 +174,95 @@ def test_one_collector_at_a_time(tmp_path: Path) -> None:
             CollectServer(made.take, port=int(address.rpartition(":")[2]))
 
 
-def test_more_than_fits_is_told_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "most"), [("MAX_SPANS", 5), ("MAX_HELD", 15_000)], ids=["spans", "memory"])
+def test_more_than_fits_is_told_to_come_again(
+    limit: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """503 with Retry-After: exporters send again, and nothing that was acknowledged is dropped."""
-    monkeypatch.setattr(collector_module, "MAX_SPANS", 5)
+    monkeypatch.setattr(collector_module, limit, most)
     with collecting(tmp_path, quiet_s=0) as (made, address):
         assert post(address, document(), JSON)[0] == 200
         assert post(address, document(), JSON)[0] == 503
-        list(made.record(all_of_them=True))
+        recorded(made, all_of_them=True)
         assert post(address, document(), JSON)[0] == 200
 
 
 def test_a_full_disk_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be stored is the sender's still."""
+    """What cannot be stored is the sender's still, and nothing of it stays; when there is room, it is taken."""
     with collecting(tmp_path) as (made, address):
-        monkeypatch.setattr(made._spool, "put", _full)
-        status, said = post(address, document(), JSON)
-        assert (status, b"No space left" in said) == (503, True)
+        with monkeypatch.context() as full:
+            full.setattr(os, "fsync", _full)
+            answer = raw(address, head(f"Content-Length: {len(LANGGRAPH)}") + LANGGRAPH)
+        assert (answer[:12], b"No space left" in answer, b"retry-after: 5" in answer.lower()) == (
+            b"HTTP/1.1 503",
+            True,
+            True,
+        )
+        assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
+        assert post(address, LANGGRAPH)[0] == 200
+        assert len(recorded(made, all_of_them=True)) == 1
 
 
-def _full(_: Any) -> None:
+def _full(_: int) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_a_name_is_durable_before_it_is_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is synced after the file has got its name in it: without that a crash of the machine may lose the file."""
+    synced: list[list[str]] = []
+    monkeypatch.setattr(spool, "sync_folder", lambda folder: synced.append([path.suffix for path in folder.iterdir()]))
+    with collecting(tmp_path) as (_, address):
+        synced.clear()
+        post(address, document(), JSON)
+        assert [sorted(each) for each in synced] == [["", ".json"]]
+
+
+def test_a_recording_that_cannot_be_written_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk was full for a while: its spans stay where they are, and the others are recorded."""
+    with collecting(tmp_path, quiet_s=0) as (made, address):
+        post(address, document(), JSON)
+        post(address, LANGGRAPH)
+        with monkeypatch.context() as full:
+            full.setattr(collector_module, "import_spans", _full_once(import_spans))
+            recording = made.record()
+            assert isinstance(next(recording), Collected)
+            with pytest.raises(OSError, match="No space"):
+                next(recording)
+        assert [collected.run.outcome for collected in recorded(made)] == ["imported"]
+
+
+def _full_once(real: Callable[..., Any]) -> Callable[..., Any]:
+    answers = iter([lambda *_, **__: _full(0)])
+
+    def import_or_fail(*given: Any, **named: Any) -> Any:
+        return next(answers, real)(*given, **named)
+
+    return import_or_fail
+
+
+def test_a_trace_that_breaks_the_import_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are recorded, its spans are kept for good, and it is not tried again without end."""
+    with collecting(tmp_path, quiet_s=0) as (made, address):
+        post(address, document(), JSON)
+        monkeypatch.setattr(collector_module, "import_spans", lambda *_, **__: 1 / 0)
+        [failed] = made.record()
+        assert isinstance(failed, NotRecorded)
+        assert (failed.trace_id, failed.why) == (TRACE, "ZeroDivisionError: division by zero")
+        assert recorded(made, all_of_them=True) == []
+        assert [path.exists() for path in failed.kept_in] == [True]
+
+
+def test_kept_spans_survive_their_neighbours(tmp_path: Path) -> None:
+    """A body with late spans of one trace and a whole other one is kept when the other one is forgotten."""
+    with collecting(tmp_path) as (made, address):
+        post(address, document(0, 1, 2), JSON)
+        recorded(made, all_of_them=True)
+    other = shop().spans[0] | {"traceId": "f" * 32}
+    both = {"resourceSpans": [{"scopeSpans": [{"spans": [shop().spans[3], other]}]}]}
+    with collecting(tmp_path) as (made, address):
+        post(address, json.dumps(both).encode(), JSON)
+        kept = [path for each in recorded(made, all_of_them=True) for path in each.kept_in]
+        assert [path.exists() for path in kept] == [True]
 
 
 class Process:
@@ -296,7 +285,9 @@ class Process:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
         )
         assert self.process.stderr is not None
+        self.said = ""
         for line in self.process.stderr:
+            self.said += line
             if found := re.search(r"OTEL_EXPORTER_OTLP_ENDPOINT=(\S+)", line):
                 self.address = found[1]
                 break
@@ -334,7 +325,39 @@ def test_survives_being_killed(tmp_path: Path) -> None:
 
 
 def test_an_open_address_is_warned_of(tmp_path: Path) -> None:
-    """Others could write recordings then."""
+    """Others could write recordings then; a program on this machine is told an address that it can reach."""
     running = Process(tmp_path, "--host", "0.0.0.0")  # noqa: S104 - what is warned of
-    assert post(f"http://127.0.0.1:{running.address.rpartition(':')[2]}", document(), JSON)[0] == 200
-    assert running.end(signal.SIGTERM)[0] == 0
+    assert "WARNING: it listens to other machines too" in running.said
+    assert post(running.address, b"", "text/plain")[0] == 415
+    code, _, err = running.end(signal.SIGTERM)
+    assert (code, "refused: Content-Type text/plain" in err) == (0, True)
+
+
+def test_a_wrong_address_is_a_sentence(tmp_path: Path) -> None:
+    """And wrong usage, no traceback."""
+    result = playhead("collect", "--host", "192.0.2.1", "--trace-dir", tmp_path)
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        exits.USAGE,
+        "",
+        (
+            "playhead: cannot listen at 192.0.2.1:4318: 192.0.2.1 is no address of this machine. --host is an address of "
+            "this machine: 127.0.0.1 for itself alone, 0.0.0.0 for all who reach it\n"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, exits.TERMINATED)],
+    ids=["SIGINT", "SIGTERM"],
+)
+def test_the_second_signal_ends_it_at_once(number: int, code: int) -> None:
+    """The first one asks it to record what it has; who cannot wait for that sends another, as with any command."""
+
+    def stopped_twice() -> None:
+        with collect_command._stopping() as stop:
+            signal.raise_signal(number)
+            assert stop.is_set()
+            signal.raise_signal(number)
+
+    assert exits.exit_code(stopped_twice) == code

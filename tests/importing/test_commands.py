@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from playhead import Agent
+from playhead.errors import NotImportableError, NotReplayableError
+from playhead.importing import import_file
+from playhead.replay import resume
+from playhead.testing import ScriptedModel, text
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import objects, playhead
 from tests.importing.test_round_trip import told
-from tests.importing.traces import ANSWER, CAPTURED, NAMES, captured, imported, shop
+from tests.importing.traces import ANSWER, CAPTURED, NAMES, TRACE, Trace, captured, imported, shop
 
 ROOT: Final = Path(__file__).parents[2]
 COMMANDS = {
@@ -55,20 +63,24 @@ def test_two_imported_runs_are_compared(folder: Path) -> None:
     assert "identical: the answer, the tool calls and the iterations are the same" in result.stdout
 
 
-@pytest.mark.parametrize("name", ["reproduce", "resume"])
-def test_what_needs_our_own_loop_is_refused(name: str, folder: Path) -> None:
-    """One line says why not."""
+@pytest.mark.parametrize(
+    ("name", "why"), [("reproduce", "nothing that could do again"), ("resume", "only that program can go on with it")]
+)
+def test_what_needs_our_own_loop_is_refused(name: str, why: str, folder: Path) -> None:
+    """One line says why not, and what can be done: not that, but a replay."""
     result = playhead(name, "latest", "--trace-dir", folder)
-    assert result.exit_code != 0
-    assert "Traceback" not in result.output
-
-
-def test_reproduce_names_what_can_be_done(folder: Path) -> None:
-    """Not that, but a replay."""
-    result = playhead("reproduce", "latest", "--trace-dir", folder)
     assert result.exit_code == 3
-    assert "another program ran it" in result.stderr
+    assert f"was imported from otlp-json: another program ran it, so {why}" in " ".join(result.stderr.split()).replace(
+        "there is nothing", "nothing"
+    )
     assert "playhead replay" in result.stderr
+
+
+async def test_resume_in_code_refuses_it_too(folder: Path) -> None:
+    """Before anything else is looked at."""
+    path = next(folder.glob("*.jsonl"))
+    with pytest.raises(NotReplayableError, match="only that program can go on with it"):
+        await resume(Agent(ScriptedModel([text("x")])), path)
 
 
 def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
@@ -102,6 +114,77 @@ def test_import_says_what_it_cannot(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "notes.txt: it is neither JSON nor JSON lines nor OTLP protobuf" in result.stderr
     assert ": imported (13 spans of langgraph)" in result.stdout
+
+
+WEB = Trace().add(1, None, "GET /", {"http.request.method": "GET"}).document
+NOTHING_IN_IT: dict[str, tuple[str, list[str], str]] = {
+    "another format": (json.dumps(shop().document), ["--as", "langfuse"], "no spans of langfuse in it"),
+    "no ids": (json.dumps(shop().document).replace(TRACE, "zz"), [], "left out: 4 spans without a valid trace id"),
+    "a web server's trace": (json.dumps(WEB), [], "1 traces in which no span is an agent, a model call or a tool call"),
+    "no spans": ('{"resourceSpans": []}', [], "no spans of otlp-json in it"),
+}
+
+
+@pytest.mark.parametrize("name", list(NOTHING_IN_IT))
+def test_import_of_nothing_is_no_success(name: str, tmp_path: Path) -> None:
+    """Where no run came of a file, the exit code says so, and words why; no recording is made."""
+    content, options, why = NOTHING_IN_IT[name]
+    path = tmp_path / "file.json"
+    path.write_text(content)
+    result = playhead("import", path, *options, "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, why in " ".join(result.stderr.split()), result.stdout) == (3, True, "")
+    assert list((tmp_path / "t").iterdir()) == []
+    if not options:
+        with pytest.raises(NotImportableError, match="nothing was imported"):
+            import_file(path, tmp_path / "t")
+
+
+def test_a_web_servers_traces_beside_a_run_are_left_out(tmp_path: Path) -> None:
+    """A file of everything that a service does: the runs are imported, the others are counted."""
+    web = json.dumps(WEB).replace(TRACE, TRACE[::-1])
+    (tmp_path / "all").write_text(f"{web}\n{json.dumps(shop().document)}\n")
+    result = playhead("import", tmp_path / "all", "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, result.stdout.count(": imported (")) == (0, 1)
+    assert "left out: 1 traces in which no span is an agent" in " ".join(result.stderr.split())
+    assert len(import_file(tmp_path / "all", tmp_path / "u")) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_import_reads_stdin_and_pipes(packed: bool, tmp_path: Path) -> None:
+    """What another program writes need not be a file."""
+    content = json.dumps(shop().document).encode()
+    content = gzip.compress(content) if packed else content
+    result = playhead("import", "-", "--trace-dir", tmp_path / "stdin", input=content)
+    assert (result.exit_code, result.stdout.count(": imported (4 spans)")) == (0, 1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    [run] = import_file(pipe, tmp_path / "pipe-runs")
+    writer.join()
+    assert run.source.spans == 4
+
+
+def test_an_imported_run_that_is_exported_says_where_it_came_from(tmp_path: Path) -> None:
+    """It is a trace of its own, always the same one, with a link to the first and its ids and service in the metadata."""
+    trace = shop()
+    document = trace.document
+    document["resourceSpans"][0]["resource"] = {
+        "attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]
+    }
+    (tmp_path / "spans").write_text(json.dumps(document))
+    playhead("import", tmp_path / "spans", "--trace-dir", tmp_path / "t")
+    [first, second] = [
+        playhead("export", "latest", "--trace-dir", tmp_path / "t", "--format", "otlp-json").stdout for _ in range(2)
+    ]
+    assert first == second
+    spans = json.loads(first)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    [root] = [span for span in spans if not span.get("parentSpanId")]
+    [link] = root["links"]
+    assert (link["traceId"], link["spanId"]) == (TRACE, f"{1:016x}")
+    assert root["traceId"] != TRACE
+    metadata = next(each["value"]["stringValue"] for each in root["attributes"] if each["key"] == "metadata")
+    assert json.loads(metadata)["playhead"]["imported"] == {"format": "otlp-json", "trace_id": TRACE, "service": "shop"}
 
 
 def test_import_of_other_spans_asks_for_a_clear_word(tmp_path: Path) -> None:

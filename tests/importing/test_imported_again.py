@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.importing.collect.bodies import JSON, read_body
 from playhead.trace.recording import read_recording
-from tests.importing.test_collect import collecting, document
+from tests.importing.collecting import collecting, document
+from tests.importing.formats import KIND
 from tests.importing.traces import TRACE, imported, shop
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def test_spans_that_say_something_else_are_not_the_same(tmp_path: Path) -> None:
     """A trace that was exported with its content hidden, and now with it, is not called the same."""
     whole = shop().foreign(tmp_path)
     hidden = [
-        replace(span, attributes=dict.fromkeys(span.attributes, "__REDACTED__"))  # of the same number
+        replace(span, attributes={**dict.fromkeys(span.attributes, "__REDACTED__"), KIND: span.attributes[KIND]})
         for span in whole
     ]
     folder = tmp_path / "runs"

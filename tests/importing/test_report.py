@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+LONG = "The mountain is known for its ridge, its glacier and for the weather at the top, which changes"
 SAME = [call("lookup", key="Zed"), text("4,180 feet.")]
 
 
@@ -90,9 +91,9 @@ LEVELS: dict[str, tuple[Callable[[], Trace], str, str]] = {
         "hidden",
     ),
     "cut prompt": (
-        lambda: with_text(shop(), "llm.input_messages.1.message.content", "How high…"),
+        lambda: with_text(shop(), "llm.input_messages.1.message.content", f"How high is Zed? {LONG}…"),
         "tools-only",
-        "task is truncated",
+        "task may be truncated",
     ),
     "no schemas": (lambda: without(shop(), "llm.tools"), "tools-only", "only how it called them: lookup"),
     "goes on": (_going_on, "tools-only", "goes on after the user's message"),
@@ -102,7 +103,12 @@ LEVELS: dict[str, tuple[Callable[[], Trace], str, str]] = {
         "not",
         "results are hidden (__REDACTED__): lookup",
     ),
-    "cut result": (lambda: shop(result="4,180 f…"), "not", "results are truncated: lookup"),
+    "result that ends in an ellipsis": (
+        lambda: shop(result=f"{LONG}…"),
+        "tools-only",
+        "may be truncated, as they end: lookup",
+    ),
+    "cut result": (lambda: shop(result='{"height": "4,180 f'), "not", "results are truncated: lookup"),
     "no model": (lambda: Trace().agent(1).tool(2, 1, "lookup", {"key": "Zed"}, "x"), "not", "no span is a model call"),
     "no arguments": (_no_arguments, "not", "calls have no arguments: lookup"),
     "cut arguments": (_cut_arguments, "not", "truncated: lookup"),
@@ -312,7 +318,7 @@ def test_ids_that_are_no_hex_name_a_run_all_the_same(tmp_path: Path) -> None:
 
 def test_the_report_is_data(tmp_path: Path) -> None:
     """It stands in the recording's first line, for any program."""
-    run, _ = imported(shop(result="x…").foreign(tmp_path), tmp_path / "runs")
+    run, _ = imported(shop(result="[1, 2").foreign(tmp_path), tmp_path / "runs")
     first = json.loads(run.path.read_text().splitlines()[0])
     assert first["data"]["imported"]["replayability"] == "not"
     assert first["data"]["imported"]["reasons"] == ["arguments or results are truncated: lookup"]

@@ -50,11 +50,19 @@ class Assembly:
         self._quiet_s = quiet_s
         self._idle_s = idle_s
         self._traces: dict[str, Gathered] = {}
+        self._memory: dict[Path, int] = {}
+        self._kept: set[Path] = set()
         self.spans = 0
         """Spans that are held."""
 
-    def add(self, spans: Iterable[ForeignSpan], file: Path) -> None:
-        """Take the spans of a body."""
+    @property
+    def memory(self) -> int:
+        """Bytes of memory that the spans take, about."""
+        return sum(self._memory.values())
+
+    def add(self, spans: Iterable[ForeignSpan], file: Path, memory: int) -> None:
+        """Take the spans of a body, which take so many bytes of memory."""
+        self._memory[file] = memory
         for span in spans:
             trace = self._traces.setdefault(span.trace_id, Gathered(span.trace_id))
             trace.files.add(file)
@@ -75,6 +83,10 @@ class Assembly:
             and (all_of_them or now - trace.heard_s >= (self._quiet_s if trace.has_root else self._idle_s))
         ]
 
+    def keep(self, trace: Gathered) -> None:
+        """Never give up the files of a trace that could not be recorded, whoever else has spans in them."""
+        self._kept |= trace.files
+
     def forget(self, *, all_of_them: bool = False) -> Iterator[Path]:
         """Forget traces that were recorded a while ago; yield the files that no other trace needs."""
         old = [
@@ -87,4 +99,7 @@ class Assembly:
             self.spans -= len(trace.spans)
         if old:
             needed = {file for trace in self._traces.values() for file in trace.files}
-            yield from {file for trace in old for file in trace.files} - needed
+            for file in {file for trace in old for file in trace.files} - needed:
+                self._memory.pop(file, None)
+                if file not in self._kept:
+                    yield file

@@ -5,11 +5,15 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
 from playhead.errors import MissingDependencyError, NotImportableError
+from playhead.importing.collect.weight import MAX_PARTS, memory_of, too_many_in_json, too_many_in_message
+from playhead.importing.limits import MAX_SPANS
 from playhead.importing.readers import otlp_json, otlp_protobuf
 
 if TYPE_CHECKING:
@@ -17,24 +21,37 @@ if TYPE_CHECKING:
     from playhead.importing.spans import ForeignSpan
 
 MAX_BODY: Final = 16 * 1024**2
-"""Bytes of a body as it is sent."""
-MAX_UNPACKED: Final = 64 * 1024**2
-"""Bytes of a body when it is unpacked."""
+"""Bytes of a body, as it is sent and when it is unpacked. With `MAX_PARTS` it bounds what parsing it costs; one body is
+parsed at a time. `python -m benchmarks collecting` measures it: less than 250 MiB."""
 PROTOBUF: Final = "application/x-protobuf"
 JSON: Final = "application/json"
+SMALLER: Final = "export smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
+_WBITS: Final = {
+    "gzip": 16 + zlib.MAX_WBITS,
+    "x-gzip": 16 + zlib.MAX_WBITS,
+    "deflate": zlib.MAX_WBITS,
+}
+"""How what is compressed so is unpacked. OTLP has gzip; Python's exporter may be set to deflate."""
+_NAMES: Final = {"resourceSpans", "resource_spans"}
 SUFFIXES: Final = {PROTOBUF: ".pb", JSON: ".json"}
 """What a body of each type is called in the spool; `playhead import` reads both."""
 
 
 class RefusedError(Exception):
-    """A request that cannot be taken, with its HTTP status."""
+    """A request that cannot be taken, with its HTTP status and the headers of the answer."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, *headers: tuple[str, str]) -> None:
         super().__init__(message)
         self.status = status
+        self.headers = headers
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may be taken later."""
+        return self.status == 503  # noqa: PLR2004 - HTTP's
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Body:
     """A body that can be read."""
 
@@ -44,6 +61,11 @@ class Body:
     spans: tuple[ForeignSpan, ...]
     problems: Problems = field(default_factory=Counter)
     """Spans that are none, by why."""
+
+    @cached_property
+    def memory(self) -> int:
+        """Bytes of memory that its spans take, about."""
+        return memory_of(self.spans)
 
 
 def checked_type(header: str | None) -> str:
@@ -59,27 +81,29 @@ def checked_type(header: str | None) -> str:
 
 
 def unpacked(content: bytes, encoding: str | None) -> bytes:
-    """Return a body without its compression; no more than `MAX_UNPACKED` bytes are ever unpacked.
+    """Return a body without its compression; no more than `MAX_BODY` bytes are ever unpacked.
 
     Raises:
-        RefusedError: it is compressed otherwise, damaged, or larger.
+        RefusedError: it is compressed in another way, damaged, or larger.
     """
     named = (encoding or "identity").strip().lower()
     if named == "identity":
         return content
-    if named != "gzip":
-        raise RefusedError(415, f"Content-Encoding {named}: only gzip is taken")
-    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        plain = unpacker.decompress(content, MAX_UNPACKED + 1)
-    except zlib.error as error:
-        raise RefusedError(400, f"the body is no gzip: {error}") from None
-    if len(plain) > MAX_UNPACKED:
+    if named not in _WBITS:
         raise RefusedError(
-            413, f"the body is more than {MAX_UNPACKED:,} bytes when it is unpacked: export smaller batches"
+            415, f"Content-Encoding {named}: only gzip and deflate are taken", ("Accept-Encoding", "gzip, deflate")
         )
+    unpacker = zlib.decompressobj(_WBITS[named])
+    try:
+        plain = unpacker.decompress(content, MAX_BODY + 1)
+    except zlib.error as error:
+        raise RefusedError(400, f"the body is no {named}: {error}") from None
+    if len(plain) > MAX_BODY:
+        raise RefusedError(413, f"the body is more than {MAX_BODY:,} bytes when it is unpacked: {SMALLER}")
     if not unpacker.eof:
-        raise RefusedError(400, "the body's gzip is cut off")
+        raise RefusedError(400, f"the body's {named} is cut off")
+    if unpacker.unused_data:
+        raise RefusedError(400, f"the body has something after the end of its {named}")
     return plain
 
 
@@ -92,21 +116,37 @@ def read_body(content_type: str, content: bytes) -> Body:
     problems: Problems = Counter()
     try:
         if content_type == PROTOBUF:
-            spans = tuple(otlp_protobuf.spans_of_message(content, problems))
+            if too_many_in_message(content, otlp_protobuf.descriptor()):
+                raise _too_many()
+            found = otlp_protobuf.spans_of_message(content, problems)
         else:
-            spans = tuple(otlp_json.FORMAT.spans(_document(content), problems))
+            found = otlp_json.FORMAT.spans(_document(content), problems)
+        spans = tuple(islice(found, MAX_SPANS + 1))
     except NotImportableError as error:
         raise RefusedError(400, str(error)) from None
     except MissingDependencyError as error:
         raise RefusedError(415, str(error)) from None
+    if len(spans) > MAX_SPANS:
+        raise RefusedError(413, f"the body has more than {MAX_SPANS:,} spans: {SMALLER}")
     return Body(content_type, content, spans, problems)
 
 
+def _too_many() -> RefusedError:
+    return RefusedError(413, f"the body has more than {MAX_PARTS:,} values: {SMALLER}")
+
+
 def _document(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
+    if too_many_in_json(content):
+        raise _too_many()
     try:
         document = from_json(content)
     except ValueError as error:
         raise RefusedError(400, f"the body is no JSON, or nested too deep: {str(error)[:100]}") from None
-    if not isinstance(document, dict) or not ({"resourceSpans", "resource_spans"} & set(document) or not document):
-        raise RefusedError(400, "the body is no ExportTraceServiceRequest: an object with resourceSpans is wanted")
+    if document == {}:  # a request without spans
+        return document
+    named = _NAMES & set(document) if isinstance(document, dict) else ()
+    if not named or any(not isinstance(document[name], list | None) for name in named):
+        raise RefusedError(
+            400, "the body is no ExportTraceServiceRequest: an object with resourceSpans, a list, is wanted"
+        )
     return document

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from playhead.trace.redaction import Redactor
     from playhead.trace.writer import Durability
 
+MAX_HELD: Final = 256 * 1024**2
+"""Bytes of memory that spans take, about, which are held until their traces are recorded."""
 NAME: Final = "otlp-http"
 """The format that recordings of a collector say they came in."""
 
@@ -39,6 +41,16 @@ class Collected:
     """Whether its outermost span has come, ended."""
     kept_in: tuple[Path, ...] = ()
     """Where its spans are, when they could not join what is recorded already."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotRecorded:
+    """A trace that could not be recorded."""
+
+    trace_id: str
+    why: str
+    kept_in: tuple[Path, ...]
+    """Where its spans are."""
 
 
 class Collector:
@@ -72,7 +84,7 @@ class Collector:
         self.taken_again = 0
         """Bodies of an earlier collector."""
         for file, body in self._spool.left():
-            self._assembly.add(body.spans, file)
+            self._assembly.add(body.spans, file, body.memory)
             self.taken_again += 1
 
     @property
@@ -87,49 +99,71 @@ class Collector:
             RefusedError: nothing more can be taken for now.
         """
         with self._lock:
-            if self._assembly.spans + len(body.spans) > MAX_SPANS:
-                raise RefusedError(503, f"{self._assembly.spans:,} spans wait to be recorded: send again later")
+            self._check_room(body)
+            if body.spans:
+                try:
+                    file = self._spool.put(body)
+                except OSError as error:
+                    raise RefusedError(503, f"the spans cannot be stored: {error.strerror or error}") from None
+                self._assembly.add(body.spans, file, body.memory)
             self.problems.update(body.problems)
-            if not body.spans:
-                return
-            try:
-                file = self._spool.put(body)
-            except OSError as error:
-                raise RefusedError(503, f"the spans cannot be stored: {error.strerror or error}") from None
-            self._assembly.add(body.spans, file)
 
-    def record(self, *, all_of_them: bool = False) -> Iterator[Collected]:
-        """Record the traces that have ended, or all, and yield them.
+    def _check_room(self, body: Body) -> None:
+        held, memory = self._assembly.spans, self._assembly.memory
+        if held and held + len(body.spans) > MAX_SPANS:
+            raise RefusedError(503, f"more than {MAX_SPANS:,} spans would wait to be recorded: send again later")
+        if memory and memory + body.memory > MAX_HELD:
+            raise RefusedError(
+                503, f"more than {MAX_HELD:,} bytes of spans would wait to be recorded: send again later"
+            )
+
+    def record(self, *, all_of_them: bool = False) -> Iterator[Collected | NotRecorded]:
+        """Record the traces that have ended, or all, and yield what became of them.
 
         Raises:
-            OSError: a recording cannot be written; its spans stay where they are.
+            OSError: a recording cannot be written; its spans stay where they are, and it is tried again next time.
         """
         with self._lock:
             due = self._assembly.due(all_of_them=all_of_them)
+        failed: OSError | None = None
         for trace in due:
-            yield self._record(trace)
+            try:
+                yield self._record(trace)
+            except OSError as error:
+                failed = failed or error
         with self._lock:
             for file in self._assembly.forget(all_of_them=all_of_them):
                 self._spool.remove(file)
+        if failed is not None:
+            raise failed
 
     def close(self) -> None:
         """Let another collector have the folder."""
         self._spool.close()
 
-    def _record(self, trace: Gathered) -> Collected:
+    def _record(self, trace: Gathered) -> Collected | NotRecorded:
         with self._lock:
             spans, files = list(trace.spans), tuple(sorted(trace.files))
-        [run] = import_spans(
-            spans,
-            self.folder,
-            format_name=NAME,
-            replace=trace.is_ours,
-            redactor=self._redactor,
-            durability=self._durability,
-        )
-        lost = run.outcome == "differs" and len(spans) > 0
-        with self._lock:
-            trace.recorded, trace.is_ours = len(spans), not lost
-            if lost:
-                trace.files.clear()  # so that they are kept
+        try:
+            [run] = import_spans(
+                spans,
+                self.folder,
+                format_name=NAME,
+                replace=trace.is_ours,
+                redactor=self._redactor,
+                durability=self._durability,
+            )
+        except OSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a trace does to its import, the others are recorded
+            self._recorded(trace, len(spans), kept=True)
+            return NotRecorded(trace.trace_id, f"{type(error).__name__}: {str(error)[:200]}", files)
+        lost = run.outcome == "differs"
+        self._recorded(trace, len(spans), kept=lost)
         return Collected(run, trace.has_root, files if lost else ())
+
+    def _recorded(self, trace: Gathered, spans: int, *, kept: bool) -> None:
+        with self._lock:
+            trace.recorded, trace.is_ours = spans, not kept
+            if kept:
+                self._assembly.keep(trace)

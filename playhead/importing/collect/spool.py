@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UsageError
 from playhead.importing.collect.bodies import SUFFIXES, Body, RefusedError, read_body
+from playhead.trace.blobs import sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,7 @@ class Spool:
         self.unread: list[Path] = []
         """Files of an earlier collector that cannot be read; they are left where they are."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(folder.parent)
         self._lock: Any = (folder / _LOCK).open("w")  # held as long as the collector runs
         if not _locked(self._lock):
             self._lock.close()
@@ -46,19 +49,26 @@ class Spool:
             )
 
     def put(self, body: Body) -> Path:
-        """Write a body so that it survives a crash, and return its file.
+        """Write a body so that it survives a crash of the machine, and return its file.
 
         Raises:
             OSError: it cannot be written.
         """
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}{SUFFIXES[body.content_type]}"
         partial, path = self.folder / f"{name}{_PARTIAL}", self.folder / name
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body.content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
+        try:
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body.content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(path)
+            sync_folder(self.folder)  # its name too
+        except OSError:
+            with suppress(OSError):  # a full disk: nothing of it stays
+                partial.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
+            raise
         return path
 
     def left(self) -> Iterator[tuple[Path, Body]]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.conventions.messages import answer_of, arguments_of, message_of, messages_of
 from playhead.importing.conventions.openinference import parameters_of
 from playhead.importing.conventions.results import unwrapped_result
+from playhead.importing.conventions.tokens import usage_of
 from playhead.importing.conventions.tools import spec_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
-from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,7 @@ _TOKENS: Final = {
     "cache_write_tokens": ("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
     "reasoning_tokens": ("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
 }
+_TOTAL: Final = "gen_ai.usage.total_tokens"
 _PARAMETERS: Final = "gen_ai.request."
 _NO_PARAMETERS: Final = ("model", "choice.count", "encoding_formats")
 _EVENTS: Final = {
@@ -69,6 +70,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
     answer = answer_of(said("gen_ai.output.messages")) or _choice(span)
     reasons = list_of(attributes.value("gen_ai.response.finish_reasons"))
     listed = list_of(said("gen_ai.tool.definitions"))
+    usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
     return ModelReading(
         model=attributes.text("gen_ai.request.model"),
         answered_by=attributes.text("gen_ai.response.model"),
@@ -78,7 +80,8 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
         messages=_with_instructions(said("gen_ai.system_instructions"), written or events),
         answer=answer,
         finish_reason=first_text(reasons),
-        usage=usage_of(attributes),
+        usage=usage,
+        unread=unread,
         tools=tuple(filter(None, map(spec_of, listed))) or None,
     )
 
@@ -119,18 +122,6 @@ def agent(span: ForeignSpan, attributes: Attributes) -> AgentReading:  # noqa: A
 def context(attributes: Attributes) -> Context:
     """Return what the span says of its run."""
     return Context(session=attributes.text("gen_ai.conversation.id"), user=attributes.text("enduser.id"))
-
-
-def usage_of(attributes: Attributes) -> Usage | None:
-    """Return the tokens, None when nothing is said of them."""
-    if all(attributes.value(name) is NOTHING for names in _TOKENS.values() for name in names):
-        return None
-    return Usage(
-        **{
-            field: next((n for name in names if (n := count_of(attributes.value(name)))), 0)
-            for field, names in _TOKENS.items()
-        }
-    )
 
 
 def _plain(parsed: Any, attributes: Attributes, name: str) -> Any:  # noqa: ANN401

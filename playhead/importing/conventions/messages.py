@@ -86,6 +86,7 @@ def message_of(value: dict[str, Any]) -> Iterator[ForeignMessage]:
         name=text_of(value.get("name")) if role == "tool" else None,
         thinking="\n".join(parts.thinking) or text_of(value.get("reasoning_content")),
         lost=tuple(parts.lost),
+        known=bool(parts.content or parts.calls or isinstance(value.get("content"), (str, list))) and not parts.unsaid,
     )
     if message.content or message.calls or not parts.results:
         yield message
@@ -139,6 +140,8 @@ class _Parts:
         self.results: list[ForeignMessage] = []
         self.thinking: list[str] = []
         self.lost: list[str] = []
+        self.unsaid = 0
+        """Parts of which only the kind is told."""
 
     @property
     def content(self) -> Content:
@@ -179,14 +182,17 @@ class _Parts:
             self._content.append(ImagePart(url=image))
         elif kind in ("text", "input_text", "output_text"):
             self.add_content(said)
+            self.unsaid += not any(isinstance(part.get(name), str) for name in ("content", "text"))
         else:
             self.lost.append(kind[:40])
 
     def _add_result(self, part: dict[str, Any]) -> None:
-        value = next((part[key] for key in ("response", "result", "output", "content") if key in part), None)
+        names = [key for key in ("response", "result", "output", "content") if key in part]
+        value = part[names[0]] if names else ""
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         call_id = first_text((part.get("id"), part.get("tool_use_id"), part.get("call_id"), part.get("tool_call_id")))
-        self.results.append(ForeignMessage("tool", said, call_id=call_id, name=text_of(part.get("name"))))
+        name = text_of(part.get("name"))
+        self.results.append(ForeignMessage("tool", said, call_id=call_id, name=name, known=bool(names)))
 
 
 def _image(part: dict[str, Any], kind: str) -> str | None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.attributes import at, items_of
 from playhead.importing.conventions.messages import answer_of, call_of, content_of, messages_of, role_of
 from playhead.importing.conventions.results import unwrapped_result
+from playhead.importing.conventions.tokens import usage_of
 from playhead.importing.conventions.tools import schema_of, spec_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, float_of, list_of, object_of, parsed_json, text_of
-from playhead.trace.types import Usage
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _TOKENS: Final = {
     "cache_write_tokens": ("llm.token_count.prompt_details.cache_write",),
     "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
 }
+_TOTAL: Final = "llm.token_count.total"
+_COST: Final = "llm.cost.total"
 _NO_PARAMETERS: Final = frozenset(
     ("model", "model_name", "messages", "tools", "functions", "stream", "stream_options", "base_url", "_type", "input")
 )
@@ -50,6 +52,8 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
     tools = tuple(filter(None, map(_tool, attributes.items("llm.tools"))))
     parameters = object_of(attributes.json("llm.invocation_parameters"))
     answer = _answer(attributes, answered)
+    usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
+    cost_usd = float_of(attributes.value(_COST))
     return ModelReading(
         model=attributes.text("llm.request.model_name", "llm.model_name"),
         answered_by=attributes.text("llm.response.model_name"),
@@ -59,8 +63,9 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
         messages=tuple(map(_message, attributes.items("llm.input_messages"))) or messages_of(asked),
         answer=answer,
         finish_reason=attributes.text("llm.finish_reason"),
-        usage=_usage(attributes),
-        cost_usd=float_of(attributes.value("llm.cost.total")),
+        usage=usage,
+        unread=(*unread, *([_COST] if cost_usd is None and attributes.value(_COST) is not NOTHING else [])),
+        cost_usd=cost_usd,
         tools=tools or _tools_of_input(asked, parameters),
         cut=_cut(attributes),
     )
@@ -176,6 +181,7 @@ def _message(item: dict[str, Any]) -> ForeignMessage:
         name=text_of(message.get("name")) if role == "tool" else None,
         thinking=_thinking(message),
         lost=lost,
+        known=bool({"content", "contents", "tool_calls", "function_call_name"} & set(message)),
     )
 
 
@@ -207,17 +213,6 @@ def _answer(attributes: Attributes, answered: Any) -> ForeignMessage | None:  # 
     if found is not None:
         return found
     return ForeignMessage("assistant", answered) if isinstance(answered, str) else None
-
-
-def _usage(attributes: Attributes) -> Usage | None:
-    names = [name for names in _TOKENS.values() for name in names]
-    if all(attributes.value(name) is NOTHING for name in names):
-        return None
-    counts = {
-        field: next((n for name in names if (n := count_of(attributes.value(name)))), 0)
-        for field, names in _TOKENS.items()
-    }
-    return Usage(**counts)
 
 
 def _tool(item: dict[str, Any]) -> Any:  # noqa: ANN401

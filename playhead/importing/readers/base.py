@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Problems = Counter[str]
 """What was left out of a file, by why."""
+NO_START = "start times that are not there or cannot be read, for which the end stands"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.readers.base import JsonFormat, first_row, listed
 from playhead.importing.readers.openinference_jsonl import attributes_of
 from playhead.importing.spans import ForeignSpan
-from playhead.importing.values import float_of, integer_of, nanoseconds_of, object_of, parsed_json, text_of
+from playhead.importing.values import integer_of, nanoseconds_of, object_of, parsed_json, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +52,9 @@ def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa:
     trace = (
         object_of(document.get("trace", document)) if isinstance(document, dict) and "observations" in document else {}
     )
+    pages = object_of(document.get("meta")) if isinstance(document, dict) else {}
+    if (integer_of(pages.get("totalPages")) or 0) > (integer_of(pages.get("page")) or 1):
+        problems["pages that come after this one, as its meta says"] += 1
     for row in listed(document, *_ROWS):
         made = _span(row, trace) if isinstance(row, dict) else None
         if made is None:
@@ -118,15 +121,14 @@ def _of_trace(row: dict[str, Any], trace: dict[str, Any]) -> dict[str, Any]:
 def _of_model(row: dict[str, Any]) -> dict[str, Any]:
     usage = object_of(_get(row, "usageDetails", "usage_details")) or object_of(row.get("usage"))
     counts = {
-        name: next((n for key in keys if (n := integer_of(usage.get(key))) is not None), None)
-        for name, keys in _USAGE.items()
+        name: next((usage[key] for key in keys if usage.get(key) is not None), None) for name, keys in _USAGE.items()
     }
     costs = object_of(_get(row, "costDetails", "cost_details"))
     total = _get(row, "totalCost", "total_cost", "calculatedTotalCost")
     return {
         "llm.model_name": _get(row, "model", "providedModelName", "provided_model_name"),
         "llm.invocation_parameters": json.dumps(object_of(_get(row, "modelParameters", "model_parameters"))),
-        "llm.cost.total": float_of(costs.get("total")) if "total" in costs else float_of(total),
+        "llm.cost.total": costs.get("total") if "total" in costs else total,
         **counts,
     }
 

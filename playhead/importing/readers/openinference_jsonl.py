@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.limits import MAX_ATTRIBUTES
 from playhead.importing.readers.base import JsonFormat, first_row, listed
 from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
-from playhead.importing.values import flattened, id_of, nanoseconds_of, object_of, text_of
+from playhead.importing.values import flattened, id_of, nanoseconds_of, object_of, parent_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def span_of(row: dict[str, Any]) -> ForeignSpan | None:
     return ForeignSpan(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=id_of(row.get("parent_id"), 8),
+        parent_id=parent_of(row.get("parent_id")),
         name=str(row.get("name") or ""),
         start_ns=start_ns,
         end_ns=nanoseconds_of(row.get("end_time")),

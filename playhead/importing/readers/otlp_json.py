@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH
-from playhead.importing.readers.base import JsonFormat, first_row, listed
+from playhead.importing.readers.base import NO_START, JsonFormat, first_row, listed
 from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
-from playhead.importing.values import count_of, exact_nanoseconds_of, float_of, id_of, integer_of
+from playhead.importing.values import count_of, exact_nanoseconds_of, float_of, id_of, integer_of, parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,10 +64,11 @@ def _span(span: dict[str, Any], resource: dict[str, Any], problems: Problems) ->
     status = _object(span.get("status"))
     end_ns = exact_nanoseconds_of(_get(span, "endTimeUnixNano", "end_time_unix_nano"))
     start_ns = exact_nanoseconds_of(_get(span, "startTimeUnixNano", "start_time_unix_nano"))
+    problems.update([NO_START] if start_ns is None else [])
     return ForeignSpan(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=id_of(_get(span, "parentSpanId", "parent_span_id"), 8),
+        parent_id=parent_of(_get(span, "parentSpanId", "parent_span_id")),
         name=str(span.get("name") or ""),
         start_ns=start_ns or end_ns or 0,
         end_ns=end_ns,

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT
+from playhead.importing.readers.base import NO_START
 from playhead.importing.spans import LAST_NS, ForeignEvent, ForeignSpan, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from io import BufferedIOBase
+    from typing import IO
+
+    from google.protobuf.descriptor import Descriptor
 
     from playhead.importing.readers.base import Problems
 
@@ -42,7 +45,13 @@ def spans_of_message(content: bytes, problems: Problems) -> Iterator[ForeignSpan
                     problems["spans without a valid trace id and span id"] += 1
 
 
-def messages(file: BufferedIOBase, size: int) -> Iterator[bytes]:
+def descriptor() -> Descriptor:
+    """Return what describes a request; raises `MissingDependencyError`."""
+    described: Descriptor = _request(b"").DESCRIPTOR
+    return described
+
+
+def messages(file: IO[bytes], size: int) -> Iterator[bytes]:
     """Yield the requests of a file: the whole of it when that is one, or else each after its length.
 
     Raises:
@@ -73,7 +82,7 @@ def _is_delimited(head: bytes, length: int, used: int, size: int) -> bool:
     )
 
 
-def _delimited(file: BufferedIOBase, size: int, read_length: Callable[[BufferedIOBase], int | None]) -> Iterator[bytes]:
+def _delimited(file: IO[bytes], size: int, read_length: Callable[[IO[bytes]], int | None]) -> Iterator[bytes]:
     while (length := read_length(file)) is not None:
         if size >= length > MAX_DOCUMENT:
             raise NotImportableError(f"a message of {length:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
@@ -83,12 +92,12 @@ def _delimited(file: BufferedIOBase, size: int, read_length: Callable[[BufferedI
         yield content
 
 
-def _fixed_length(file: BufferedIOBase) -> int | None:
+def _fixed_length(file: IO[bytes]) -> int | None:
     head = file.read(4)
     return int.from_bytes(head, "big") if len(head) == 4 else None  # noqa: PLR2004 - bytes of a length
 
 
-def _varint_length(file: BufferedIOBase) -> int | None:
+def _varint_length(file: IO[bytes]) -> int | None:
     head = b""
     while byte := file.read(1):
         head += byte
@@ -131,6 +140,7 @@ def _span(span: Any, resource: dict[str, Any], problems: Problems) -> ForeignSpa
         ForeignEvent(event.name, min(event.time_unix_nano, LAST_NS), _attributes(event.attributes, problems))
         for event in span.events[:MAX_ATTRIBUTES]
     )
+    problems.update([] if span.start_time_unix_nano else [NO_START])
     return ForeignSpan(
         trace_id=span.trace_id.hex(),
         span_id=span.span_id.hex(),

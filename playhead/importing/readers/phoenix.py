@@ -12,7 +12,7 @@ from playhead.importing.limits import MAX_SPANS
 from playhead.importing.readers.base import JsonFormat, first_row, listed
 from playhead.importing.readers.openinference_jsonl import attributes_of, events_of, status_of
 from playhead.importing.spans import ForeignSpan
-from playhead.importing.values import id_of, list_of, nanoseconds_of, object_of, text_of
+from playhead.importing.values import id_of, list_of, nanoseconds_of, object_of, parent_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,8 @@ def _fits(document: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 
 def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
+    if isinstance(document, dict) and document.get("next_cursor"):
+        problems["pages that come after this one, as its next_cursor says"] += 1
     for row in listed(_rows_of_columns(document), *_ROWS):
         inner = row.get("spans") if isinstance(row, dict) else None
         for each in inner if isinstance(inner, list) else [row]:
@@ -65,7 +67,7 @@ def _span(row: dict[str, Any]) -> ForeignSpan | None:
     return ForeignSpan(
         trace_id=trace_id,
         span_id=span_id,
-        parent_id=id_of(row.get("parent_id"), 8),
+        parent_id=parent_of(row.get("parent_id")),
         name=str(row.get("name") or ""),
         start_ns=start_ns,
         end_ns=nanoseconds_of(row.get("end_time")),

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from playhead.errors import UsageError
-from playhead.trace.otlp.destination import Destination, from_environment, is_wanted, named
+from playhead.trace.otlp.destination import Destination, from_environment, is_wanted, named, not_offered
 from playhead.trace.otlp.live import LiveExport
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def live_export(
         endpoint: the collector, such as `http://localhost:4318`; None: as the environment says. Without either, nothing
             is sent.
         headers: sent with every request, such as `{"authorization": "Bearer …"}`; never shown.
-        service_name: `service.name` of the spans; None: `OTEL_SERVICE_NAME`, or `playhead`.
+        service_name: `service.name` of the spans; None: as the environment or the application's own tracing says, or
+            `playhead`.
         options: what the spans show.
 
     Raises:
@@ -87,13 +88,22 @@ def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) ->
     """Send a run that begins now, if the program or the environment asks for it; never raises."""
     try:
         export = _Current.export
-        if export is None and is_wanted() and not _Current.refused:
-            with _Current.lock:  # several first runs may begin at once
-                export = _Current.export or _automatic()
+        if export is None and not _Current.refused:
+            export = _asked_for()
         if export is not None and not _is_suppressed():
             export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         _refuse(f"{type(error).__name__}: {error}")
+
+
+def _asked_for() -> LiveExport | None:
+    """Return the live export that the environment asks for; what it asks for that there is not, is said once."""
+    if is_wanted():
+        with _Current.lock:  # several first runs may begin at once
+            return _Current.export or _automatic()
+    if other := not_offered():
+        _refuse(other)
+    return None
 
 
 def _automatic() -> LiveExport | None:
@@ -123,10 +133,10 @@ def _to(destination: Destination, service: str | None, options: SpanOptions | No
 
 
 def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
-    from playhead.trace.spans import SpanBuilder, SpanOptions, resource_of  # noqa: PLC0415 - in the thread
+    from playhead.trace.spans import SpanBuilder, SpanOptions  # noqa: PLC0415 - in the thread
 
-    resource, shown = resource_of(service=service), options or SpanOptions()
-    return lambda: SpanBuilder(shown, resource)
+    shown = options or SpanOptions()
+    return lambda: SpanBuilder(shown, service=service)
 
 
 def _begin(export: LiveExport) -> LiveExport:

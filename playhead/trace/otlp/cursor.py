@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control_files import is_private, read_object, write_over
+from playhead.trace.otlp.naming import NAMED
 from playhead.trace.store import checked_run_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from playhead.trace.otlp.destination import Destination
@@ -44,6 +46,28 @@ class Refused:
     """In the destination's words."""
     spans: tuple[str, ...] = ()
     """Names and ids of the first of those that may be meant."""
+    among: int | None = None
+    """Of how many spans it is some, when the destination did not say which of them; None: all of those that may be meant."""
+
+
+def in_words(refusals: Iterable[Refused]) -> list[str]:
+    """Return what was refused and why, one line for each reason; where it is not known which spans are meant, it says so."""
+    lines, whole = [], dict[str, list[Refused]]()
+    for each in refusals:
+        if each.among is None:
+            whole.setdefault(each.reason, []).append(each)
+        else:
+            which = f"{each.count:,} of {each.among:,} spans, not saying which of them"
+            lines.append(f"{which}: {each.reason} ({_names(each.spans, each.among)})")
+    for reason, same in whole.items():
+        count = sum(each.count for each in same)
+        names = [name for each in same for name in each.spans]
+        lines.append(f"{count:,} span{'' if count == 1 else 's'}: {reason} ({_names(names, count)})")
+    return lines
+
+
+def _names(names: Sequence[str], of: int) -> str:
+    return ", ".join(names[:NAMED]) + (", …" if of > len(names[:NAMED]) else "")
 
 
 @dataclass
@@ -79,7 +103,7 @@ class Cursor:
         self._about = {"destination": destination.name, "account": destination.account, "run": run_id_of(trace_path)}
         self._saved = NOTHING
         self.error: str | None = None
-        """Why it cannot be written; None while it can."""
+        """Why it could not be written the last time; None when it could."""
 
     def load(self, first: str) -> Reached:
         """Return what was reached by the trace whose first event has this hash; nothing when none can be believed."""
@@ -94,8 +118,8 @@ class Cursor:
         return reached
 
     def save(self, first: str, reached: Reached) -> None:
-        """Write down what was reached; never less than before, and never raises."""
-        if reached.seq < self._saved or self.error is not None:
+        """Write down what was reached; never less than before, and never raises. A disk that is full may have room later."""
+        if reached.seq < self._saved:
             return
         try:
             _make(self.path.parent)
@@ -103,7 +127,7 @@ class Cursor:
         except OSError as error:
             self.error = error.strerror or type(error).__name__
             return
-        self._saved = reached.seq
+        self._saved, self.error = reached.seq, None
 
 
 def _make(folder: Path) -> None:

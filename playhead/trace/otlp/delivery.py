@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from playhead.trace.otlp.encoding import MAX_BYTES, encoded, rejected_in, request_of, without_content
-from playhead.trace.otlp.wire import Answer, Wire, plain
+from playhead.trace.otlp.encoding import MAX_BYTES, encoded, request_of, without_content
+from playhead.trace.otlp.wire import Answer, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 FIRST_PAUSE_S: Final = 1.0
 """Seconds until a destination that did not answer is asked again; doubled each time."""
 LONGEST_PAUSE_S: Final = 60.0
-NAMED: Final = 5
-"""Spans of a refusal that are named."""
-_LONGEST_NAME: Final = 80
+MAX_REQUESTS: Final = 128
+"""Requests of one delivery; what is left then is for the next."""
+MAX_REFUSALS: Final = 32
+"""Requests that a destination may refuse before it has taken any: then it is not the spans, and no more are looked at one by
+one."""
+_NOT_TRIED: Final = "; it has taken nothing at all, so these were not tried one by one"
 _JITTER: Final = 0.2
 
 
@@ -38,8 +41,6 @@ class Refusal:
     """How many of them are refused; of which ones, a collector does not always say."""
     reason: str
     """In its words."""
-    spans: tuple[str, ...] = ()
-    """Names and ids of the first of those that may be meant."""
 
 
 @dataclass
@@ -49,10 +50,10 @@ class Delivered:
     settled: int = 0
     """Spans from the start that were accepted or refused."""
     refusals: list[Refusal] = field(default_factory=list)
-    without_content: list[str] = field(default_factory=list)
-    """Names and ids of spans that were taken only without their content."""
+    without_content: list[int] = field(default_factory=list)
+    """Places of spans that were taken only without their content."""
     stopped: Answer | None = None
-    """Why the rest was not delivered."""
+    """Why the rest was not delivered; None when there is no rest, or it is only to be handed over again."""
 
     @property
     def refused(self) -> int:
@@ -78,61 +79,116 @@ class Otlp:
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
         self._wire = Wire(destination)
+        self._experience = _Experience()
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now.
 
         Args:
             spans: what to deliver.
-            timeout_s: seconds that a request may take; None: as the destination says.
+            timeout_s: seconds that it may take; None: each request as long as the destination says.
         """
-        delivered = Delivered()
-        messages = [encoded(span) for span in spans]
-        parts = _parts(messages)
-        while parts and delivered.stopped is None:
-            part = parts.pop()
-            answer = self._wire.post(_request(spans, messages, part), timeout_s=timeout_s)
-            if answer.meaning == "too-large" and len(part) > 1:
-                middle = part.start + len(part) // 2
-                parts += [range(middle, part.stop), range(part.start, middle)]
-            elif answer.meaning == "too-large":
-                self._deliver_smaller(spans[part.start], part, answer, delivered, timeout_s)
-            else:
-                self._settle(spans, part, answer, delivered)
-        return delivered
+        return _Delivery(self._wire, spans, self._experience, timeout_s).run()
 
     def close(self) -> None:
         """Close the connection."""
         self._wire.close()
 
-    def _deliver_smaller(
-        self, span: ReadableSpan, part: range, refused: Answer, delivered: Delivered, timeout_s: float | None
-    ) -> None:
-        """Deliver a span that is too large by itself without its content: better than not at all."""
-        body = request_of([span], [without_content(span)])
-        answer = self._wire.post(body, timeout_s=timeout_s)
-        if answer.meaning in {"too-large", "refused"}:
-            answer = Answer("refused", refused.reason)
-        elif answer.meaning == "accepted":
-            delivered.without_content.append(name_of(span))
-        self._settle([span], range(1), answer, delivered, part.start)
 
-    def _settle(
-        self, spans: Sequence[ReadableSpan], part: range, answer: Answer, delivered: Delivered, offset: int = 0
+@dataclass
+class _Experience:
+    """What a destination has done with the requests so far."""
+
+    has_taken: bool = False
+    """Whether it has taken any."""
+    refusals: int = 0
+    """Requests that it has refused before."""
+
+    @property
+    def blames_spans(self) -> bool:
+        """Whether a refusal is for some of the spans, so that it is worthwhile to find out which."""
+        return self.has_taken or self.refusals < MAX_REFUSALS
+
+
+class _Delivery:
+    """The requests by which some spans are delivered."""
+
+    def __init__(
+        self, wire: Wire, spans: Sequence[ReadableSpan], experience: _Experience, timeout_s: float | None
     ) -> None:
-        """Note what an answer means for the spans that it is about."""
-        if answer.meaning in {"failed", "unavailable", "unusable"}:
-            delivered.stopped = answer
-            return
-        count, reason = len(part), answer.reason
+        self._wire, self._spans, self._experience = wire, spans, experience
+        self._messages = [encoded(span) for span in spans]
+        self._left = _parts(self._messages)
+        self._late_at = None if timeout_s is None else time.monotonic() + timeout_s
+        self._delivered = Delivered()
+
+    def run(self) -> Delivered:
+        """Send one request after the other."""
+        for _ in range(MAX_REQUESTS):
+            if not self._left or self._delivered.stopped is not None:
+                break
+            self._send(self._left.pop())
+        return self._delivered
+
+    def _send(self, part: range) -> None:
+        """Send a request; one that is too large, or holds what is refused, is halved until it is known which spans it is."""
+        answer = self._post(request_of(self._of(part), self._messages[part.start : part.stop]))
+        self._learn(answer)
+        several = len(part) > 1
         if answer.meaning == "accepted":
-            count, reason = rejected_in(answer.body)
-            reason = plain(self.destination.without_secrets(reason)) or "no reason given"
-        if count:
-            named = tuple(name_of(each) for each in spans[part.start : part.stop][:NAMED])
-            first = part.start + offset
-            delivered.refusals.append(Refusal(first, first + len(part) - 1, min(count, len(part)), reason, named))
-        delivered.settled += len(part)
+            self._accept(part, answer)
+        elif several and (
+            answer.meaning == "too-large" or (answer.meaning == "refused" and self._experience.blames_spans)
+        ):
+            self._halve(part)
+        elif answer.meaning == "too-large":
+            self._send_without_content(part, answer)
+        elif answer.meaning == "refused":
+            self._refuse(part, len(part), answer.reason + (_NOT_TRIED if several else ""))
+        else:
+            self._delivered.stopped = answer
+
+    def _post(self, body: bytes) -> Answer:
+        if self._late_at is None:
+            return self._wire.post(body)
+        left_s = self._late_at - time.monotonic()
+        return (
+            self._wire.post(body, timeout_s=left_s) if left_s > 0 else Answer("unavailable", "there was no time left")
+        )
+
+    def _learn(self, answer: Answer) -> None:
+        self._experience.has_taken = self._experience.has_taken or answer.meaning == "accepted"
+        self._experience.refusals += answer.meaning == "refused"
+
+    def _halve(self, part: range) -> None:
+        middle = part.start + len(part) // 2
+        self._left += [range(middle, part.stop), range(part.start, middle)]
+
+    def _send_without_content(self, part: range, refused: Answer) -> None:
+        """Deliver a span that is too large by itself without its content: better than not at all."""
+        (span,) = self._of(part)
+        answer = self._post(request_of([span], [without_content(span)]))
+        if answer.meaning in {"too-large", "refused"}:
+            self._refuse(part, 1, refused.reason)
+        elif answer.meaning == "accepted":
+            self._delivered.without_content.append(part.start)
+            self._accept(part, answer)
+        else:
+            self._delivered.stopped = answer
+
+    def _accept(self, part: range, answer: Answer) -> None:
+        """Note that a request was taken, but for so many of its spans as the collector says."""
+        if answer.rejected:
+            self._refuse(part, min(answer.rejected, len(part)), answer.reason or "no reason given")
+        else:
+            self._delivered.settled += len(part)
+
+    def _refuse(self, part: range, count: int, reason: str) -> None:
+        self._delivered.refusals.append(Refusal(part.start, part.stop - 1, count, reason))
+        self._delivered.settled += len(part)
+
+    def _of(self, part: range) -> Sequence[ReadableSpan]:
+        return self._spans[part.start : part.stop]
 
 
 def deliver_one_by_one(sink: Sink, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
@@ -142,15 +198,16 @@ def deliver_one_by_one(sink: Sink, spans: Sequence[ReadableSpan], *, timeout_s: 
     and nothing is settled.
     """
     found = Delivered()
+    late_at = None if timeout_s is None else time.monotonic() + timeout_s
     for place, span in enumerate(spans):
-        one = sink.deliver([span], timeout_s=timeout_s)
+        one = sink.deliver([span], timeout_s=None if late_at is None else max(late_at - time.monotonic(), 0.0))
         if one.stopped is not None and one.stopped.meaning != "failed":
             found.stopped = one.stopped
             break
         reason = one.refusals[0].reason if one.refusals else "" if one.stopped is None else one.stopped.reason
         if one.refusals or one.stopped is not None:
-            found.refusals.append(Refusal(place, place, 1, reason, (name_of(span),)))
-        found.without_content += one.without_content
+            found.refusals.append(Refusal(place, place, 1, reason))
+        found.without_content += [place] if one.without_content else []
         found.settled += 1
     if found.refused < found.settled:
         return found
@@ -166,17 +223,6 @@ def _parts(messages: Sequence[bytes]) -> list[range]:
             start, size = place, 0
         size += len(message)
     return [*parts, range(start, len(messages))][::-1]
-
-
-def _request(spans: Sequence[ReadableSpan], messages: Sequence[bytes], part: range) -> bytes:
-    return request_of(spans[part.start : part.stop], messages[part.start : part.stop])
-
-
-def name_of(span: ReadableSpan) -> str:
-    """Return a span's name and id, as one plain line."""
-    context = span.context
-    name = plain(span.name)[:_LONGEST_NAME]
-    return f"{name} {context.span_id:016x}" if context is not None else name
 
 
 class Patience:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import os
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -26,6 +29,14 @@ _MILLISECONDS: Final = 1000.0
 """From this number on a timeout is in milliseconds, as OpenTelemetry specifies it; below it in seconds, as its SDK for
 Python reads it."""
 _GRPC_PORT: Final = 4317
+PROTOCOL: Final = "http/protobuf"
+"""What is spoken."""
+_OTHER_SIGNALS: Final = ("logs", "metrics")
+"""What collectors take beside spans, each at a path of its own."""
+_LONGEST: Final = 200
+"""Characters of a list of exporters that are read."""
+
+log = logging.getLogger("playhead")
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,18 @@ class Destination:
             return "; port 4317 is usually for gRPC, and OTLP over HTTP has port 4318"
         return ""
 
+    @property
+    def missing_file(self) -> str | None:
+        """Which file of those that its TLS needs is not there, in words."""
+        client = (self.client, None) if isinstance(self.client, str) else self.client or (None, None)
+        named = zip(("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"), (self.certificate, *client), strict=True)
+        missing = [
+            f"{_name_of(variable)} names {path}"
+            for variable, path in named
+            if path and not Path(path).exists()  # a folder of certificates is right, too
+        ]
+        return f"{missing[0]}, and there is no such file" if missing else None
+
     def with_headers(self, headers: Mapping[str, str]) -> Destination:
         """Return the same destination with more headers; they stand before those that are there.
 
@@ -92,13 +115,31 @@ class Destination:
 
 def is_wanted() -> bool:
     """Return whether the environment asks for live export: a few looks, because every run asks."""
+    return _is_on() and (not (exporters := _exporters()) or any(name.startswith("otlp") for name in exporters))
+
+
+def not_offered() -> str | None:
+    """Return what the environment asks for in place of OTLP, in words; None when it asks for nothing else."""
+    exporters = _exporters() if _is_on() and not is_wanted() else []
+    others = [name for name in exporters if name != "none"]
+    if not others:
+        return None
+    return (
+        f"OTEL_TRACES_EXPORTER={','.join(exporters)} asks for what Playhead does not have: it sends OTLP. Set "
+        f"OTEL_TRACES_EXPORTER={','.join([*others, 'otlp'])} to have it sent, or OTEL_TRACES_EXPORTER=none if nothing is to be"
+    )
+
+
+def _is_on() -> bool:
     environment = os.environ
     if not (environment.get(f"{_TRACES}ENDPOINT") or environment.get(f"{_ALL}ENDPOINT")):
         return False
-    if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return False
-    exporters = environment.get("OTEL_TRACES_EXPORTER", "").strip()
-    return not exporters or any(name.strip().startswith("otlp") for name in exporters.split(","))
+    return environment.get("OTEL_SDK_DISABLED", "").strip().lower() != "true"
+
+
+def _exporters() -> list[str]:
+    names = os.environ.get("OTEL_TRACES_EXPORTER", "")[:_LONGEST].lower().split(",")
+    return [name.strip() for name in names if name.strip()]
 
 
 def from_environment() -> Destination | None:
@@ -112,7 +153,7 @@ def from_environment() -> Destination | None:
         return _destination(address, f"{_TRACES}ENDPOINT", {})
     base = os.environ.get(f"{_ALL}ENDPOINT")
     if base:
-        return _destination(base.rstrip("/") + PATH, f"{_ALL}ENDPOINT", {})
+        return _destination(_with_path(base, f"{_ALL}ENDPOINT", SettingsError), f"{_ALL}ENDPOINT", {})
     return None
 
 
@@ -127,14 +168,22 @@ def named(endpoint: str, headers: Mapping[str, str] | None = None, *, argument: 
     Raises:
         UsageError: it is no such URL, or a variable has a value that cannot be.
     """
-    parts = _checked(endpoint, argument, UsageError)
+    return _destination(_with_path(endpoint, argument, UsageError), argument, headers or {})
+
+
+def _with_path(endpoint: str, where: str, error: type[UsageError]) -> str:
+    """Return the URL that takes spans at a collector; one that takes something else is refused."""
+    parts = _checked(endpoint, where, error)
     path = parts.path.rstrip("/")
-    path = path if path.endswith(PATH) else path + PATH
-    return _destination(parts._replace(path=path).geturl(), argument, headers or {})
+    signal = next((signal for signal in _OTHER_SIGNALS if path.endswith(f"/v1/{signal}")), None)
+    if signal is not None:
+        right = "the same address with /v1/traces, or without a path"
+        raise error(f"{where} names /v1/{signal}, where collectors take {signal}, not spans: name {right}")
+    return parts._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
 
 
 def _destination(address: str, where: str, headers: Mapping[str, str]) -> Destination:
-    _refuse_grpc()
+    _check_protocol()
     parts = _checked(address, where, SettingsError)
     user, is_there, host = parts.netloc.rpartition("@")
     address = parts._replace(netloc=host, fragment="").geturl()
@@ -162,14 +211,32 @@ def _checked(address: str, where: str, error: type[UsageError]) -> SplitResult:
     return parts
 
 
-def _refuse_grpc() -> None:
-    protocol = _variable("PROTOCOL")
-    if protocol is not None and protocol.strip().lower() == "grpc":
+def _check_protocol() -> None:
+    """Refuse gRPC, which has a port of its own; where JSON is asked for, say that it is protobuf that is sent."""
+    name, protocol = _name_of("PROTOCOL"), (_variable("PROTOCOL") or PROTOCOL).strip().lower()
+    if protocol == "grpc":
         raise SettingsError(
-            "OTEL_EXPORTER_OTLP_PROTOCOL asks for gRPC; Playhead sends OTLP over HTTP. Name the collector's HTTP endpoint "
+            f"{name} asks for gRPC; Playhead sends OTLP over HTTP. Name the collector's HTTP endpoint "
             "in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (port 4318 instead of 4317), and set "
-            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"
+            f"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL={PROTOCOL}"
         )
+    if protocol == "http/json":
+        _say_once(
+            f"{name}=http/json: Playhead sends {PROTOCOL}, which collectors take at the same address. Set "
+            f"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL={PROTOCOL} to say that this is right"
+        )
+    elif protocol != PROTOCOL:
+        raise SettingsError(f"{name} is none of {PROTOCOL}, http/json and grpc; Playhead sends {PROTOCOL}")
+
+
+@lru_cache(maxsize=8)
+def _say_once(what: str) -> None:
+    log.warning("%s", what)
+
+
+def _name_of(name: str) -> str:
+    """Return the standard variable that is set: that for traces before that for everything."""
+    return (_TRACES if os.environ.get(_TRACES + name) else _ALL) + name
 
 
 def _variable(name: str) -> str | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from playhead.trace.otlp.delivery import Delivered
-from playhead.trace.otlp.encoding import encoded, request_of
+from playhead.trace.otlp.encoding import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - for those who export
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData  # noqa: PLC0415 - the same
 
-    data = TracesData.FromString(request_of(spans, [encoded(span) for span in spans]))
+    data = TracesData.FromString(encode(spans))
     said: dict[str, Any] = MessageToDict(data, use_integers_for_enums=True)
     for resource in said.get("resourceSpans", ()):
         for scope in resource.get("scopeSpans", ()):

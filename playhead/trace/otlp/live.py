@@ -17,11 +17,10 @@ from playhead.errors import PlayheadError
 from playhead.trace.otlp.cursor import Cursor
 from playhead.trace.otlp.run_export import RunExport
 from playhead.trace.otlp.sources import QueueSource, TraceSource
-from playhead.trace.otlp.undelivered import Undelivered, count_undelivered, message
+from playhead.trace.otlp.undelivered import Undelivered, count_undelivered, message, notices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from playhead.trace.otlp.delivery import Sink
     from playhead.trace.otlp.destination import Destination
@@ -75,13 +74,14 @@ class LiveExport:
     def _begin_anew(self) -> None:
         """Forget all runs: at the start, and in a forked child, for they are its parent's."""
         self._new: deque[RunExport] = deque()
-        self._waiting = self._turned_away = self._rounds = self._clean_round = 0
+        self._waiting = self._turned_away = self._lost_runs = 0
+        self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._starting, self._ending = threading.Lock(), threading.Lock()
         self._wake, self._loaded = threading.Event(), threading.Event()
         self._changed = threading.Condition()
-        self._hurry = self._said = self._unwritten = False
+        self._hurry = self._said = self._said_trouble = self._unwritten = False
         self._end_at = 0.0
         self._broken: str | None = None
         self._make_builder: Callable[[], SpanBuilder] | None = None
@@ -100,15 +100,10 @@ class LiveExport:
         if self._stopped:
             return
         if self._broken is not None or len(self._new) + self._waiting >= MAX_RUNS:
-            self._turned_away += 1
+            self._turned_away += recorder.writer is not None
+            self._lost_runs += recorder.writer is None
             return
-        path = None if recorder.writer is None else recorder.writer.path
-        if path is None:
-            queue = QueueSource(lambda: recorder.sealed)
-            subscriptions.add(None, queue.put)
-            self._new.append(RunExport(run_id, None, lambda: queue, self._builder))
-        else:
-            self._new.append(self._export_of(run_id, path, lambda: recorder.sealed))
+        self._new.append(self._export_of(run_id, recorder, subscriptions))
         self._start()
         if not self._waiting:  # else it looks by itself twice a second
             self._wake.set()
@@ -124,17 +119,20 @@ class LiveExport:
         return len(self._new) + self._waiting
 
     def flush(self, timeout_s: float = 30.0) -> bool:
-        """Deliver every span that is complete by now; return whether that was done in time."""
+        """Deliver every span that is complete by now; return whether that was done in time.
+
+        What is recorded after the call is not waited for, so that it returns however busy the application is.
+        """
         if self._thread is None or not self._thread.is_alive():
             return not self.pending
+        marks = [(run, run.next_seq() - 1) for run in (*self._new, *self._runs())]
         with self._changed:
-            wanted = self._rounds + 1
             self._hurry = True
             self._wake.set()
-            done = self._changed.wait_for(lambda: self._clean_round >= wanted, timeout_s)
+            done = self._changed.wait_for(lambda: all(run.has_come_to(seq) for run, seq in marks), timeout_s)
         if done and self._on_flush is not None:
             self._on_flush()
-        return done
+        return done and all(run.failure is None for run, _ in marks)
 
     def shutdown(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is left, and say what could not be; runs that begin later are not sent. Again, it does nothing."""
@@ -158,7 +156,7 @@ class LiveExport:
                 _suppress_instrumentation()
             finally:
                 self._loaded.set()
-            pump = self._pump = Pump(sink)
+            pump = self._pump = Pump(sink, unreadable_s=float("inf"))
             while not self._stopped:
                 self._round(pump)
                 self._wait(pump)
@@ -166,31 +164,33 @@ class LiveExport:
             if self._on_flush is not None:
                 self._on_flush()
             sink.close()
-            for run in pump.runs:
-                run.close()
         except (ImportError, PlayheadError) as error:
             self._break(str(error))
         except Exception as error:  # noqa: BLE001 - live export ends, and nothing else
             self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
+        finally:
+            self._let_go()
 
-    def _round(self, pump: Pump) -> bool:
-        """Send until nothing is left, nobody takes it, or the process ends; return whether nothing is left."""
-        self._rounds += 1
-        number, step = self._rounds, "sent"
-        if self._hurry:
-            self._hurry, pump.patience.again_at = False, 0.0
+    def _round(self, pump: Pump) -> None:
+        """Send until nothing is left, nobody takes it, or the process ends."""
         while (left := self._time_left()) is None or left > 0:
+            if self._hurry:
+                self._hurry, pump.patience.again_at = False, 0.0
             while self._new:  # before each request: a run that is busy may never come to its end
                 pump.runs.append(self._new.popleft())
-            if (step := pump.step(timeout_s=left)) != "sent":
-                break
+            step = pump.step(timeout_s=left)
+            self._after(pump)
+            if step != "sent":
+                return
+
+    def _after(self, pump: Pump) -> None:
+        """Tell what became of the spans so far."""
+        for run in pump.finished():
+            self._tell_of(run)
         self._tell(pump)
         self._waiting = len(pump.runs)
-        if step == "idle":
-            with self._changed:
-                self._clean_round = number
-                self._changed.notify_all()
-        return step == "idle"
+        with self._changed:
+            self._changed.notify_all()
 
     def _last_round(self, pump: Pump) -> None:
         """Send what is left, as long as there is time."""
@@ -208,20 +208,12 @@ class LiveExport:
         self._wake.clear()
 
     def _tell(self, pump: Pump) -> None:
-        """Say once what is wrong with the destination, and of each run what it refused."""
-        for run in pump.finished():
-            refused = sum(each.count for each in run.reached.refused) + run.reached.more_refused
-            if refused:
-                log.warning("run %s: %d spans were refused by %s: %s", run.run_id, refused, self.name, _why(run))
-            if run.lost:
-                log.warning(
-                    "run %s has no trace, and too many of its events waited: its later spans are lost", run.run_id
-                )
-            if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
-                self._unwritten = True
-                log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
-            if run.failure is not None:
-                log.warning("run %s: its spans cannot be sent on: %s", run.run_id, run.failure)
+        """Say once what is wrong with the destination, or with reading the traces."""
+        long_ago = time.monotonic() - _SAID_AFTER_S
+        run = next((run for run in pump.runs if run.trouble and run.trouble_since < long_ago), None)
+        if run is not None and not self._said_trouble:
+            self._said_trouble = True
+            log.warning("run %s: its spans wait, for its trace cannot be read now: %s", run.run_id, run.trouble)
         failing = pump.patience.failing_since
         if failing is None or pump.stopped is None:
             self._said = False
@@ -230,6 +222,14 @@ class LiveExport:
         ):
             self._said = True
             log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, _reason(pump))
+
+    def _tell_of(self, run: RunExport) -> None:
+        """Say what is not as it should be of a run that is done, or given up."""
+        for notice in notices(run, self.name):
+            log.warning("run %s: %s", run.run_id, notice)
+        if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
+            self._unwritten = True
+            log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
 
     def _break(self, why: str) -> None:
         self._broken = why
@@ -244,9 +244,18 @@ class LiveExport:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
-        undelivered = self.undelivered(started + timeout_s)
-        if undelivered or self._turned_away:
-            self._say(undelivered)
+        for run in self._runs():
+            self._tell_of(run)
+        self._say(self.undelivered(started + timeout_s))
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the runs, when both have ended that read them: the thread, and the count of what is left."""
+        with self._starting:
+            self._readers -= 1
+        if not self._readers:
+            for run in self._runs():
+                run.close()
 
     def _start(self) -> None:
         if self._thread is not None:
@@ -273,22 +282,45 @@ class LiveExport:
         assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
         return self._make_builder()
 
-    def _export_of(self, run_id: str, path: Path, over: Callable[[], bool]) -> RunExport:
+    def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
+        writer = recorder.writer
+        if writer is None:
+            queue = QueueSource(lambda: recorder.sealed)
+            subscriptions.add(None, queue.put)
+            return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
+        path = writer.path
         cursor = None if self._destination is None else Cursor(path, self._destination)
-        return RunExport(run_id, path, lambda: TraceSource(path, over), self._builder, cursor)
+        return RunExport(
+            run_id,
+            path,
+            lambda: TraceSource(path, lambda: recorder.sealed),
+            self._builder,
+            cursor,
+            next_seq=lambda: writer.next_seq,
+        )
 
     def _say(self, undelivered: Undelivered) -> None:
-        reason = self._broken or (None if self._pump is None else _reason(self._pump))
-        if reason is None and self._thread is not None and self._thread.is_alive():
-            reason = "it did not answer in time" if self._pump else "what sends them was not loaded in time"
+        """Say what could not be delivered."""
         if undelivered:
-            log.warning("%s", message(undelivered, self.name, reason, self._more))
+            log.warning("%s", message(undelivered, self.name, self._why_not(undelivered), self._more))
         if self._turned_away:
             log.warning(
                 "%d more runs were not sent to %s: playhead export --since … --resume sends them",
                 self._turned_away,
                 self.name,
             )
+        if self._lost_runs:
+            log.warning(
+                "%d more runs were not sent to %s, and have no trace: they are lost", self._lost_runs, self.name
+            )
+
+    def _why_not(self, undelivered: Undelivered) -> str | None:
+        """Return why there are spans that were not delivered, if that is known."""
+        trouble = next((run.trouble for run in undelivered.runs if run.trouble), None)
+        reason = self._broken or (None if self._pump is None else _reason(self._pump)) or trouble
+        if reason is None and self._thread is not None and self._thread.is_alive():
+            return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
+        return reason
 
 
 def _end_with_worker(end: Callable[[], None]) -> None:
@@ -300,11 +332,6 @@ def _end_with_worker(end: Callable[[], None]) -> None:
 
 def _reason(pump: Pump) -> str | None:
     return None if pump.stopped is None else pump.stopped.reason
-
-
-def _why(run: RunExport) -> str:
-    first = run.reached.refused[0]
-    return f"{first.reason} ({', '.join(first.spans)}{', …' if first.count > len(first.spans) else ''})"
 
 
 def _suppress_instrumentation() -> None:

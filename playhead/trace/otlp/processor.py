@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.trace.otlp.delivery import Delivered, Refusal, name_of
+from playhead.trace.otlp.delivery import Delivered, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ class ToProcessor:
             try:
                 self._processor.on_end(span)
             except Exception as error:  # noqa: BLE001 - a processor is code of the user's
-                delivered.refusals.append(Refusal(place, place, 1, type(error).__name__, (name_of(span),)))
+                delivered.refusals.append(Refusal(place, place, 1, type(error).__name__))
         return delivered
 
     def close(self) -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import TraceError
-from playhead.trace.otlp.delivery import NAMED, Patience, Sink, deliver_one_by_one
+from playhead.trace.otlp.delivery import Patience, Sink, deliver_one_by_one
 from playhead.trace.otlp.encoding import MAX_BYTES, size_of
+from playhead.trace.otlp.naming import NAMED, name_of
 
 if TYPE_CHECKING:
     from playhead.trace.otlp.delivery import Delivered
@@ -20,11 +21,13 @@ MAX_SPANS: Final = 512
 """Spans of one request."""
 BREAKS: Final = 3
 """Times that a collector may break at a request before its spans are sent one by one."""
+UNREADABLE_S: Final = 10.0
+"""Seconds after which a trace that cannot be read, for now, is given up."""
 _ROOM: Final = MAX_BYTES * 3 // 4
 """Bytes of one request by estimate; what is larger after all is split."""
 
 Step = Literal["sent", "stuck", "idle"]
-"""`sent`: something was settled. `stuck`: the destination takes nothing now. `idle`: there is nothing to send now."""
+"""`sent`: something was settled. `stuck`: the destination takes nothing now, or what is left cannot be read now. `idle`: there is nothing to send now."""
 
 
 @dataclass
@@ -38,13 +41,28 @@ class Totals:
     smaller_named: list[str] = field(default_factory=list)
     """Names and ids of the first of these."""
 
+    def add(self, delivered: Delivered, settled: list[Closed]) -> None:
+        """Count what became of these."""
+        self.refused += delivered.refused
+        self.accepted += delivered.settled - delivered.refused
+        self.smaller += len(delivered.without_content)
+        names = [name_of(settled[place].span) for place in delivered.without_content]
+        self.smaller_named = [*self.smaller_named, *names][:NAMED]
+
 
 class Pump:
     """Delivers the spans of runs, each run's in order. For one thread."""
 
-    def __init__(self, sink: Sink, patience: Patience | None = None) -> None:
-        """Deliver to a sink."""
+    def __init__(self, sink: Sink, patience: Patience | None = None, *, unreadable_s: float = UNREADABLE_S) -> None:
+        """Deliver to a sink.
+
+        Args:
+            sink: takes the spans.
+            patience: when it is asked again.
+            unreadable_s: seconds after which a trace that cannot be read for now is given up.
+        """
         self.sink = sink
+        self._unreadable_s = unreadable_s
         self.patience = patience or Patience()
         self.runs: deque[RunExport] = deque()
         """Those that are not done."""
@@ -60,7 +78,7 @@ class Pump:
             return "stuck"
         self._batch = self._batch or self._gather()
         if not self._batch:
-            return "idle"
+            return "stuck" if any(run.trouble for run in self.runs) else "idle"
         delivered = self._delivered(timeout_s)
         self._settle(delivered)
         stopped = self.stopped = delivered.stopped
@@ -92,7 +110,7 @@ class Pump:
         batch: list[Closed] = []
         size = 0
         for run in [each for each in self.runs if each.failure is None]:
-            while len(batch) < MAX_SPANS and size < _ROOM and (closed := _taken(run)) is not None:
+            while len(batch) < MAX_SPANS and size < _ROOM and (closed := self._taken(run)) is not None:
                 batch.append(closed)
                 size += size_of(closed.span)
         self.runs.rotate(-1)
@@ -100,20 +118,19 @@ class Pump:
 
     def _settle(self, delivered: Delivered) -> None:
         settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
-        counts = Counter(each.run for each in settled)
-        for run, count in counts.items():
-            run.settle(count, delivered.refusals, settled)
-        self.totals.refused += delivered.refused
-        self.totals.accepted += delivered.settled - delivered.refused
-        self.totals.smaller += len(delivered.without_content)
-        self.totals.smaller_named = [*self.totals.smaller_named, *delivered.without_content][:NAMED]
+        for run, count in Counter(each.run for each in settled).items():
+            run.settle(count, delivered, settled)
+        self.totals.add(delivered, settled)
 
-
-def _taken(run: RunExport) -> Closed | None:
-    try:
-        return run.take()
-    except (TraceError, OSError) as error:
-        run.failure = str(error)
-    except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
-        run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
-    return None
+    def _taken(self, run: RunExport) -> Closed | None:
+        try:
+            closed = run.take()
+        except (TraceError, OSError) as error:
+            run.failure = str(error)
+        except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
+            run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
+        else:
+            if run.trouble is not None and time.monotonic() - run.trouble_since > self._unreadable_s:
+                run.failure = run.trouble
+            return closed
+        return None

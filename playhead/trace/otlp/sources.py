@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
-from playhead.errors import RunIdError
+from playhead.errors import RunIdError, TraceError
 from playhead.trace.events import RunCompleted
 from playhead.trace.reader import Following, Problem
 
@@ -18,6 +19,22 @@ if TYPE_CHECKING:
 
 MAX_QUEUED: Final = 5_000
 """Events of a run without a file that wait; what comes then is lost, and counted."""
+_FOR_NOW: Final = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EDQUOT,
+        errno.EINTR,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOBUFS,
+        errno.ENOMEM,
+        errno.ENOSPC,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
+)
+"""What a system says when something cannot be done now, and may be later."""
 
 
 class Source(Protocol):
@@ -27,7 +44,7 @@ class Source(Protocol):
     """Events that will never come."""
 
     def new(self) -> Iterator[Record]:
-        """Yield what has come since the last time; may be called again when it has ended."""
+        """Yield what has come since the last time; may be called again when it has ended, not when it has raised."""
         ...
 
     @property
@@ -74,6 +91,7 @@ class TraceSource:
     def _records(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
         for item in items:
             if isinstance(item, Problem):
+                _raise_for_now(item)
                 self.problems.append(item)
                 continue
             if isinstance(item.event, RunCompleted) and item.owner == "root":
@@ -88,11 +106,14 @@ class QueueSource:
         """Begin with nothing; `is_over` says whether the run has ended."""
         self._records: deque[Record] = deque()
         self._is_over = is_over
+        self.next_seq = 0
+        """The number of the event that comes next."""
         self.lost = 0
         """Events that did not fit in. What came before the first of them is delivered, nothing after it."""
 
     def put(self, record: Record) -> None:
         """Take one more record, from the agent's side."""
+        self.next_seq = record.seq + 1
         if self.lost or len(self._records) >= MAX_QUEUED:
             self.lost += 1
         else:
@@ -108,14 +129,23 @@ class QueueSource:
         """Whether everything was yielded that will ever come."""
         return (self._is_over() or self.lost > 0) and not self._records
 
-    @property
-    def waiting(self) -> int:
-        """Events in the queue."""
-        return len(self._records)
-
     def close(self) -> None:
         """Forget what is in the queue."""
         self._records.clear()
+
+
+def is_for_now(error: BaseException) -> bool:
+    """Return whether what could not be read may be readable later: files, memory or the disk are used up just now."""
+    cause = error.__context__ if isinstance(error, TraceError) else error
+    return isinstance(cause, OSError) and cause.errno in _FOR_NOW
+
+
+def _raise_for_now(problem: Problem) -> None:
+    """Raise what kept a part of a sound file from being read, when it may be readable later."""
+    if problem.kind in {"blob", "truncated"}:
+        for code in _FOR_NOW:
+            if os.strerror(code) in problem.message:
+                raise OSError(code, problem.message)
 
 
 def is_running(path: Path) -> bool:

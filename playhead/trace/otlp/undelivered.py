@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError
+from playhead.trace.otlp.cursor import in_words
+from playhead.trace.otlp.naming import NAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from playhead.trace.otlp.run_export import RunExport
 
-NAMED: Final = 3
+NAMED_RUNS: Final = 3
 """Runs whose names are part of the command; more are named by their time."""
 
 
@@ -48,19 +50,39 @@ def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
     return Undelivered(tuple(found), spans, all_counted)
 
 
+def notices(run: RunExport, destination: str) -> Iterator[str]:
+    """Yield what is to be known of a run whose spans were sent: what was refused, left out or lost."""
+    for refused in in_words(run.refused_now):
+        yield f"{destination} refused {refused}"
+    if run.reached.more_refused:
+        yield f"{destination} refused {run.reached.more_refused:,} more spans"
+    if run.smaller:
+        names = f"{', '.join(run.smaller[:NAMED])}{', …' if len(run.smaller) > NAMED else ''}"
+        spans = "1 span was" if len(run.smaller) == 1 else f"{len(run.smaller):,} spans were"
+        yield f"{spans} too large for {destination}, and sent without content: {names}"
+    if run.lost:
+        yield "it has no trace, and too many of its events waited: its later spans are lost"
+    if run.failure is not None:
+        yield f"its spans cannot be sent on: {run.failure}"
+
+
 def _count(run: RunExport, late_at: float) -> int | None:
     """Return how many spans of a run are missing; None when that cannot be found out now."""
-    if run.path is None or "playhead.trace.spans.builder" not in sys.modules:  # loading it takes long
-        return run.held or None
-    rest = run.rest()
+    if "playhead.trace.spans.builder" not in sys.modules:  # loading it takes long
+        return None
+    try:
+        return run.count_rest(late_at) if run.path is None else _in_file(run.rest(), late_at)
+    except Exception:  # noqa: BLE001 - what cannot be read cannot be counted
+        return None
+
+
+def _in_file(rest: RunExport, late_at: float) -> int | None:
     number = 0
     try:
         while time.monotonic() < late_at:
             if rest.take() is None:
-                return number
+                return None if rest.trouble else number
             number += 1
-    except Exception:  # noqa: BLE001 - what cannot be read cannot be counted
-        return None
     finally:
         rest.close()
     return None
@@ -92,9 +114,9 @@ def _command(paths: list[Path], more: str | None) -> str:
     to = f" {more}" if more else ""
     folder = paths[0].parent
     if any(path.parent != folder for path in paths):
-        return f"playhead export {shlex.join(map(str, paths[:NAMED]))} --resume{to}"
+        return f"playhead export {shlex.join(map(str, paths[:NAMED_RUNS]))} --resume{to}"
     where = "" if folder == _usual_folder() else f" --trace-dir {shlex.quote(str(folder))}"
-    if len(paths) <= NAMED:
+    if len(paths) <= NAMED_RUNS:
         return f"playhead export {' '.join(path.stem for path in paths)} --resume{to}{where}"
     return f"playhead export --since {_oldest(paths)} --resume{to}{where}"
 

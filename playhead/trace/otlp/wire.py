@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from playhead.trace.otlp.answers import read_answer
+from playhead.trace.otlp.naming import plain
 from playhead.version import VERSION
 
 if TYPE_CHECKING:
     import requests
 
+    from playhead.trace.otlp.deadline import LimitedAdapter
     from playhead.trace.otlp.destination import Destination
 
 Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
@@ -27,8 +30,6 @@ _OF_THE_ENDPOINT: Final = frozenset({401, 402, 403, 404, 405, 406, 407, 410, 415
 """Statuses that say nothing of the spans: a key, an address or a protocol is wrong, and can be mended."""
 _LARGEST_ANSWER: Final = 64 * 1024
 """Bytes of an answer that are read."""
-_LONGEST_WORDS: Final = 200
-"""Characters of an answer that are passed on."""
 LONGEST_PAUSE_S: Final = 300.0
 """Seconds that a collector may ask to be left alone; more is cut."""
 _LEVEL: Final = 1
@@ -38,6 +39,8 @@ _HEADERS: Final = {
     "content-type": "application/x-protobuf",
     "user-agent": f"playhead/{VERSION}",
 }
+_LATE: Final = "it did not answer in time"
+_WRONG_ADDRESS: Final = "the address is that of a page, a proxy or a login: name the collector's own, and its key"
 _TEXT: Final = re.compile(r"[\x20-\x7e]{4,}")
 
 
@@ -47,9 +50,9 @@ class Answer:
 
     meaning: Meaning
     reason: str = ""
-    """In words, safe to be shown."""
-    body: bytes = b""
-    """Of an answer that accepts."""
+    """In words, safe to be shown; of one that accepts, why it rejects some spans all the same."""
+    rejected: int = 0
+    """Spans of a request that is accepted which are rejected all the same."""
     retry_after_s: float | None = None
     """Seconds after which the collector wants to be asked again."""
 
@@ -59,39 +62,57 @@ class Wire:
 
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
-        self._session: requests.Session | None = None
+        self._opened: tuple[requests.Session, LimitedAdapter] | None = None
 
     def post(self, body: bytes, *, timeout_s: float | None = None) -> Answer:
         """Send a request; never raises for what the network or the collector does."""
+        seconds = min(self.destination.timeout_s, timeout_s or self.destination.timeout_s)
+        session, adapter = self._open()
+        with adapter.within(seconds) as limit:
+            answer = self._asked(session, body, seconds)
+        if limit.passed:
+            answer = Answer("unavailable", _LATE)
+        if answer.meaning == "unavailable":
+            self.close()
+        return answer
+
+    def _asked(self, session: requests.Session, body: bytes, seconds: float) -> Answer:
         import requests  # noqa: PLC0415 - for those who export
 
-        limit = min(self.destination.timeout_s, timeout_s or self.destination.timeout_s)
-        late_at = time.monotonic() + limit
         try:
-            session = self._session = self._session or self._opened()
             with session.post(
                 self.destination.address,
                 data=self._packed(body),
-                timeout=limit,
+                timeout=seconds,
                 verify=self.destination.certificate,  # here, for REQUESTS_CA_BUNDLE stands before that of a session
                 allow_redirects=False,  # the headers are for this address
                 stream=True,
             ) as response:
-                return self._meaning(response, _read(response, late_at))
+                return self._meaning(response, _read(response))
         except requests.exceptions.RequestException as error:
-            self.close()
             return Answer(*self._failure(error))
         except (OSError, ValueError) as error:  # a certificate's file, for one
-            self.close()
-            return Answer("unavailable", self._words(f"{type(error).__name__}"))
+            missing = self.destination.missing_file
+            return Answer("unusable", missing) if missing else Answer("unavailable", type(error).__name__)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
-        session, self._session = self._session, None
-        if session is not None:
-            session.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[0].close()
 
-    def _opened(self) -> requests.Session:
+    def _open(self) -> tuple[requests.Session, LimitedAdapter]:
+        """Return the session, and what makes its connections."""
+        if self._opened is None:
+            from playhead.trace.otlp.deadline import LimitedAdapter  # noqa: PLC0415 - for those who export
+
+            session, adapter = self._new_session(), LimitedAdapter()
+            session.mount("http://", adapter)
+            session.mount("https://", adapter)
+            self._opened = session, adapter
+        return self._opened
+
+    def _new_session(self) -> requests.Session:
         import requests  # noqa: PLC0415 - as above
 
         there = self.destination
@@ -112,7 +133,7 @@ class Wire:
     def _meaning(self, response: requests.Response, body: bytes) -> Answer:
         status = response.status_code
         if 200 <= status < 300:  # noqa: PLR2004 - as HTTP has it
-            return Answer("accepted", body=body)
+            return self._taken(response, body)
         reason = self._words(f"{status} {response.reason or ''}", body)
         if status == _TOO_LARGE:
             return Answer("too-large", reason)
@@ -123,6 +144,15 @@ class Wire:
             return Answer("unusable", reason)
         return Answer("refused", reason)
 
+    def _taken(self, response: requests.Response, body: bytes) -> Answer:
+        """Return what an answer of success means: that of a login page, nothing was taken."""
+        kind = response.headers.get("content-type", "")
+        said = read_answer(body, kind)
+        if said is not None:
+            return Answer("accepted", plain(self.destination.without_secrets(said.reason)), said.spans)
+        what = plain(self.destination.without_secrets(kind.partition(";")[0].strip())) or "something else"
+        return Answer("unusable", f"{response.status_code}, but with {what} instead of OTLP's answer; {_WRONG_ADDRESS}")
+
     def _failure(self, error: requests.exceptions.RequestException) -> tuple[Meaning, str]:
         """Return what a failed request means; of its own words nothing is said, for they may repeat headers."""
         import requests.exceptions as known  # noqa: PLC0415 - as above
@@ -130,7 +160,7 @@ class Wire:
         if isinstance(error, known.SSLError):
             return "unusable", "the TLS certificate is not trusted, or TLS is not spoken there"
         if isinstance(error, known.Timeout):
-            return "unavailable", "it did not answer in time"
+            return "unavailable", _LATE
         if isinstance(error, (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema)):
             return "unusable", f"the request cannot be made ({type(error).__name__})"
         return "unavailable", _cause(error) + self.destination.hint
@@ -142,17 +172,12 @@ class Wire:
         return plain(said)
 
 
-def plain(text: str) -> str:
-    """Return the start of somebody else's text as one plain line."""
-    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_WORDS])
-
-
-def _read(response: requests.Response, late_at: float) -> bytes:
-    """Return the start of an answer; one that drips is waited for no longer than the request may take."""
+def _read(response: requests.Response) -> bytes:
+    """Return the start of an answer."""
     body = b""
     for chunk in response.iter_content(4096):
         body += chunk
-        if len(body) >= _LARGEST_ANSWER or time.monotonic() > late_at:
+        if len(body) >= _LARGEST_ANSWER:
             break
     return body
 
@@ -176,7 +201,7 @@ def _cause(error: BaseException) -> str:
     found: BaseException | None = error
     for _ in range(10):
         if isinstance(found, OSError) and found.strerror and not isinstance(found.strerror, BaseException):
-            return str(found.strerror)[:_LONGEST_WORDS].lower()
+            return plain(str(found.strerror)).lower()
         found = _inner(found)
         if found is None:
             break

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openinference.semconv.trace import SpanAttributes as S
-from opentelemetry.trace import Link
+from opentelemetry.trace import Link, SpanContext
 
 from playhead.trace.events import RunStarted
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.spans.failures import failed
-from playhead.trace.spans.identity import root_span_of
+from playhead.trace.spans.identity import SAMPLED, parsed, root_span_of
 from playhead.trace.spans.messages import content_shown
 from playhead.trace.spans.spending import total_of
-from playhead.trace.spans.texts import clean
+from playhead.trace.spans.texts import clean, json_taken_apart
 from playhead.trace.spans.tree import OK
 
 if TYPE_CHECKING:
@@ -22,21 +22,37 @@ if TYPE_CHECKING:
 
     from playhead.trace.events import AgentStarted
     from playhead.trace.events.run import Ending
+    from playhead.trace.imported import ImportedFrom
     from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan
 
 
-def common_attributes(started: RunStarted) -> dict[str, AttributeValue]:
+def common_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
     """Return what every span of a run carries: its session, its user and its tags."""
     telemetry, chat = started.telemetry, started.chat
     session = (telemetry and telemetry.session_id) or (chat and chat.session) or started.run_id
     common: dict[str, AttributeValue] = {S.SESSION_ID: clean(session)}
     if telemetry is not None and telemetry.user_id:
         common[S.USER_ID] = clean(telemetry.user_id)
-    if telemetry is not None and telemetry.tags:
+    if telemetry is not None and telemetry.tags and masking.application:
         common[S.TAG_TAGS] = [clean(tag) for tag in telemetry.tags]
     return common
+
+
+def template_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
+    """Return what the spans of all requests carry: the template that the application's prompts were made with."""
+    telemetry = started.telemetry
+    if telemetry is None or not masking.inputs:
+        return {}
+    attributes: dict[str, AttributeValue] = {}
+    if telemetry.prompt_template:
+        attributes[S.LLM_PROMPT_TEMPLATE] = clean(telemetry.prompt_template)
+    if telemetry.prompt_template_version:
+        attributes[S.LLM_PROMPT_TEMPLATE_VERSION] = clean(telemetry.prompt_template_version)
+    if telemetry.prompt_template_variables:
+        attributes[S.LLM_PROMPT_TEMPLATE_VARIABLES] = json_taken_apart(telemetry.prompt_template_variables)
+    return attributes
 
 
 def agent_attributes(
@@ -49,6 +65,7 @@ def agent_attributes(
         "agent.id": clean(path),
         "task.id": clean(task),
         **masking.input(content_shown(started.task, masking.image)),
+        **masking.left_out(started.task),
     }
 
 
@@ -69,13 +86,20 @@ def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> dict[s
             "resumed_from": started.resumed_from,
             "chat_turn": started.chat and started.chat.turn,
             "versions": started.versions or None,
+            "imported": started.imported and _origin(started.imported),
         }
         metadata |= {name: value for name, value in told.items() if value is not None}
     return metadata
 
 
+def _origin(imported: ImportedFrom) -> dict[str, Any]:
+    """Return where an imported run comes from: what is exported of it is another trace, and says whose."""
+    told = {"format": imported.format, "trace_id": imported.trace_id, "service": imported.service}
+    return {name: value for name, value in told.items() if value is not None}
+
+
 def links_of(started: RunStarted) -> tuple[Link, ...]:
-    """Return links to the runs that this one continues or replays."""
+    """Return links to the runs that this one continues or replays, and to the trace that it was imported from."""
     telemetry = started.telemetry
     earlier = telemetry.earlier_trace_id if telemetry else None
     links: list[Link] = []
@@ -83,6 +107,11 @@ def links_of(started: RunStarted) -> tuple[Link, ...]:
         links.append(Link(root_span_of(started.resumed_from, earlier), {"playhead.relation": "resumed_from"}))
     if started.replay_of:
         links.append(Link(root_span_of(started.replay_of), {"playhead.relation": "replay_of"}))
+    if started.imported is not None:
+        trace_id, span_id = parsed(started.imported.trace_id), parsed(started.imported.root_span_id, 16)
+        if trace_id and span_id:
+            context = SpanContext(trace_id, span_id, is_remote=True, trace_flags=SAMPLED)
+            links.append(Link(context, {"playhead.relation": "imported_from"}))
     return tuple(links)
 
 

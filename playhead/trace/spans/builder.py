@@ -29,12 +29,21 @@ class SpanBuilder:
     It never raises, whatever the records hold. Not safe for use by two threads at once.
     """
 
-    def __init__(self, options: SpanOptions = _DEFAULT, resource: Resource | None = None) -> None:
+    def __init__(
+        self, options: SpanOptions = _DEFAULT, resource: Resource | None = None, *, service: str | None = None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            options: what the spans show.
+            resource: whose spans they are; None: as `resource_of` finds, with what the run says of its application.
+            service: `service.name`, where `resource` is None.
+        """
         self.options = options
         self.left_out = 0
         """Events of which no span could be made: what they belong to never started, had ended, or started twice."""
         self._masking = Masking(options)
-        self._resource = resource_of() if resource is None else resource
+        self._resource, self._service = resource, service
         self._run: RunSpans | None = None
         self._now = 0
 
@@ -62,10 +71,15 @@ class SpanBuilder:
 
     def _begin(self, record: Record) -> list[ReadableSpan]:
         if isinstance(record.event, e.RunStarted):
-            self._run = RunSpans(record, record.event, self._now, self.options, self._masking, self._resource)
+            resource = self._resource or self._resource_of(record.event)
+            self._run = RunSpans(record, record.event, self._now, self.options, self._masking, resource)
         else:
             self.left_out += 1
         return []
+
+    def _resource_of(self, started: e.RunStarted) -> Resource:
+        application = started.telemetry.service if started.telemetry else None
+        return resource_of(service=self._service, application=application)
 
 
 def spans_of(

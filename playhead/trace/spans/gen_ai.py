@@ -112,7 +112,7 @@ def call(started: ToolCallStarted, tool: ToolSpec | None, session: str, masking:
     """Return what the span of a tool call begins with."""
     attributes: Attributes = {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": clean(started.tool),
+        "gen_ai.tool.name": masking.tool_name(started.tool, tool),
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": clean(started.call_id),
         "gen_ai.conversation.id": session,

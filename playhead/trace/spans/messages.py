@@ -48,8 +48,8 @@ class Shown:
     """OpenAI's form."""
     message: dict[str, Any]
     """The same as data."""
-    encoded: tuple[bytes, ...] | None = None
-    """The values as `playhead.trace.spans.protobuf` writes them, once it has."""
+    images_left_out: int = 0
+    """Images that it has and that are too large to be shown."""
 
     @property
     def text(self) -> str | list[Any]:
@@ -97,21 +97,8 @@ def shown_tool(tool: ToolSpec) -> str:
     return json_of({"type": "function", "function": function})
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """A list of messages on a span, as attributes only when somebody asks for them one by one."""
-
-    prefix: str
-    """`INPUT` or `OUTPUT`."""
-    messages: Sequence[Shown]
-
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes."""
-        return message_attributes(self.prefix, self.messages)
-
-
 def message_attributes(prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
-    """Return the attributes of a list of messages."""
+    """Return the attributes of a list of messages; the prefix is `INPUT` or `OUTPUT`."""
     attributes: dict[str, Any] = {}
     for number, message in enumerate(messages):
         keys = attribute_names(prefix, number, message.names)

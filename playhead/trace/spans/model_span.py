@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from openinference.semconv.trace import SpanAttributes as S
 
+from playhead.trace.spans.masking import IMAGES_LEFT_OUT
 from playhead.trace.spans.model_names import model_attributes
 from playhead.trace.spans.spending import cost_attributes, token_attributes
 from playhead.trace.spans.texts import clean, json_of
@@ -37,6 +38,8 @@ def request_attributes(
     messages = ",".join([message.json for message in prompt.messages])
     tools = f',"tools":{offered.json}' if offered.tools and masking.tools else ""
     attributes.update(masking.input_json(f'{{"messages":[{messages}]{tools}}}'))
+    if masking.inputs and prompt.images_left_out:
+        attributes[IMAGES_LEFT_OUT] = prompt.images_left_out
     return attributes
 
 

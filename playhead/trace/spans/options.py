@@ -19,8 +19,8 @@ class SpanOptions:
     """What a span shows of a run."""
 
     content: bool = True
-    """Whether prompts, answers, arguments, results and the words of errors are shown; without it names, times, tokens,
-    costs and statuses are left."""
+    """Whether prompts, answers, arguments, results, the words of errors, and the application's tags and metadata are shown;
+    without it names, ids, times, tokens, costs and statuses are left."""
     max_messages: int | None = MAX_MESSAGES
     """Messages of a prompt that its span shows: those of the system and the newest; `metadata` says how many were cut.
     None: all, which makes the spans of a long run grow with the square of its length."""

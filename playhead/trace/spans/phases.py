@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import ReadableSpan
 
+    from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan, SpanTree
 
@@ -60,11 +61,14 @@ class Phases:
     counts: dict[str, int] = field(default_factory=dict)
     steps: dict[tuple[str, str], Any] = field(default_factory=dict)
     """The steps of plans, by plan and id."""
+    seq: int = 0
+    """The event that is looked at."""
 
     # --- where operations belong --------------------------------------------------------------------------------------
 
-    def before_request(self, purpose: str, said: Any, now: int) -> None:  # noqa: ANN401 - a message's content
+    def before_request(self, purpose: str, said: Any, seq: int, now: int) -> None:  # noqa: ANN401 - a message's content
         """Begin the phase that a request of this purpose opens, if it is not open."""
+        self.seq = seq
         what = _OPENED_BY.get(purpose)
         if what is not None and what not in self.open:
             self._begin(what, what, said, now)
@@ -104,9 +108,10 @@ class Phases:
 
     # --- what events make of them -------------------------------------------------------------------------------------
 
-    def take(self, event: e.EventBase, now: int) -> list[ReadableSpan]:
+    def take(self, record: Record, now: int) -> list[ReadableSpan]:
         """Return the spans that one of `TAKEN` completes."""
-        return self._TAKES[type(event)](self, event, now)
+        self.seq = record.seq
+        return self._TAKES[type(record.event)](self, record.event, now)
 
     def _planned(self, event: e.PlanCreated, _now: int) -> list[ReadableSpan]:
         for step in event.steps:
@@ -178,7 +183,7 @@ class Phases:
         named = f"{name}:{number + 1}" if name in (ATTEMPT, DEPTH) else name
         kind = kind or (Kind.EVALUATOR if key == CHECK else Kind.CHAIN)
         attributes = {} if said is None else self.masking.input(said)
-        metadata: dict[str, Any] = {"owner": self.owner, "number": number}
+        metadata: dict[str, Any] = {"owner": self.owner, "seq": self.seq, "number": number}
         span = self.tree.open(
             f"phase:{self.owner}:{key}:{number}",
             named,

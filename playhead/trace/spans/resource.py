@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Final
 
 from openinference.semconv.resource import ResourceAttributes
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
+
+from playhead.trace.spans.texts import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,14 +23,17 @@ def resource_of(
     version: str | None = None,
     project: str | None = None,
     environment: str | None = None,
+    application: Mapping[str, str] | None = None,
 ) -> Resource:
-    """Return the resource of spans: an argument stands before the environment's variables, these before the defaults.
+    """Return the resource of spans: what is found first of arguments, the environment, the application and the defaults.
 
     Args:
-        service: `service.name`; else `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, or `playhead`.
-        version: `service.version`; else `OTEL_RESOURCE_ATTRIBUTES`, or absent.
-        project: `openinference.project.name`; else `OTEL_RESOURCE_ATTRIBUTES`, `PHOENIX_PROJECT_NAME`, or absent.
-        environment: `deployment.environment.name`; else `OTEL_RESOURCE_ATTRIBUTES`, or absent.
+        service: `service.name`; else `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, the application's, or `playhead`.
+        version: `service.version`; else `OTEL_RESOURCE_ATTRIBUTES`, the application's, or absent.
+        project: `openinference.project.name`; else `OTEL_RESOURCE_ATTRIBUTES`, `PHOENIX_PROJECT_NAME`, the application's, or
+            absent.
+        environment: `deployment.environment.name`; else `OTEL_RESOURCE_ATTRIBUTES`, the application's, or absent.
+        application: what the recording holds of the application's resource (`TelemetryContext.service`).
     """
     phoenix = os.environ.get("PHOENIX_PROJECT_NAME")
     given = {
@@ -38,17 +42,10 @@ def resource_of(
         ResourceAttributes.PROJECT_NAME: project,
         ENVIRONMENT: environment,
     }
-    defaults = _present({SERVICE_NAME: DEFAULT_SERVICE, ResourceAttributes.PROJECT_NAME: phoenix})
+    project_of_phoenix = _present({ResourceAttributes.PROJECT_NAME: phoenix})
     found = dict(OTELResourceDetector().detect().attributes)
-    return Resource({**defaults, **found, **_present(given)})
-
-
-def resource_of_application() -> Resource | None:
-    """Return the resource of the application's own tracing, or None when it has set none up."""
-    trace = sys.modules.get("opentelemetry.trace")
-    provider = None if trace is None else trace.get_tracer_provider()
-    resource = getattr(provider, "resource", None)
-    return resource if isinstance(resource, Resource) else None
+    said = {key: clean(value) for key, value in (application or {}).items()}
+    return Resource({SERVICE_NAME: DEFAULT_SERVICE, **said, **project_of_phoenix, **found, **_present(given)})
 
 
 def _present(values: Mapping[str, str | None]) -> dict[str, str]:

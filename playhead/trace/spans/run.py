@@ -18,10 +18,11 @@ from playhead.trace.spans.agent_span import (
     ending_attributes,
     ending_status,
     links_of,
+    template_attributes,
 )
 from playhead.trace.spans.failures import failed, noted
 from playhead.trace.spans.identity import outer_span, trace_of
-from playhead.trace.spans.messages import INPUT, OUTPUT, Messages
+from playhead.trace.spans.messages import INPUT, OUTPUT
 from playhead.trace.spans.model_span import answer_attributes, request_attributes, request_metadata
 from playhead.trace.spans.owner import SpanOwner
 from playhead.trace.spans.phases import Phases
@@ -32,10 +33,12 @@ from playhead.trace.spans.tree import SpanTree
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.util.types import AttributeValue
 
     from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.options import SpanOptions
+    from playhead.trace.spans.thread import Prompt
     from playhead.trace.spans.tree import OpenSpan
 
 Ended = list["ReadableSpan"] | None
@@ -58,14 +61,15 @@ class RunSpans:
         resource: Resource,
     ) -> None:
         self.started = started
-        self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started))
+        self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started, masking))
         self._options = options
         self._masking = masking
+        self._template = template_attributes(started, masking)
         self._owners: dict[str, SpanOwner] = {}
         self._ended: set[str] = set()
         self._bodies: dict[str, tuple[OpenSpan, SpanOwner]] = {}
         self._inner: dict[OpenSpan, str] = {}
-        if started.telemetry is not None:
+        if started.telemetry is not None and masking.application:
             self.tree.with_metadata(started.telemetry.metadata)
         self._enter(record, started, None, now)
 
@@ -107,7 +111,7 @@ class RunSpans:
 
     def _known(self, name: str, home: OpenSpan, header: Any, path: str) -> SpanOwner:  # noqa: ANN401 - an `AgentHeader`
         phases = Phases(name, self.tree, self._masking, home)
-        return SpanOwner(name, home, header, path, SpanThread(self._masking.image), phases)
+        return SpanOwner(name, home, header, path, SpanThread(self._masking), phases)
 
     def _owner(self, name: str) -> SpanOwner | None:
         """Return what is known of an owner. One that never started belongs to the nearest above it that is known."""
@@ -170,24 +174,32 @@ class RunSpans:
     def _requested(self, record: Record, event: e.LlmRequested, owner: SpanOwner, now: int) -> Ended:
         prompt = owner.thread.prompt(event.messages, self._options.max_messages)
         newest = prompt.messages[-1].text if prompt.messages else ""
-        owner.phases.before_request(event.purpose, newest, now)
-        attributes = request_attributes(event, owner, prompt, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.request(event, owner, prompt, self.tree.session, self._masking))
-        span = self.tree.open(
+        owner.phases.before_request(event.purpose, newest, record.seq, now)
+        span = self._open_request(record, event, owner, prompt, now)
+        if span is None:
+            return None
+        owner.requests[event.request, event.attempt] = span
+        span.attributes.update(self._masking.messages(INPUT, prompt.messages))
+        return []
+
+    def _open_request(
+        self, record: Record, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt, now: int
+    ) -> OpenSpan | None:
+        return self.tree.open(
             f"llm:{record.owner}:{event.request}.{event.attempt}",
             f"llm:{event.model}",
             Kind.LLM,
             owner.phases.of_request(event.purpose),
             now,
-            attributes=attributes,
+            attributes=self._asked(event, owner, prompt),
             metadata=request_metadata(event, record, prompt),
         )
-        if span is None:
-            return None
-        owner.requests[event.request, event.attempt] = span
-        self._show(span, Messages(INPUT, prompt.messages))
-        return []
+
+    def _asked(self, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt) -> dict[str, AttributeValue]:
+        attributes = {**request_attributes(event, owner, prompt, self._masking), **self._template}
+        if self._options.gen_ai:
+            attributes.update(gen_ai.request(event, owner, prompt, self.tree.session, self._masking))
+        return attributes
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
         answer = owner.thread.answered(event)
@@ -200,13 +212,8 @@ class RunSpans:
         attributes = answer_attributes(event, answer, owner, model, self._masking)
         if self._options.gen_ai:
             attributes.update(gen_ai.response(event, self._masking))
-        self._show(span, Messages(OUTPUT, [answer]))
+        attributes.update(self._masking.messages(OUTPUT, [answer]))
         return self.tree.close(span, now, attributes=attributes)
-
-    def _show(self, span: OpenSpan, messages: Messages) -> None:
-        attributes, shown = self._masking.messages(messages)
-        span.attributes.update(attributes)
-        span.messages += shown
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: SpanOwner, now: int) -> Ended:
         span = owner.requests.pop((event.request, event.attempt), None)
@@ -222,21 +229,7 @@ class RunSpans:
     # --- tool calls ---------------------------------------------------------------------------------------------------
 
     def _call_started(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> Ended:
-        asked = None if event.request is None else owner.answered.get(event.request)
-        tool = owner.thread.tool(event.tool) or self._tool_above(owner, event.tool)
-        attributes = call_attributes(event, record, tool, self._masking)
-        if self._options.gen_ai:
-            attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
-        span = self.tree.open(
-            f"tool:{record.owner}:{event.call_id}",
-            f"tool:{event.tool}",
-            Kind.TOOL,
-            self._place_of_call(event, owner, asked),
-            now,
-            attributes=attributes,
-            metadata=call_metadata(event, record, owner.healed.pop(event.call_id, None), self._masking),
-            links=() if asked is None else (Link(asked.context),),
-        )
+        span = self._open_call(record, event, owner, now)
         if span is None:
             return None
         owner.calls[event.call_id] = span
@@ -245,6 +238,23 @@ class RunSpans:
         self._bodies[body] = (span, owner)
         self._ended.discard(body)
         return []
+
+    def _open_call(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> OpenSpan | None:
+        asked = None if event.request is None else owner.answered.get(event.request)
+        tool = owner.thread.tool(event.tool) or self._tool_above(owner, event.tool)
+        attributes = call_attributes(event, record, tool, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
+        return self.tree.open(
+            f"tool:{record.owner}:{event.call_id}",
+            f"tool:{self._masking.tool_name(event.tool, tool)}",
+            Kind.TOOL,
+            self._place_of_call(event, owner, asked),
+            now,
+            attributes=attributes,
+            metadata=call_metadata(event, record, owner.healed.pop(event.call_id, None), self._masking),
+            links=() if asked is None else (Link(asked.context),),
+        )
 
     @staticmethod
     def _place_of_call(event: e.ToolCallStarted, owner: SpanOwner, asked: OpenSpan | None) -> OpenSpan:
@@ -284,7 +294,8 @@ class RunSpans:
         span = owner.calls.get(event.call_id)
         if span is not None:
             why = None if event.why is None else self._masking.word(event.why)
-            noted(span, "approval", now, approved=event.approved, by=event.by, why=why)
+            by = None if event.by is None else self._masking.word(event.by)
+            noted(span, "approval", now, approved=event.approved, by=by, why=why)
         return []
 
     # --- what steered the run -----------------------------------------------------------------------------------------
@@ -308,8 +319,8 @@ class RunSpans:
         noted(owner.home, event.kind, now)
         return []
 
-    def _phase(self, _record: Record, event: e.EventBase, owner: SpanOwner, now: int) -> Ended:
-        return owner.phases.take(event, now)
+    def _phase(self, record: Record, _event: e.EventBase, owner: SpanOwner, now: int) -> Ended:
+        return owner.phases.take(record, now)
 
     _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
         {

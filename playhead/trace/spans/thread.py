@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from playhead.trace.events.thread import followed
 from playhead.trace.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
+from playhead.trace.spans.tool_catalogues import ToolCatalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
-    from playhead.trace.spans.messages import Image
+    from playhead.trace.spans.masking import Masking
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
 
 
@@ -25,6 +26,11 @@ class Prompt(NamedTuple):
     """Messages between those of the system and the newest that are not shown."""
     missing: int
     """Messages that the records do not hold."""
+
+    @property
+    def images_left_out(self) -> int:
+        """Images of these messages that are too large to be shown."""
+        return sum(message.images_left_out for message in self.messages)
 
 
 class Offered(NamedTuple):
@@ -39,8 +45,9 @@ class Offered(NamedTuple):
 class SpanThread:
     """Every message and tool of one owner, as far as the records tell."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
+    def __init__(self, masking: Masking) -> None:
+        self._masking = masking
+        self._catalogue = ToolCatalogue()
         self._messages: dict[int, Shown] = {}
         self._ids: list[int] = []
         self._system: list[int] = []
@@ -54,12 +61,19 @@ class SpanThread:
         """Take a message. One whose content the records do not hold stays empty."""
         if added.id in self._messages:
             return
-        content, calls = self._content_of(added)
-        said = followed(content, added.followed_by)
-        self._messages[added.id] = self._answer_sent(added) or shown_message(added, said, calls, self._image)
+        self._messages[added.id] = self._answer_sent(added) or self._shown(added)
         insort(self._ids, added.id)
         if added.role == "system":
             insort(self._system, added.id)
+
+    def _shown(self, added: MessageAdded) -> Shown:
+        content, calls = self._content_of(added)
+        said = followed(content, added.followed_by)
+        if not self._masking.tools and added.ref is None and added.role in {"system", "user"}:
+            said = self._catalogue.hidden(said)
+        shown = shown_message(added, said, calls, self._masking.image)
+        shown.images_left_out = self._masking.too_large(said)
+        return shown
 
     def _answer_sent(self, added: MessageAdded) -> Shown | None:
         """Return the answer that is sent back as it was shown, which it is when the model said it without reasoning."""
@@ -93,6 +107,8 @@ class SpanThread:
         """Take tools."""
         self._tools.update(enumerate(defined.tools, defined.first_id))
         self._by_name.update((tool.name, tool) for tool in defined.tools)
+        if not self._masking.tools:
+            self._catalogue.define(defined.tools)
         self._offered.clear()
 
     def tool(self, name: str) -> ToolSpec | None:

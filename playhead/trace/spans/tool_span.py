@@ -25,7 +25,8 @@ def call_attributes(
     started: ToolCallStarted, record: Record, tool: ToolSpec | None, masking: Masking
 ) -> dict[str, AttributeValue]:
     """Return what the span of a call begins with; `tool.parameters` is the schema, the arguments are `input.value`."""
-    attributes: dict[str, AttributeValue] = {S.TOOL_NAME: clean(started.tool), S.TOOL_ID: clean(started.call_id)}
+    name = masking.tool_name(started.tool, tool)
+    attributes: dict[str, AttributeValue] = {S.TOOL_NAME: name, S.TOOL_ID: clean(started.call_id)}
     if record.iteration is not None:
         attributes["agent.iteration"] = record.iteration
     if tool is not None and masking.tools:

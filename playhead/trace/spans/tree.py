@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from opentelemetry.sdk.resources import Resource
-    from opentelemetry.util.types import Attributes, AttributeValue
-
-    from playhead.trace.spans.messages import Messages
+    from opentelemetry.util.types import AttributeValue
 
 SCOPE: Final = InstrumentationScope("playhead", VERSION)
 OK: Final = Status(StatusCode.OK)
+OURS: Final = "playhead"
+"""What Playhead's own metadata is called."""
+THEIRS: Final = "application.playhead"
+"""What metadata of the application is called that it calls so, too."""
 INTERRUPTED: Final = "playhead.interrupted"
 """Marks a span that did not end by itself."""
 _NOT_ENDED: Final = "it had not ended when {name} did"
@@ -46,40 +48,10 @@ class OpenSpan:
     metadata: dict[str, Any]
     """What of it is not an attribute of its own."""
     links: tuple[Link, ...] = ()
-    messages: tuple[Messages, ...] = ()
-    """What it was asked and what it answered, which are attributes, too."""
     events: list[Event] = field(default_factory=list)
     below: dict[int, OpenSpan] = field(default_factory=dict)
     """The open spans inside it, by id, in the order in which they were opened."""
     is_open: bool = True
-
-
-class RunSpan(ReadableSpan):
-    """A span of a run. The messages of a model call become attributes when these are read.
-
-    `playhead.trace.spans.protobuf` never does; `playhead.trace.otlp`, which sends it, still has an encoder of its own.
-    """
-
-    def __init__(self, messages: tuple[Messages, ...], name: str, **fields: Any) -> None:  # noqa: ANN401 - as a `ReadableSpan`
-        super().__init__(name, **fields)
-        self.messages = messages
-        """What of the attributes is kept as messages."""
-
-    @property
-    def attributes(self) -> Attributes:
-        """The attributes, messages included."""
-        if self.messages:
-            messages, self.messages = self.messages, ()
-            found = dict(self._attributes or {})
-            for each in messages:
-                found.update(each.attributes())
-            self._attributes = found
-        return super().attributes
-
-    @property
-    def own_attributes(self) -> Attributes:
-        """The attributes without those that `messages` stands for."""
-        return self._attributes
 
 
 class SpanTree:
@@ -96,8 +68,14 @@ class SpanTree:
         self._roots: dict[int, OpenSpan] = {}
 
     def with_metadata(self, metadata: dict[str, Any]) -> None:
-        """Put the application's metadata on every span."""
-        self._metadata = metadata
+        """Put the application's metadata on every span; what it calls as we call ours keeps its value under another name."""
+        theirs = dict(metadata)
+        if OURS in theirs:
+            name = THEIRS
+            while name in theirs:
+                name = f"{THEIRS[: -len(OURS)]}{name}"
+            theirs[name] = theirs.pop(OURS)
+        self._metadata = theirs
 
     def open(  # noqa: PLR0913 - what a span begins with
         self,
@@ -139,7 +117,7 @@ class SpanTree:
             ended = [self._cut_off(each, now, because) for each in self._inside(span)]
         self._forget(span)
         ended.append(self._readable(span, now, status, span.attributes))
-        span.attributes, span.messages = {}, ()  # whoever refers to it on, needs no prompt
+        span.attributes = {}  # whoever refers to it on, needs no prompt
         return ended
 
     def interrupted(self, now: int) -> list[ReadableSpan]:
@@ -176,15 +154,14 @@ class SpanTree:
     def _readable(
         self, span: OpenSpan, now: int, status: Status, attributes: dict[str, AttributeValue]
     ) -> ReadableSpan:
-        metadata = {**self._metadata, "playhead": span.metadata}
+        metadata = {**self._metadata, OURS: span.metadata}
         attributes = {
             SpanAttributes.OPENINFERENCE_SPAN_KIND: span.kind.value,
             **self._common,
             **attributes,
             SpanAttributes.METADATA: json_taken_apart(metadata),
         }
-        return RunSpan(
-            span.messages,
+        return ReadableSpan(
             span.name,
             context=span.context,
             parent=span.parent,

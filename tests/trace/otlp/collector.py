@@ -8,7 +8,7 @@ import time
 import zlib
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
@@ -30,6 +32,8 @@ class Reply:
     body: bytes = b""
     delay_s: float = 0.0
     hang_up: bool = False
+    drip: str | None = None
+    """`headers` or `body`: it comes byte by byte, and without an end."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,19 @@ class Collector(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *replies: Reply, usual: Reply = OK, most_bytes: int | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        *replies: Reply,
+        usual: Reply = OK,
+        most_bytes: int | None = None,
+        port: int = 0,
+        rule: Callable[[Received], Reply] | None = None,
+    ) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.replies = list(replies)
         self.usual = usual
         self.most_bytes = most_bytes
+        self.rule = rule
         self.requests: list[Received] = []
         self.arrived = threading.Condition()
         threading.Thread(target=lambda: self.serve_forever(poll_interval=0.01), daemon=True).start()
@@ -108,6 +120,7 @@ class Collector(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Collector
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer with a body comes 40 ms later
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
@@ -118,16 +131,29 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(reply.delay_s)
         with self.server.arrived:
             received = Received(self.path, headers, len(body), tuple(spans_in(request)), request, reply)
+            if self.server.rule is not None:
+                reply = self.server.rule(received)
+                received = replace(received, reply=reply)
             self.server.requests.append(received)
             self.server.arrived.notify_all()
         if reply.hang_up:
             self.close_connection = True
+            return
+        if reply.drip is not None:
+            self._drip(reply.drip)
             return
         self.send_response(reply.status)
         for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(reply.body)
+
+    def _drip(self, part: str) -> None:
+        self.close_connection = True
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"" if part == "headers" else b"Content-Length: 1000\r\n\r\n"))
+        for _ in range(100):
+            self.wfile.write(b"x")
+            time.sleep(0.03)
 
     def _reply(self, size: int) -> Reply:
         with self.server.arrived:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.trace.otlp import delivery
+from playhead.trace.otlp.answers import Rejected, read_answer
 from playhead.trace.otlp.delivery import Delivered, Otlp, Patience, Refusal
 from playhead.trace.otlp.destination import Destination, named
 from playhead.trace.otlp.wire import Answer, Wire
-from tests.trace.otlp.collector import OK, Collector, Reply, rejecting
+from tests.trace.otlp.collector import OK, Collector, Received, Reply, rejecting
 from tests.trace.otlp.spans import span
 
 if TYPE_CHECKING:
@@ -148,6 +149,56 @@ def test_a_slow_collector_is_waited_for_no_longer_than_asked(collect: Callable[.
     assert time.monotonic() - started < 0.9
 
 
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_a_collector_that_drips_is_cut_off(collect: Callable[..., Collector], part: str) -> None:
+    """The limit is for the whole request, however regularly a byte comes; the next request has a new connection."""
+    collector = collect(Reply(drip=part), usual=OK)
+    wire = Wire(named(collector.address))
+    started = time.monotonic()
+    assert wire.post(b"", timeout_s=0.2) == Answer("unavailable", "it did not answer in time")
+    assert 0.1 < time.monotonic() - started < 1.5
+    assert wire.post(b"").meaning == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "expected"),
+    [
+        ("application/x-protobuf", b"", Rejected()),
+        ("", b"", Rejected()),
+        ("text/plain", b"\n", Rejected()),
+        ("application/x-protobuf", rejecting(3, "too old").body, Rejected(3, "too old")),
+        ("", rejecting(3, "too old").body, Rejected(3, "too old")),
+        ("application/json", b"{}", Rejected()),
+        (
+            "application/json; charset=utf-8",
+            b'{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "x"}}',
+            Rejected(2, "x"),
+        ),
+        ("text/plain", b'{"partial_success": {"rejected_spans": 2}}', Rejected(2)),
+        ("application/json", b'{"partialSuccess": {"rejectedSpans": "many"}}', Rejected()),
+        ("application/json", b"<html>", None),
+        ("text/html", b"<html>Log in</html>", None),
+        ("", b"<!DOCTYPE html>", None),
+        ("application/x-protobuf", b"\xff<html>", None),
+        ("text/plain", b"Welcome", None),
+    ],
+)
+def test_an_answer_is_one_only_when_it_is_otlps(content_type: str, body: bytes, expected: Rejected | None) -> None:
+    """Nothing, its message as protobuf, or JSON; anything else does not come from a collector."""
+    assert read_answer(body, content_type) == expected
+
+
+def test_a_page_is_no_collector(collect: Callable[..., Collector]) -> None:
+    """What was sent to it is not delivered, nothing is given up, and what to mend is said."""
+    page = Reply(headers={"Content-Type": "text/html; charset=utf-8"}, body=b"<html>Log in</html>")
+    stopped = Answer(
+        "unusable",
+        "200, but with text/html instead of OTLP's answer; "
+        "the address is that of a page, a proxy or a login: name the collector's own, and its key",
+    )
+    assert deliver(collect(usual=page)) == Delivered(stopped=stopped)
+
+
 def test_a_collector_that_hangs_up_is_asked_again_later(collect: Callable[..., Collector]) -> None:
     """The connection is lost, not the span; the next request has a new one."""
     collector = collect(Reply(hang_up=True))
@@ -190,26 +241,66 @@ def test_a_span_that_is_too_large_by_itself_goes_without_its_content(collect: Ca
     collector = collect(most_bytes=900)
     sink = Otlp(named(collector.address))
     delivered = sink.deliver([span(1), span(2, text="x" * 5000), span(3, text="x" * 300)])
-    assert delivered == Delivered(settled=3, without_content=["span 2 0000000000000002"])
+    assert delivered == Delivered(settled=3, without_content=[1])
     kept = {each.name: {item.key for item in each.attributes} for each in collector.taken}
     assert kept == {"span 1": set(), "span 2": {"playhead.content_left_out"}, "span 3": {"text"}}
 
 
-def test_a_span_that_never_fits_is_refused_by_name(collect: Callable[..., Collector]) -> None:
+def test_a_span_that_never_fits_is_refused(collect: Callable[..., Collector]) -> None:
     """It is counted, and the others go on."""
-    refusal = Refusal(1, 1, 1, "413 Request Entity Too Large", ("span 2 0000000000000002",))
+    refusal = Refusal(1, 1, 1, "413 Request Entity Too Large")
     collector = collect(most_bytes=130)
     sink = Otlp(named(collector.address))
     huge = span(2, **{f"attribute.{number}": "x" * 50 for number in range(10)})
     assert sink.deliver([span(1), huge, span(3)]) == Delivered(settled=3, refusals=[refusal])
 
 
-def test_refused_spans_are_settled_and_named(collect: Callable[..., Collector]) -> None:
-    """A refusal is for good: the same request is not sent again."""
-    collector = collect(Reply(400, body=b"bad span"))
-    names = tuple(f"span {number} {number:016x}" for number in range(1, 5))
-    assert deliver(collector) == Delivered(settled=4, refusals=[Refusal(0, 3, 4, "400 Bad Request: bad span", names)])
-    assert len(collector.requests) == 1
+def refusing(*numbers: int) -> Callable[[Received], Reply]:
+    """Return a rule by which a request with one of these spans is refused."""
+    bad = set(ids(*numbers))
+    return lambda received: Reply(422, body=b"bad span") if bad & set(received.ids) else OK
+
+
+@pytest.mark.parametrize("bad", [(1,), (77,), (128,), (5, 6, 90), (1, 2, 3, 4)], ids=str)
+def test_only_the_spans_that_are_refused_are_lost(collect: Callable[..., Collector], bad: tuple[int, ...]) -> None:
+    """Of a request that is refused, each span is found that the collector does not take, by few more requests."""
+    collector = collect(rule=refusing(*bad))
+    refusals = [Refusal(number - 1, number - 1, 1, "422 Unprocessable Entity: bad span") for number in bad]
+    assert deliver(collector, 128) == Delivered(settled=128, refusals=refusals)
+    assert collector.counts.keys() == set(ids(*range(1, 129))) - set(ids(*bad))
+    assert set(collector.counts.values()) == {1}
+    assert len(collector.requests) <= 1 + 14 * len(bad)
+
+
+def test_a_collector_that_refuses_everything_is_not_asked_for_each_span(collect: Callable[..., Collector]) -> None:
+    """After some requests it is known that it is not the spans: the others are refused together, and that is said."""
+    collector = collect(usual=Reply(400, body=b"no tenant"))
+    sink = Otlp(named(collector.address))
+    delivered = sink.deliver(spans(512))
+    assert (delivered.settled, delivered.refused) == (512, 512)
+    assert {refusal.reason for refusal in delivered.refusals if refusal.first != refusal.last} == {
+        "400 Bad Request: no tenant; it has taken nothing at all, so these were not tried one by one"
+    }
+    assert len(collector.requests) < 2 * delivery.MAX_REFUSALS
+    before = len(collector.requests)
+    assert sink.deliver(spans(512)).refused == 512
+    assert len(collector.requests) == before + 1
+
+
+def test_one_delivery_is_so_many_requests_at_most(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left then has not been given up: it is handed over again, and each span is still sent once."""
+    monkeypatch.setattr(delivery, "MAX_REQUESTS", 10)
+    bad = range(2, 33, 2)
+    collector = collect(rule=refusing(*bad))
+    sink, left, refused = Otlp(named(collector.address)), spans(32), 0
+    while left:
+        delivered = sink.deliver(left)
+        assert delivered.stopped is None
+        left, refused = left[delivered.settled :], refused + delivered.refused
+    assert (refused, set(collector.counts)) == (16, set(ids(*range(1, 33, 2))))
+    assert set(collector.counts.values()) == {1}
 
 
 def test_a_partial_success_is_counted(collect: Callable[..., Collector]) -> None:
@@ -217,7 +308,8 @@ def test_a_partial_success_is_counted(collect: Callable[..., Collector]) -> None
     collector = collect(rejecting(3, "too old\n"))
     delivered = deliver(collector)
     assert (delivered.settled, delivered.refused) == (4, 3)
-    assert [(each.first, each.last, each.reason) for each in delivered.refusals] == [(0, 3, "too old ")]
+    assert delivered.refusals == [Refusal(0, 3, 3, "too old ")]
+    assert len(collector.requests) == 1  # it has the others: sent again, some would be there twice
 
 
 def test_what_stops_is_said_and_what_was_settled_stays(

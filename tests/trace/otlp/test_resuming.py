@@ -40,7 +40,7 @@ class Backend:
         ids = [id_of(each) for each in spans[: self.room]]
         self.room -= len(ids)
         self.taken += [each for each in ids if not self.refuses(each)]
-        refused = [Refusal(place, place, 1, "no", (each,)) for place, each in enumerate(ids) if self.refuses(each)]
+        refused = [Refusal(place, place, 1, "no") for place, each in enumerate(ids) if self.refuses(each)]
         stopped = None if len(ids) == len(spans) else Answer("unavailable", "full")
         return Delivered(len(ids), refused, stopped=stopped)
 
@@ -159,12 +159,13 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     assert (run.accepted, run.refused) == (7, 1)
     said = json.loads(Cursor(path, HERE).path.read_text())
     (refused,) = said["reached"]["refused"]
-    assert (refused["count"], refused["reason"], refused["spans"]) == (1, "no", [second])
+    assert (refused["count"], refused["among"], refused["reason"]) == (1, None, "no")
+    assert refused["spans"] == [f"tool:lookup {second}"]
     assert refused["first_seq"] == refused["last_seq"]
     assert (said["reached"]["accepted"], said["reached"]["complete"]) == (7, True)
     again = Backend()
     run = export(path, again)
-    assert (again.taken, run.skipped, run.reached.refused[0].spans) == ([], 8, (second,))
+    assert (again.taken, run.skipped, run.reached.refused[0].spans) == ([], 8, (f"tool:lookup {second}",))
 
 
 def test_each_destination_has_a_cursor_of_its_own(tmp_path: Path) -> None:

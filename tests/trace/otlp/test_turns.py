@@ -12,7 +12,7 @@ from playhead.trace.otlp.live import LiveExport
 def test_a_new_run_does_not_wait_until_a_busy_one_has_ended() -> None:
     """As long as there is something to send, new runs are taken in between two requests."""
     export = LiveExport("nowhere", lambda: (_ for _ in ()).throw(AssertionError))
-    run: Any = SimpleNamespace(run_id="new")
+    run: Any = SimpleNamespace(run_id="new", trouble=None)
     steps: list[bool] = []
 
     def step(*, timeout_s: float | None) -> str:
@@ -24,5 +24,5 @@ def test_a_new_run_does_not_wait_until_a_busy_one_has_ended() -> None:
 
     patience = SimpleNamespace(again_at=0.0, failing_since=None)
     pump: Any = SimpleNamespace(runs=deque(), step=step, finished=list, patience=patience, stopped=None)
-    assert export._round(pump)
+    export._round(pump)
     assert steps == [False, True, True]

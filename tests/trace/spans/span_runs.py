@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.resources import Resource
 
 from playhead import Agent, PlayheadError, load_recording
+from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanBuilder, SpanOptions, spans_of
-from playhead.trace.spans.protobuf import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,6 +95,8 @@ def check_sound(records: Sequence[Record], spans: Sequence[ReadableSpan]) -> Non
             assert above.end_time is not None
             assert above.start_time <= span.start_time
             assert span.end_time <= above.end_time
+    seqs = {record.seq for record in records}
+    assert {json.loads(str((span.attributes or {})["metadata"]))["playhead"]["seq"] for span in spans} <= seqs
     kinds = [record.kind for record in records]
     made = [(span.attributes or {})[KIND] for span in spans]
     assert made.count("LLM") == kinds.count("llm-requested")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,18 +13,23 @@ from openinference.instrumentation import (
     suppress_tracing,
     using_attributes,
     using_metadata,
+    using_prompt_template,
     using_session,
     using_tags,
     using_user,
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
 
 from playhead import Agent, load_recording, reproduce, resume, tool
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.ambient import ambient_telemetry
+from playhead.trace.otlp import export_to
+from playhead.trace.spans import spans_of
 from playhead.trace.telemetry import TelemetryContext
 from tests.trace.spans.span_runs import spans_in
 
@@ -78,6 +85,7 @@ async def test_a_run_joins_the_span_that_is_open(tmp_path: Path) -> None:
         user_id="ann",
         tags=("a",),
         metadata=telemetry.metadata,
+        service={"service.name": "shop"},
     )
     assert telemetry.metadata["team"] == "x"
     root = spans_in(load_recording("run", tmp_path).records)[-1]
@@ -98,6 +106,92 @@ async def test_nothing_is_nothing(tmp_path: Path) -> None:
     assert not get_current_span().get_span_context().is_valid
     await scout(tmp_path).run("Go.", run_id="run")
     assert telemetry_of(tmp_path, "run") is None
+
+
+async def test_metadata_that_is_called_as_ours_is_kept_beside_it(tmp_path: Path) -> None:
+    """Whatever the application calls its metadata, it is on every span, and so is Playhead's own."""
+    theirs = {"playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+    with using_metadata(theirs):
+        await scout(tmp_path).run("Go.", run_id="run")
+    for span in spans_in(load_recording("run", tmp_path).records):
+        metadata = json.loads(str((span.attributes or {})["metadata"]))
+        assert metadata.pop("playhead")["owner"] == "root"
+        assert metadata == {"application.application.playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+
+
+async def test_the_template_of_prompts_is_on_model_calls(tmp_path: Path) -> None:
+    """What `using_prompt_template` says stands in the trace and on the spans of model calls, as it is in OpenInference."""
+    said = {"template": "How high is {peak}?", "version": "v2", "variables": {"peak": "Mount Zed"}}
+    with using_prompt_template(**said):  # type: ignore[arg-type]
+        await scout(tmp_path).run("Go.", run_id="run")
+    assert telemetry_of(tmp_path, "run") == TelemetryContext(
+        prompt_template="How high is {peak}?",
+        prompt_template_version="v2",
+        prompt_template_variables={"peak": "Mount Zed"},
+    )
+    expected = {
+        "llm.prompt_template.template": "How high is {peak}?",
+        "llm.prompt_template.version": "v2",
+        "llm.prompt_template.variables": '{"peak":"Mount Zed"}',
+    }
+    for span in spans_in(load_recording("run", tmp_path).records):
+        shown = {key: value for key, value in (span.attributes or {}).items() if key.startswith("llm.prompt_template")}
+        assert shown == (expected if span.name.startswith("llm:") else {})
+
+
+@pytest.mark.parametrize("how", ["provider of the process", "provider of the span"])
+async def test_a_run_inside_an_application_has_its_service(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it has set its tracing up; the recording holds who it is, and nothing of its machine, so every export says it."""
+    who = {"service.name": "shop", "service.version": "2", "openinference.project.name": "alps"}
+    provider = TracerProvider(
+        resource=Resource.create({**who, "process.command_args": "--key=secret", "host.name": "h"})
+    )
+    with ExitStack() as inside:
+        if how == "provider of the process":
+            monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
+        else:
+            inside.enter_context(provider.get_tracer("shop").start_as_current_span("request"))
+        await scout(tmp_path).run("Go.", run_id="run")
+    monkeypatch.undo()
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    told = telemetry_of(tmp_path, "run")
+    assert told is not None
+    assert told.service.items() >= who.items()
+    assert not {name for name in told.service if not name.startswith(("service.", "openinference."))}
+    records = load_recording("run", tmp_path).records
+    assert {span.resource.attributes["service.name"] for span in spans_of(records)} == {"shop"}
+    assert next(spans_of(records)).resource.attributes.items() >= who.items()
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "named-by-hand")
+    assert next(spans_of(records)).resource.attributes["service.name"] == "named-by-hand"
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["in a file", "in memory"])
+async def test_live_spans_have_the_service_of_the_application(keeps: bool, tmp_path: Path) -> None:
+    """Those that are handed to its own processor, too, with a trace and without."""
+    mine = InMemorySpanExporter()
+    export = export_to(SimpleSpanProcessor(mine))
+    try:
+        with TRACER.start_as_current_span("request"):
+            agent = Agent(ScriptedModel([text("Done.")]), trace=tmp_path if keeps else None)
+            await agent.run("Go.")
+        assert export.flush()
+    finally:
+        export.shutdown()
+    assert {span.resource.attributes["service.name"] for span in mine.get_finished_spans()} == {"shop"}
+    assert len(mine.get_finished_spans()) == 2
+
+
+async def test_an_application_without_a_name_is_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name that OpenTelemetry makes up for a service is none."""
+    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
+    monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
+    with TracerProvider().get_tracer("x").start_as_current_span("request"):
+        await scout(tmp_path).run("Go.", run_id="run")
+    records = load_recording("run", tmp_path).records
+    assert next(spans_of(records)).resource.attributes["service.name"] == "playhead"
 
 
 def test_suppressed_and_not_sampled() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from openinference.instrumentation import TraceConfig
@@ -10,8 +11,9 @@ from pydantic import Field
 
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanOptions
-from playhead.trace.spans.protobuf import encode
+from playhead.trace.spans.tool_catalogues import ToolCatalogue
 from playhead.trace.types import ImagePart, TextPart
 from tests.trace.spans.span_runs import built, recorded
 
@@ -129,8 +131,86 @@ def test_without_content(records: list[Record]) -> None:
 
 
 def test_a_large_image_is_no_part_of_a_span(records: list[Record]) -> None:
-    """An image over the limit of OpenInference is left out of messages and of values alike."""
+    """An image over the limit of OpenInference is left out of messages and of values alike, and each span says how many are."""
     assert "SECRETIMAGE" not in seen(records, masking=TraceConfig(base64_image_max_length=10))
+    spans = built(records, SpanOptions(masking=TraceConfig(base64_image_max_length=10)))[1]
+    counts = {span.name.partition(":")[0]: (span.attributes or {}).get("playhead.images_left_out") for span in spans}
+    assert counts == {"agent": 1, "llm": 1, "tool": None}
+
+
+@pytest.mark.parametrize("switch", [None, "hide_inputs", "hide_input_messages", "hide_input_images"])
+def test_an_image_that_is_shown_or_hidden_is_not_counted_as_too_large(
+    records: list[Record], switch: str | None
+) -> None:
+    """The count is of images that would be there if they were smaller."""
+    config = TraceConfig(**({switch: True, "base64_image_max_length": 10} if switch else {}))  # type: ignore[arg-type]
+    spans = built(records, SpanOptions(masking=config))[1]
+    assert not any("playhead.images_left_out" in (span.attributes or {}) for span in spans)
+
+
+@tool(read_only=True, description="SECRETFIRST line.\n\nSECRETSECOND line.")
+async def look_up(
+    key: Annotated[str, Field(description="SECRETSCHEMA")], kind: Literal["SECRETKIND"] | None = None
+) -> str:
+    """Look."""
+    return f"{key} {kind}: found"
+
+
+LOOK = '```json\n{"tool": "look_up", "arguments": {"key": "a"}}\n```'
+PLAN = '{"steps": [{"id": "s1", "type": "tool_call", "tool_name": "look_up", "tool_args": {"key": "a"}}]}'
+VERDICT = '{"satisfied": true, "reason": "all there"}'
+
+
+@pytest.mark.parametrize(
+    ("turns", "options"),
+    [
+        ([LOOK, "Done."], {"tool_format": "text"}),
+        (['```python\nreturn look_up("a")\n```', "Done."], {"strategy": "code-action"}),
+        ([PLAN, VERDICT, "Done."], {"strategy": "plan-execute-reflect"}),
+        (["1. Look it up.\n2. Guess.", "9", "2", "Done."], {"strategy": "tree-of-thought"}),
+        (['{"tools": [], "reason": "none"}', "Done."], {"infer_required": True}),
+    ],
+    ids=["text", "program", "plan", "thoughts", "inferred"],
+)
+async def test_tools_that_a_prompt_describes_are_hidden_there(
+    tmp_path: Path, turns: list[str], options: dict[str, Any]
+) -> None:
+    """`hide_llm_tools` hides what a prompt says of tools in words, too, and of the rest of it nothing."""
+    script = ScriptedModel([text(each) for each in turns] + [text("Done.")] * 5)
+    agent = Agent(script, tools=[look_up], system_prompt="You are a guide.", trace=tmp_path, **options)
+    recording, _ = await recorded(agent, tmp_path)
+    assert recording.records[-1].event.status == "done"  # type: ignore[attr-defined]
+
+    def sent(**switches: bool) -> str:
+        shown = SpanOptions(gen_ai=True, masking=TraceConfig(**switches))  # type: ignore[arg-type]
+        return encode(built(recording.records, shown)[1]).decode(errors="replace")
+
+    assert "SECRETFIRST" in sent()
+    assert "SECRET" not in sent(hide_llm_tools=True)
+    assert "Do it." in sent(hide_llm_tools=True)
+    assert ("You are a guide." in sent()) == ("You are a guide." in sent(hide_llm_tools=True))
+
+
+def test_only_lines_about_tools_are_hidden() -> None:
+    """A line that begins like another word stays, and so does what is at the left again."""
+    catalogue = ToolCatalogue()
+    assert catalogue.hidden("- look_up: this") == "- look_up: this"
+    catalogue.define([look_up.spec, look_up.spec.model_copy(update={"name": "look-up-2", "description": "a"})])
+    said = "Tools:\n- look_up(key): this\n  key: that\n- look_upper: stays\ndef look_up_2(key):\n    'x'\nNow go."
+    hidden = "Tools:\n- look_up: __REDACTED__\n- look_upper: stays\ndef look_up_2: __REDACTED__\nNow go."
+    assert catalogue.hidden(said) == hidden
+    image = ImagePart(url=PIXELS)
+    assert catalogue.hidden((TextPart(text=said), image)) == (TextPart(text=hidden), image)
+
+
+def test_a_hostile_prompt_is_read_in_one_go() -> None:
+    """However many lines look like tools, and however long they are."""
+    catalogue = ToolCatalogue()
+    catalogue.define([look_up.spec.model_copy(update={"name": f"look_{number}"}) for number in range(50)])
+    started = time.process_time()
+    for text_ in ("- look_1\n " * 50_000, "- look_1" * 50_000, " " * 400_000, "\n \n" * 100_000):
+        catalogue.hidden(text_)
+    assert time.process_time() - started < 2
 
 
 async def test_phases_hide_what_they_quote(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from playhead import UsageError
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted
 from playhead.trace.line import Record
+from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanOptions
 from playhead.trace.spans.options import MAX_MESSAGES
-from playhead.trace.spans.protobuf import encode
 from playhead.trace.types import AgentHeader, Usage
 from tests.trace.spans.span_runs import built, decoded
 

@@ -355,38 +355,25 @@ def test_models_and_providers(
 
 
 def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
-    """An argument stands before the standard variables, these before the default."""
+    """An argument stands before the standard variables, these before the application, and it before the default."""
     from playhead.trace.spans import resource_of
 
     for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
         monkeypatch.delenv(name, raising=False)
     assert dict(resource_of().attributes) == {"service.name": "playhead"}
+    application = {"service.name": "web", "service.namespace": "a\0", "openinference.project.name": "theirs"}
+    assert dict(resource_of(application=application).attributes) == {**application, "service.namespace": "a\ufffd"}
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=2,deployment.environment.name=staging,team=a")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
     monkeypatch.setenv("PHOENIX_PROJECT_NAME", "agents")
-    assert dict(resource_of(version="3").attributes) == {
+    assert dict(resource_of(version="3", application=application).attributes) == {
         "service.name": "shop",
+        "service.namespace": "a\ufffd",
         "service.version": "3",
         "deployment.environment.name": "staging",
         "openinference.project.name": "agents",
         "team": "a",
     }
-
-
-def test_the_application_s_own_resource(monkeypatch: MonkeyPatch) -> None:
-    """Inside an application's tracing its resource is at hand; without one there is none."""
-    from opentelemetry import trace
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
-
-    from playhead.trace.spans import resource_of_application
-
-    assert resource_of_application() is None
-    provider = TracerProvider(resource=Resource({"service.name": "shop"}))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    found = resource_of_application()
-    assert found is not None
-    assert found.attributes["service.name"] == "shop"
 
 
 def test_more_may_come() -> None:

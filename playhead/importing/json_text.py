@@ -1,0 +1,54 @@
+"""JSON with halves of characters in it: a lone surrogate costs the one character, not the document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic_core import from_json
+
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from playhead.importing.readers.base import Problems
+
+HALVES: Final = "halves of characters (lone surrogates, broken UTF-8) in texts, which � replaces"
+_BOM: Final = b"\xef\xbb\xbf"
+_ESCAPES: Final = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
+def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what a JSON document says; halves of characters in it are replaced and counted.
+
+    Raises:
+        ValueError: it is none, or nested too deep.
+    """
+    bare = content.removeprefix(_BOM)
+    try:
+        return from_json(bare)
+    except ValueError:
+        decoded = bare.decode("utf-8", "replace")
+        text, count = whole_characters(decoded)
+        broken = count + decoded.count("�") - bare.count("�".encode())
+        if not broken:
+            raise
+        document = from_json(text)
+        problems[HALVES] += broken
+        return document
+
+
+def whole_characters(text: str) -> tuple[str, int]:
+    """Return a JSON text with whole characters alone, and how many halves were escaped in it."""
+    count = 0
+
+    def whole(found: re.Match[str]) -> str:
+        nonlocal count
+        if found["half"] is None:
+            return found[0]
+        count += 1
+        return "�"
+
+    return _ESCAPES.sub(whole, scrub(text)), count

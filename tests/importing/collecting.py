@@ -1,0 +1,86 @@
+"""A collector in this process, and what is sent to it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from playhead.importing.collect import Collected, Collector, CollectServer
+from tests.importing.traces import CAPTURED, shop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+LANGGRAPH = gzip.decompress((CAPTURED / "langgraph.pb.gz").read_bytes())
+
+
+@contextmanager
+def collecting(folder: Path, **options: Any) -> Iterator[tuple[Collector, str]]:
+    """Run a collector in this process."""
+    made = Collector(folder, **options)
+    server = CollectServer(made.take, port=0)
+    server.start()
+    try:
+        yield made, server.address
+    finally:
+        server.stop()
+        made.close()
+
+
+def recorded(made: Collector, *, all_of_them: bool = False) -> list[Collected]:
+    """Record what is due, and return it: there is no trace that cannot be recorded."""
+    found = list(made.record(all_of_them=all_of_them))
+    assert all(isinstance(each, Collected) for each in found)
+    return [each for each in found if isinstance(each, Collected)]
+
+
+def post(
+    address: str, content: bytes, content_type: str = PROTOBUF, path: str = "/v1/traces", **headers: str
+) -> tuple[int, bytes]:
+    """Send a body, and return status and answer."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(address + path, content, {"Content-Type": content_type, **named}, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def document(*places: int) -> bytes:
+    """Return a request with these spans of a run."""
+    spans = [shop().spans[place] for place in places or range(4)]
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+
+
+def head(*headers: str, version: str = "1.1", method: str = "POST", content_type: str = PROTOBUF) -> bytes:
+    """Return the head of a request."""
+    lines = (f"{method} /v1/traces HTTP/{version}", "Host: x", f"Content-Type: {content_type}", *headers, "", "")
+    return "\r\n".join(lines).encode()
+
+
+def chunks(content: bytes, size: int = 1000, end: str = "") -> bytes:
+    """Return a body in chunks."""
+    parts = [content[at : at + size] for at in range(0, len(content), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + f"0\r\n{end}\r\n".encode()
+
+
+def connected(address: str) -> socket.socket:
+    """Return a connection."""
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def raw(address: str, sent: bytes) -> bytes:
+    """Send bytes, and return all that is answered."""
+    with connected(address) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -1,0 +1,327 @@
+"""HTTP as the live receiver speaks it: what is not clear is refused in words, and no client keeps another one out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+from playhead.errors import NotImportableError, UsageError
+from playhead.importing.collect import Collector, CollectServer, arrivals, bodies, weight
+from playhead.importing.collect.spool import FOLDER
+from playhead.importing.readers import otlp_protobuf
+from tests.importing.collecting import (
+    JSON,
+    LANGGRAPH,
+    PROTOBUF,
+    chunks,
+    collecting,
+    connected,
+    document,
+    head,
+    post,
+    raw,
+    recorded,
+)
+from tests.importing.traces import shop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REFUSED: dict[str, tuple[int, dict[str, Any], str]] = {
+    "no otlp": (400, {"content": b"\xff\xff\xff"}, "no OTLP message"),
+    "no json": (400, {"content": b"{", "content_type": JSON}, "no JSON"),
+    "deep json": (400, {"content": b"[" * 5000, "content_type": JSON}, "no JSON, or nested too deep"),
+    "other json": (
+        400,
+        {"content": b'{"a": 1}', "content_type": JSON},
+        "an object with resourceSpans, a list, is wanted",
+    ),
+    "no gzip": (400, {"content": b"no", "Content_Encoding": "gzip"}, "the body is no gzip"),
+    "torn gzip": (400, {"content": gzip.compress(b"x" * 999)[:-9], "Content_Encoding": "gzip"}, "cut off"),
+    "a form": (415, {"content": b"a=1", "content_type": "application/x-www-form-urlencoded"}, "OTLP over HTTP has"),
+    "zstd": (415, {"content": b"", "Content_Encoding": "zstd"}, "only gzip"),
+    "br": (415, {"content": b"", "Content_Encoding": "br"}, "only gzip"),
+    "gzip twice": (415, {"content": b"", "Content_Encoding": "gzip, gzip"}, "only gzip"),
+    "no deflate": (400, {"content": b"no", "Content_Encoding": "deflate"}, "the body is no deflate"),
+    "two gzips": (400, {"content": gzip.compress(b"") * 2, "Content_Encoding": "gzip"}, "after the end of its gzip"),
+    "no list": (400, {"content": b'{"resourceSpans": 5}', "content_type": JSON}, "a list, is wanted"),
+    "empty json": (400, {"content": b"", "content_type": JSON}, "no JSON"),
+    "nested messages": (400, {"content": b"\xff\xff\x03" * 999_999}, "no OTLP message"),
+    "metrics": (404, {"content": b"", "path": "/v1/metrics"}, "only traces are collected"),
+    "a web page": (403, {"content": b"", "Origin": "https://evil.example"}, "from a web page"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_refuses_what_it_cannot_read(name: str, tmp_path: Path) -> None:
+    """With the right status, and a sentence; nothing is kept of it."""
+    status, given, why = REFUSED[name]
+    with collecting(tmp_path) as (made, address):
+        answered, said = post(address, **given)
+        assert (answered, why in said.decode("utf-8", "replace")) == (status, True), said
+        assert recorded(made, all_of_them=True) == []
+        assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == ["lock"]
+
+
+def test_refuses_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the length that is said, before anything is read; by what comes in chunks; and by what is unpacked."""
+    bomb = gzip.compress(b"\0" * (bodies.MAX_BODY + 1))
+    with collecting(tmp_path) as (_, address):
+        status, said = post(address, bomb, Content_Encoding="gzip")
+        assert (status, b"when it is unpacked" in said) == (413, True)
+        monkeypatch.setattr("playhead.importing.collect.requests.MAX_BODY", 100)
+        status, said = post(address, LANGGRAPH)
+        assert (status, b"at most 100 are taken" in said) == (413, True)
+        monkeypatch.setattr("playhead.importing.collect.connection.MAX_BODY", 100)
+        assert b" 413 " in raw(address, head("Transfer-Encoding: chunked") + chunks(LANGGRAPH))
+        monkeypatch.setattr(arrivals, "MAX_HELD", 50)
+        assert b" 503 " in raw(address, head("Transfer-Encoding: chunked") + chunks(LANGGRAPH))
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [(JSON, b'[{},["a"' * 400), (PROTOBUF, b"\x0a\x00" * 1001), (PROTOBUF, b"\x0a\x02\x12\x00" * 600)],
+    ids=["json", "messages", "messages in messages"],
+)
+def test_refuses_what_is_small_and_parsed_large(
+    content_type: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two bytes may be a message of 176: parts are counted before anything is parsed."""
+    monkeypatch.setattr(weight, "MAX_PARTS", 1000)
+    with collecting(tmp_path) as (_, address):
+        status, said = post(address, gzip.compress(content), content_type, Content_Encoding="gzip")
+        assert (status, b"values: export smaller batches" in said) == (413, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x0a\x05\x12", b"\x0b" * 9, b"\xff" * 11, b"\x0a\x03\x12\x03\x0a", b"\x0a\xff\xff\xff\xff\x0f"],
+    ids=["cut off", "a group", "no end", "inner", "length"],
+)
+def test_a_message_that_is_none_is_no_large_one(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cut off, has unknown kinds or numbers without an end is refused where it is counted, too."""
+    monkeypatch.setattr(weight, "MAX_PARTS", 1)
+    with pytest.raises(NotImportableError, match="no OTLP message"):
+        weight.too_many_in_message(content, otlp_protobuf.descriptor())
+
+
+def test_what_is_in_strings_does_not_count() -> None:
+    """A large text with many commas and braces is one value; one that never ends is looked at once."""
+    text = json.dumps({"resourceSpans": [], "text": '{"a": [1, 2, "\\\\"]},' * 200_000}).encode()
+    assert not weight.too_many_in_json(text)
+    assert not weight.too_many_in_json(b'"' + b'\\",' * 1_500_000)
+
+
+TAKEN: dict[str, bytes] = {
+    "chunked": head("Transfer-Encoding: chunked") + chunks(LANGGRAPH),
+    "chunked with trailer": head("Transfer-Encoding: chunked") + chunks(LANGGRAPH, end="Checksum: 1\r\n"),
+    "chunked gzip": head("Transfer-Encoding: chunked", "Content-Encoding: gzip") + chunks(gzip.compress(LANGGRAPH)),
+    "deflate": head("Transfer-Encoding: chunked", "Content-Encoding: deflate") + chunks(zlib.compress(LANGGRAPH)),
+    "http 1.0": head(f"Content-Length: {len(LANGGRAPH)}", version="1.0") + LANGGRAPH,
+    "charset": head(f"Content-Length: {len(document())}", content_type="application/json; charset=utf-8") + document(),
+    "no spans": head("Content-Length: 0"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TAKEN))
+def test_takes_a_body_however_it_is_sent(name: str, tmp_path: Path) -> None:
+    """In chunks, of HTTP/1.0, with parameters of its type, and without any spans."""
+    with collecting(tmp_path) as (made, address):
+        assert b" 200 " in raw(address, TAKEN[name]).partition(b"\r\n")[0]
+        assert len(recorded(made, all_of_them=True)) == (name != "no spans")
+
+
+def test_fields_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
+    """OTLP wants it so: a newer exporter may send more."""
+    spans = [span | {"new": {"a": [1]}, "flags": 3} for span in shop().spans]
+    content = {"resourceSpans": [{"new": 1, "scopeSpans": [{"spans": spans, "x": None}]}], "later": {}}
+    with collecting(tmp_path) as (made, address):
+        assert post(address, json.dumps(content).encode(), JSON) == (200, b"{}")
+        assert len(recorded(made, all_of_them=True)) == 1
+
+
+UNREADABLE: dict[str, tuple[int, bytes, str]] = {
+    "two lengths": (400, head("Content-Length: 3", "Transfer-Encoding: chunked") + chunks(b"abc"), "where it ends"),
+    "other lengths": (400, head("Content-Length: 3", "Content-Length: 4") + b"abcd", "cannot be read"),
+    "http 1.0 in chunks": (400, head("Transfer-Encoding: chunked", version="1.0") + chunks(b"a"), "no Transfer-Enc"),
+    "gzip as transfer": (501, head("Transfer-Encoding: gzip"), "cannot be read"),
+    "no length": (411, head(), "how long its body is"),
+    "negative": (400, head("Content-Length: -1"), "cannot be read"),
+    "no chunk": (400, head("Transfer-Encoding: chunked") + b"zz\r\n", "cannot be read"),
+    "large chunk": (400, head("Transfer-Encoding: chunked") + b"f" * 21 + b"\r\n", "cannot be read"),
+    "long extension": (431, head("Transfer-Encoding: chunked") + b"1;" + b"x" * 200_000, "cannot be read"),
+    "long trailer": (
+        431,
+        head("Transfer-Encoding: chunked") + chunks(b"", end="a: " + "x" * 200_000),
+        "cannot be read",
+    ),
+    "long head": (431, head("X: " + "x" * 200_000), "cannot be read"),
+    "cut off": (400, head("Content-Length: 9") + b"abc", "cannot be read"),
+    "many chunks": (413, head("Transfer-Encoding: chunked") + chunks(b"a" * 70_000, size=1), "more than 65,536 chunks"),
+    "no http": (400, b"\x16\x03\x01\x02\x00\x01\r\n\r\n", "cannot be read"),
+    "grpc": (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"),
+    "get": (405, head(method="GET"), "send OTLP to POST"),
+    "put": (405, head("Content-Length: 0", method="PUT"), "send OTLP to POST"),
+    "preflight": (403, head("Origin: https://evil.example", method="OPTIONS"), "from a web page"),
+    "options": (405, head(method="OPTIONS"), "send OTLP to POST"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNREADABLE))
+def test_refuses_requests_that_are_not_clear(name: str, tmp_path: Path) -> None:
+    """With a status and a sentence, on a connection that is closed then; the collector knows why, too."""
+    status, sent, why = UNREADABLE[name]
+    made = Collector(tmp_path)
+    server = CollectServer(made.take, port=0)
+    server.start()
+    answer = raw(server.address, sent).decode("utf-8", "replace")
+    server.stop()
+    made.close()
+    assert (answer[:12], why in answer) == (f"HTTP/1.1 {status}", True), answer
+    assert [why in said for said in server.refused] == [True]
+
+
+def test_head_has_no_body(tmp_path: Path) -> None:
+    """What asks whether the collector is there, as health checks do."""
+    with collecting(tmp_path) as (_, address):
+        assert raw(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"send OTLP to POST /v1/traces\n")
+        assert raw(address, b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b"\r\n\r\n")
+
+
+def test_a_client_may_wait_for_a_go(tmp_path: Path) -> None:
+    """`Expect: 100-continue`, as curl sends it: it is told to go on, or refused before it has sent its body."""
+    with collecting(tmp_path) as (_, address):
+        with connected(address) as connection:
+            connection.sendall(head(f"Content-Length: {len(LANGGRAPH)}", "Expect: 100-continue"))
+            assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
+            connection.sendall(LANGGRAPH)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        with connected(address) as connection:
+            connection.sendall(head("Content-Length: 99999999", "Expect: 100-continue"))
+            assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+def test_requests_share_a_connection(tmp_path: Path) -> None:
+    """One after the other, and sent ahead of the answers; each is answered, in order."""
+    one = head(f"Content-Length: {len(document())}", content_type=JSON) + document()
+    other = head("Transfer-Encoding: chunked") + chunks(LANGGRAPH)
+    with collecting(tmp_path) as (made, address):
+        assert raw(address, one + other + one + head(method="GET")).count(b"HTTP/1.1 200") == 3
+        assert len(recorded(made, all_of_them=True)) == 2
+
+
+def test_a_refusal_has_the_form_of_the_request(tmp_path: Path) -> None:
+    """OTLP wants a Status: as JSON, or as protobuf."""
+    with collecting(tmp_path) as (_, address):
+        assert "no JSON" in json.loads(post(address, b"", JSON)[1])["message"]
+        assert "no OTLP" in Status.FromString(post(address, b"\xff")[1]).message
+
+
+def test_slow_clients_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of them than fit: the one that takes longest goes. And none takes longer than a request may, byte by byte."""
+    monkeypatch.setattr(arrivals, "MOST", 8)
+    with ExitStack() as clients:
+        with collecting(tmp_path) as (_, address):
+            slow = [clients.enter_context(connected(address)) for _ in range(12)]
+            for connection in slow[4:]:
+                connection.sendall(head("Content-Length: 999") + b"a")
+            assert post(address, LANGGRAPH)[0] == 200
+            assert slow[0].recv(1000) == b""
+            monkeypatch.setattr("playhead.importing.collect.connection.REQUEST_S", 0.2)
+            assert b" 408 " in dripped(address, head("Content-Length: 999"))
+            began = time.monotonic()
+        assert time.monotonic() - began < 2  # the others have 20 s
+        assert slow[-1].recv(1000).startswith(b"HTTP/1.1 503 ")
+
+
+def dripped(address: str, sent: bytes) -> bytes:
+    """Send a byte at a time until something is answered, and return that."""
+    with connected(address) as connection:
+        for byte in sent:
+            connection.sendall(bytes((byte,)))
+            if select.select([connection], [], [], 0.005)[0]:
+                break
+        return connection.recv(1000)
+
+
+def test_a_stop_leaves_half_a_request_with_its_sender(tmp_path: Path) -> None:
+    """It is told to come again, and a client that sends nothing is sent away, at once."""
+    with collecting(tmp_path) as (made, address):
+        half, idle, gone = (connected(address) for _ in range(3))
+        half.sendall(head(f"Content-Length: {len(LANGGRAPH)}") + LANGGRAPH[:-1])
+        gone.sendall(head(f"Content-Length: {len(LANGGRAPH)}") + LANGGRAPH)
+        gone.close()
+        while not made._assembly.spans:
+            time.sleep(0.01)
+        began = time.monotonic()
+    assert time.monotonic() - began < 2
+    answer = half.recv(1000)
+    assert (answer[:12], b"retry-after: 5" in answer.lower()) == (b"HTTP/1.1 503", True)
+    assert idle.recv(1000) == b""
+    half.close()
+    idle.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "why"),
+    [
+        ("192.0.2.1", 0, "192.0.2.1 is no address of this machine. --host is"),
+        ("nosuch.invalid", 0, "there is no address of this name. --host is"),
+        ("", 0, "there is no address of this name"),
+        ("a" * 99, 0, "there is no address of this name"),
+        ("a\0b", 0, "there is no address of this name"),
+    ],
+    ids=["elsewhere", "unknown", "empty", "long", "null"],
+)
+def test_an_address_that_is_none_is_told(host: str, port: int, why: str) -> None:
+    """With what to give instead."""
+    with pytest.raises(UsageError) as caught:
+        CollectServer(lambda _: None, host, port)
+    assert why in str(caught.value)
+
+
+def test_a_port_that_is_not_to_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that needs privileges: the tests may have them, so the system's answer is made up."""
+
+    class Denied(socket.socket):
+        def bind(self, address: Any) -> None:
+            raise PermissionError(13, f"Permission denied: {address}")
+
+    monkeypatch.setattr(socket, "socket", Denied)
+    with pytest.raises(UsageError, match="ports below 1,024 need privileges"):
+        CollectServer(lambda _: None, port=80)
+
+
+_BOUND = """
+import resource
+from google.protobuf.internal.encoder import TagBytes, _VarintBytes
+from playhead.importing.collect.bodies import read_body
+
+def within(number, content):
+    return TagBytes(number, 2) + _VarintBytes(len(content)) + content
+
+read_body("application/x-protobuf", b"")
+content = within(1, within(2, within(2, b"") * 999_000))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+read_body("application/x-protobuf", content)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is counted in other units")
+def test_the_memory_of_a_body_is_bounded() -> None:
+    """A million empty spans, of two bytes each: less than 250 MiB; the guide has the figure of the benchmark."""
+    done = subprocess.run([sys.executable, "-c", _BOUND], capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 250
