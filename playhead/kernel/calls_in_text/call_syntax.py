@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from playhead.kernel.calls_in_text.found import Written
 from playhead.kernel.healing.json_reading import value_at
+from playhead.kernel.healing.words import folded
 
 _START: Final = re.compile(
     r"(?:>>>\s?|[-=]>\s?|[→$@]\s?)?(?:(?:(?:const|let|var)\s)?[A-Za-z_]\w{0,60}\s?=\s?)?(?:await\s)?(?P<print>print\()?"
@@ -22,6 +23,10 @@ _QUOTE: Final = re.compile(r'"""|\'\'\'|"|\'')
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\", "\n": ""}
 _REST: Final = re.compile(r"[ \t]*(?:;|\.)?[ \t]*(?:#[^\n]*)?(?=\n|\Z|```)")
 MAX_ARGUMENTS: Final = 60
+_CALLERS: Final = frozenset(
+    ("calltool", "usetool", "invoketool", "runtool", "executetool", "callfunction", "toolcall", "invoke")
+)
+"""Functions, folded, that make the call which their first two values are."""
 
 
 class _NoCallError(ValueError):
@@ -42,8 +47,16 @@ def call_at(text: str, start: int, *, ends_line: bool = True) -> tuple[Written, 
             return None
         place += 1
     rest = _REST.match(text, place)
-    written = Written(found["name"], arguments, in_order=isinstance(arguments, tuple))
+    name = found["name"]
+    if folded(name) in _CALLERS and isinstance(arguments, tuple) and _is_call(arguments):
+        name, arguments = arguments
+    written = Written(name, arguments, in_order=isinstance(arguments, tuple))
     return (written, place) if rest or not ends_line else None
+
+
+def _is_call(values: tuple[Any, ...]) -> bool:
+    """Return whether two values are a tool's name and its arguments."""
+    return len(values) == 2 and isinstance(values[0], str) and isinstance(values[1], dict)  # noqa: PLR2004 - name, arguments
 
 
 def _is_json(value: Any) -> bool:  # noqa: ANN401 - any JSON value
@@ -59,6 +72,8 @@ class _Reading:
         """Return what stands up to the closing parenthesis: by name, one value alone, or a tuple of values without names."""
         named: dict[str, Any] = {}
         alone: list[Any] = []
+        if self.text.startswith("**{", self.place):
+            self.place += 2
         while not self._is_next(")"):
             key = _KEY.match(self.text, self.place)
             if key is not None:

@@ -19,6 +19,11 @@ _ACTION: Final = re.compile(
     r"[ \t*#]{0,6}action[ _]?input[ \t*]{0,4}:[ \t*`]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
     re.IGNORECASE | re.MULTILINE,
 )
+_BRACKETED: Final = re.compile(
+    r"^[ \t*#]{0,6}action[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t]?\[[ \t]?(?=\{)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A step with its input in brackets."""
 _TOKENS: Final = re.compile(
     r"<[|\uff5c]tool[_\u2581]call[_\u2581]begin[|\uff5c]>\s{0,4}(?:function<[|\uff5c]tool[_\u2581]sep[|\uff5c]>)?"
     r"(?P<name>[A-Za-z_][\w.:-]{0,100})\s{0,4}"
@@ -39,9 +44,9 @@ _SIBLINGS: Final = re.compile(
     r"<(?:args|arguments|parameters|params|input|tool_input|action_input)>" + _FENCE
 )
 """A tag for the name and one for the arguments."""
-_FORMS: Final = (_SIBLINGS, _ACTION, _TOKENS, _MISTRAL, _HARMONY, _GEMMA, _OPEN_TAG)
+_FORMS: Final = (_SIBLINGS, _ACTION, _BRACKETED, _TOKENS, _MISTRAL, _HARMONY, _GEMMA, _OPEN_TAG)
 _CLOSING: Final = re.compile(
-    r"`(?!`)|>(?=</function>)|\s{0,4}</(?:args|arguments|parameters|params|input|tool_input|action_input)>"
+    r"`(?!`)|[ \t]?\](?=\s|\Z)|>(?=</function>)|\s{0,4}</(?:args|arguments|parameters|params|input|tool_input|action_input)>"
 )
 """What may close a header that was opened before the JSON."""
 
@@ -61,5 +66,9 @@ def headed_calls(text: str, *, cut_off: bool) -> Iterator[Found]:
         if header.re is _SIBLINGS and _MORE.match(text, closing.end() if closing else found[1]):
             continue
         yield Found(
-            header.start(), closing.end() if closing else found[1], calls, explicit=True, step=header.re is _ACTION
+            header.start(),
+            closing.end() if closing else found[1],
+            calls,
+            explicit=True,
+            step=header.re in (_ACTION, _BRACKETED),
         )

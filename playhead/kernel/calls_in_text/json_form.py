@@ -26,13 +26,14 @@ _NAME_FIELDS: Final = (
     "api",
     "api_name",
     "operation",
+    "command",
 )
 _ARGUMENT_FIELDS: Final = (
     "arguments", "args", "parameters", "params", "input", "inputs", "action_input", "tool_input", "kwargs", "tool_args",
     "function_arguments", "tool_arguments", "argument", "parameter",
 )  # fmt: skip
 _LISTS: Final = ("tool_calls", "function_calls", "calls", "tool_uses", "actions")
-_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action", "command")
+_WRAPPERS: Final = ("function", "tool_call", "function_call", "call", "tool_use", "action", "command", "tool")
 _ENVELOPE: Final = frozenset(
     ("id", "callid", "toolcallid", "tooluseid", "requestid", "type", "index", "role", "rationale", "jsonrpc", "object",
      "created", "model", "version", "strict")
@@ -76,6 +77,11 @@ def _beside(value: dict[str, Any], own: Collection[str]) -> dict[str, Any]:
     return {name: item for name, item in value.items() if folded(name) not in taken}
 
 
+def _is_of_tool(name: str, arguments: Any) -> bool:  # noqa: ANN401 - any JSON value
+    """Return whether a command is a tool's name with its arguments, and none of a shell."""
+    return isinstance(arguments, dict) and not any(mark.isspace() for mark in name)
+
+
 def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
     rationale = parse_rationale(value.get("rationale"))
     for each in _NAME_FIELDS:
@@ -85,8 +91,10 @@ def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
             continue
         for field in _ARGUMENT_FIELDS:
             place = fields.get(folded(field))
-            if place is not None and place != own:
+            if place is not None and place != own and (each != "command" or _is_of_tool(name, value[place])):
                 return (Written(name, value[place], rationale, beside=_beside(value, [own, place])),)
+        if each == "command":
+            continue  # of a shell
         rest = {key: item for key, item in value.items() if key not in (own, "rationale")}
         return (Written(name, rest, rationale, sure=False),)
     if len(value) == 1:

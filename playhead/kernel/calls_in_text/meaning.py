@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from playhead.kernel.calls_in_text.readiness import ends_ready, is_ready
 from playhead.kernel.healing.words import singular, words
 
 MAX_AROUND: Final = 2000
@@ -19,7 +20,7 @@ _ZONE: Final = re.compile(
     r"results?|output|response|example|examples|document|quote)\b[^<>]{0,200}>|"
     r"^[ \t*#]*(?:tool[ _-]?(?:result|output|response)s?|observation|(?:history|transcript|log|user|human)(?=[ \t*]{0,4}:)|"
     r"(?:(?:expected|actual|previous|earlier) )?(?:results?|output|response|returned value)"
-    r"(?: (?:of|from) [\w.-]{1,80})?)\b[^\n:]{0,60}:|"
+    r"(?: (?:of|from) [\w.-]{1,80})?)\b(?![ \t]{0,4}=)[^\n:]{0,60}:|"
     r"^[ \t*#]*(?:(?:the|a|an|my|our|your|this|its)[ \t]+(?:[\w-]{1,20}[ \t]+){0,2})?(?:history|transcript|logs?|records?|protocol|trace|"
     r"recording|minutes|excerpt|echo|replay)[ \t]+(?:of|from|for)\b[^\n:]{1,80}:[ \t*]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -35,8 +36,11 @@ _WEIGHED: Final = re.compile(
     r"suspicious|attack\w*|(?:user|you|they|he|she|somebody|someone) (?:wrote|said|says|typed|pasted|asked me to (?:run|call))|"
     r"please (?:confirm|approve|verify|review|check)|your (?:ok|okay|approval|confirmation|permission|consent)|"
     r"according to|yesterday|failing|test case|never|bugs?\b|doubts?\b|broken?\b|ideal|back then|"
-    r"not sure|unsure|whether|wonder\w*|maybe|perhaps|possib\w+|consider\w*|tempted|thinking (?:of|about)|propos\w+|suggest\w*|"
+    r"not sure|unsure|whether|wonder\w*|maybe|perhaps|possib\w+|consider(?! it done)\w*|tempted|thinking (?:of|about)|propos\w+|suggest\w*|"
     r"recommend\w*|todo|note to self|deprecated|assum\w+|what if|let['’]s say|were i|had i|theoretically|in (?:theory|principle)|"
+    r"if you(?:['’]d| would| want| like| prefer| wish| agree)|once you agree|(?:said|says|wrote|answered|replied) (?:(?:the|my|our|your|his|her) )?\w+\s*[:,]\s*\Z|"
+    r"(?:we|they|it|this|that|all)(?:['’]ve|['’]s| have| has| is| was| were)(?: \w+)? (?:done|made|sent|executed|finished)(?: \w+)?\s*:\s*\Z|(?:\band|\A\s*all) done\s*:\s*\Z|"
+    r"let(?:['’]s| us| me) wait|is (?:this|that|it) (?:right|ok|okay|correct)|\Ayour call\s*:|what an? \w+\s*:\s*\Z|the (?:right|wrong|other) one\s*:\s*\Z|"
     r"normally|usually|typically|otherwise|failed|exception|traceback|commented out|not yet|until you|"
     r"(?:script|snippet|source code|unit tests?)\b[^.\n]{0,30}:\s*\Z|"
     r"usage|syntax|signature|for reference|how (?:to|you|one|it|this|that)\b|how (?:\S{1,60} ){1,4}(?:works?|behaves?|(?:is|are|gets?) (?:used|called|invoked|run))\b|tutorial|manual says|sample|demo\w*|illustrat\w+|looks? like|like this|such as|template|placeholder|refus\w+|declin\w+|not allowed|"
@@ -82,6 +86,10 @@ _CLOSED: Final = re.compile(r"\A(?:\s{0,9}(?:</[^<>\n]{1,60}>|<[|\uff5c][^<>\n]{
 """What closes a call: what is said of it stands behind that."""
 _TOKEN: Final = re.compile(r"<[|\uff5c][^<>\n]{1,40}[|\uff5c]>")
 """A token of a chat template, which is no word."""
+_REMARKED: Final = re.compile(
+    r"(?<=```python\n)(?:[ \t]{0,8}#[^\n]{0,200}\n){1,3}(?:[A-Za-z_]\w{0,60}[ \t]?=[ \t]?(?:await[ \t])?)?\Z"
+)
+"""Comments of code that stand before a call in its fence: they introduce nothing."""
 _MOST_OPENED: Final = 6
 _THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>|<\|end\|>")
 _PLANNED: Final = re.compile(
@@ -105,7 +113,7 @@ _TAKEN_BACK: Final = re.compile(
 )
 _OTHERS: Final = re.compile(
     r"\b(?:(?:agent|model|assistant|bot|user|client|colleague|somebody|someone)\s+(?:\w+\s+){1,3}(?:called|made|answered|ran|sent|wrote|did)|"
-    r"(?:agent|model|assistant|bot|system|server|operator|admin|colleague|customer|team|user|client|caller|tests?|script|program|code|he|she|they|one|somebody|someone)\s+(?:\w+ly\s+)?"
+    r"(?:agent|model|assistant|bot|system|server|operator|admin|colleague|customer|team|user|client|caller|tests?|script|program|code|he|she|they|one(?! calls?\b)|somebody|someone)\s+(?:\w+ly\s+)?"
     r"(?:calls?|called|makes?|made|answered|replied|runs?|ran|uses?|used|sends?|sent|writes?|wrote|does|did|should|must|may)|"
     r"(?:attempt|version|run|try|call|command|error|problem|request|step|one)s?\s+(?:was|were|had been|came|did|failed|looked|"
     r"went|got)|(?:i|we|it|that|which)\s+(?:\w+ly\s+)?(?:had|did|was|were|came|made|sent|got|went|issued))\b",
@@ -256,9 +264,12 @@ def is_introduced(text: str, start: int) -> bool:
     Asked for tools that change something: of what else a sentence may say of a call there is no end, so it is not enough that it
     has no word that takes the call back. Of other languages nothing is known.
     """
-    sentence = _TOKEN.sub("", _SENTENCE.split(_paragraph(text[max(0, start - MAX_AROUND) : start]))[-1])
+    before = _REMARKED.sub("", text[max(0, start - MAX_AROUND) : start])
+    sentence = _TOKEN.sub("", _SENTENCE.split(_paragraph(before))[-1])
     if not _WORD.search(sentence) or sentence.rstrip("*_ ")[-1:] in (".", "!"):
         return True  # a sentence of its own introduces nothing
+    if is_ready(sentence) or ends_ready(sentence):
+        return True
     return _MAKES_IT.search(sentence) is not None or not is_english(sentence, least=4)
 
 

@@ -14,6 +14,7 @@ from playhead.kernel.calls_in_text.headed import headed_calls
 from playhead.kernel.calls_in_text.json_form import calls_of
 from playhead.kernel.calls_in_text.markup import without_template
 from playhead.kernel.calls_in_text.meaning import echoes, is_deed, is_introduced, is_meant, is_step
+from playhead.kernel.calls_in_text.pairs import paired_calls
 from playhead.kernel.calls_in_text.standing import (
     Segment,
     is_announced,
@@ -59,14 +60,14 @@ _OPENING: Final = re.compile(r"[{\[]")
 _LINE: Final = re.compile(r"^[ \t]*(?P<bullet>[-*•][ \t])?(?=[A-Za-z_])", re.MULTILINE)
 _NAME_BEFORE: Final = re.compile(
     r"(?<![\w./:-])[`*\"']{0,3}(?P<name>[A-Za-z_][\w.:-]{0,80}?)[`*\"']{0,3}"
-    r"(?:[ \t]*(?:tool|function|with|using|the|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
+    r"(?:[ \t]*(?:tool|function|with|using|the|these|this|given|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
     r"[ \t]*[:=(>-]{0,2}[ \t]*"
     r"(?:\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
     r"(?:\n{0,2}```\w{0,10}\s|\n)?[ \t]*\Z",
     re.IGNORECASE,
 )
 _PROGRAM: Final = re.compile(
-    r"^[ \t]*(?:def |class |import |from \w+ import |(?:for|if|while|with|try|else|elif|except)\b[^\n]{0,200}:[ \t]*$)",
+    r"^[ \t]*(?:def |class |import (?!tools\b|functions\b)|from (?!(?:\w{1,40}\.)?(?:tools|functions) import )\w+ import |(?:for|if|while|with|try|else|elif|except)\b[^\n]{0,200}:[ \t]*$)",
     re.MULTILINE,
 )
 """Lines of a program: the calls in it are not made."""
@@ -113,6 +114,7 @@ def read_calls(
     tiers: tuple[Callable[[], Iterator[Found]], ...] = (
         lambda: xml_calls(text, is_tool, cut_off=cut_off),
         lambda: iter(sorted(headed_calls(text, cut_off=cut_off), key=lambda each: each.start)),
+        lambda: paired_calls(text, specs, cut_off=cut_off),
         lambda: _json_calls(text, is_tool, cut_off=cut_off),
         lambda: _syntax_calls(text, is_tool),
         lambda: yaml_calls(text, cut_off=cut_off),
@@ -348,9 +350,12 @@ def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:
             rest.append(text[place : each.start])
             place = each.end
     rest.append(text[place : part.end])
-    return not re.sub(r"#[^\n]*|^print\(\w{1,60}\)[ \t]*$|[;)\s]", "", "".join(rest), flags=re.MULTILINE) or (
-        len(found) == 1 and found[0].start == part.outer_start
-    )
+    return not re.sub(
+        r"#[^\n]*|^print\(\w{1,60}\)[ \t]*$|^(?:from [\w.]{1,80} )?import [\w, *]{1,200}$|[;)\s]",
+        "",
+        "".join(rest),
+        flags=re.MULTILINE,
+    ) or (len(found) == 1 and found[0].start == part.outer_start)
 
 
 def _outer(part: Segment, text: str, start: int, end: int, calls: tuple[Written, ...]) -> Found:

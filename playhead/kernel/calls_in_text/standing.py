@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.calls_in_text.meaning import is_english
+from playhead.kernel.calls_in_text.readiness import ends_ready, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,7 +151,12 @@ def starts_line(text: str, begin: int, start: int) -> bool:
 def _introduces(written: str) -> bool:
     """Return whether words before a call on its line are English, or a label: what others say cannot be known."""
     found = [word.lower() for word in _LETTERS.findall(_MARKUP.sub("", written))]
-    return all("_" in word or word in _LABELS for word in found) or is_english(written)
+    return (
+        all("_" in word or word in _LABELS for word in found)
+        or is_english(written)
+        or is_ready(written)
+        or ends_ready(written)
+    )
 
 
 def is_announced(text: str, start: int, end: int) -> bool:
@@ -159,6 +165,8 @@ def is_announced(text: str, start: int, end: int) -> bool:
         return True
     line = text.rfind("\n", max(0, start - MAX_LINE), start) + 1
     before = text[max(line, start - 200) : start].rstrip("`* ")
+    if (is_ready(before) or ends_ready(before)) and not text[end : end + MAX_LINE].partition("\n")[0].strip("`* .;)"):
+        return True
     return _INTENDED.search(before) is not None and _AFTER_INLINE.match(text, end) is not None
 
 

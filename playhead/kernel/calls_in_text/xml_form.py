@@ -47,6 +47,7 @@ _BESIDE: Final = frozenset(
 """Tags beside the arguments that say nothing to the tool."""
 _VALUE_ATTRIBUTE: Final = re.compile(r"\bvalue\s*=\s*(['\"])([^'\"<>&]*)\1")
 _ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
+_ATTRIBUTE_LIKE: Final = re.compile(r"[A-Za-z_]\w{0,60}\s?=")
 _CLOSED: Final = re.compile(r"</([\w.:-]{1,80})>\s*\Z")
 _BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
 _ENTITY: Final = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d{1,6});")
@@ -212,6 +213,9 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
         if inner or code:
             yield from inner or [code[0] for code in [code] if code]
             return
+    if around and node.label is not None and (own := _attributes_of(node, text)) is not None:
+        yield Written(node.label, own)
+        return
     name = (node.label or _text_of(node, _NAMED, text)) if around else node.name
     if name is None and (pairs := _pairs(node, text)) is not None:
         yield Written(text[node.inner : node.children[0].start].strip(), pairs)
@@ -236,6 +240,23 @@ def _says_only_name(node: _Node) -> bool:
     """Return whether the attributes of a call say nothing but its name, or what says nothing to the tool."""
     names = [folded(found[0]) for found in _ATTRIBUTE.findall(node.attributes)]
     return _BESIDE.issuperset(each for each in names if each not in _NAMED)
+
+
+def _attributes_of(node: _Node, text: str) -> dict[str, str] | None:
+    """Return the arguments of a tag with a call's name that has nothing in it: its other attributes, or those of code within it."""
+    content, pairs = text[node.inner : node.close].strip(), _ATTRIBUTE.findall(node.attributes)
+    if content:
+        code = (
+            None if node.children or _ATTRIBUTE_LIKE.match(content) is None else call_at(f"{node.label}({content})", 0)
+        )
+        is_whole = code is not None and code[1] == len(f"{node.label}({content})") and not code[0].in_order
+        return code[0].arguments if code is not None and is_whole and _says_only_name(node) else None
+    own = {name: value for name, _, value in pairs if folded(name) not in _BESIDE and folded(name) not in _NAMED}
+    is_read = not _ATTRIBUTE.sub("", node.attributes).strip(" \t\n/") and bool(own)
+    names = [folded(name) for name, _, _ in pairs]
+    return (
+        own if is_read and len({*names}) == len(names) and node.close <= node.end and "parameters" not in own else None
+    )
 
 
 def _of_tool(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -6,7 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS
+from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS, OTHERS
 from playhead.kernel.healing.words import is_short_for, singular, words
 
 if TYPE_CHECKING:
@@ -27,6 +28,25 @@ _NOUNS: Final = frozenset(
     ("comment", "request", "report", "order", "review", "reply", "note", "log", "search", "query", "test", "visit")
 )
 """Verbs of tools that are nouns, too, and as such say that the same is done."""
+_NEW: Final = frozenset(
+    (
+        "add",
+        "create",
+        "save",
+        "make",
+        "register",
+        "record",
+        "log",
+        "file",
+        "book",
+        "reserve",
+        "schedule",
+        "open",
+        "submit",
+        "post",
+    )
+)
+"""Verbs of which the thing is new."""
 _JOINING: Final = frozenset(("on", "of", "for", "to", "in", "a", "an", "the"))
 _THING: Final = re.compile(r"\b(?:a|an|the) (?=((?:[a-z]+ ?){1,4}))")
 _ENDING: Final = frozenset(
@@ -45,7 +65,7 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     things = _things_of(spec.description)
     if any(word in ACTIONS and word not in name and word not in things for word in written[1:]):
         return False
-    return _nouns_are(written[1:], name[1:], _said_beside(spec, name))
+    return _nouns_are(written[1:], name[1:], _said_beside(spec, name) | _known_beside(written, name, spec))
 
 
 def _nouns_are(written: tuple[str, ...], nouns: tuple[str, ...], idle: frozenset[str]) -> bool:
@@ -88,6 +108,15 @@ def _said_beside(spec: ToolSpec, name: tuple[str, ...]) -> frozenset[str]:
     meaning = MODIFIERS | ACTIONS | ATTRIBUTES | DIRECTIONS
     told = {word for word in said | {*map(singular, said)} if word not in meaning}
     return frozenset({*_FILLERS, *told, *(_things_of(spec.description) if said else ())} - {*name})
+
+
+def _known_beside(written: tuple[str, ...], name: tuple[str, ...], spec: ToolSpec) -> frozenset[str]:
+    """Return the words of parameters, before the noun that the tool ends with: `record_student_grade`; what is made is also `new`."""
+    if singular(written[-1]) != singular(name[-1]):
+        return frozenset()
+    meaning = MODIFIERS | ACTIONS | ATTRIBUTES | DIRECTIONS | OTHERS
+    told = {word for each in properties(spec.parameters) for word in words(each) if word not in meaning}
+    return frozenset({*told, "new"} if name[0] in _NEW else told) - {*name}
 
 
 def _is_said_first(written: tuple[str, ...], spec: ToolSpec) -> bool:

@@ -26,7 +26,9 @@ _MEMBERS: Final = re.compile(r"\s*[\"']\w{1,60}[\"']\s*:")
 _SPACE: Final = re.compile(r"\s*")
 _MOST: Final = 5
 """Values behind each other that may be one and the same."""
-_COMMENT: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|(/\*.*?(?:\*/|\Z))", re.DOTALL)
+_COMMENT: Final = re.compile(
+    r"\"(?:[^\"\\]|\\.)*+\"?|(?<=[\s{\[(,:])'(?:[^'\\\n]|\\.)*+'|(/\*.*?(?:\*/|\Z))", re.DOTALL
+)
 _TUPLE: Final = re.compile(
     r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|((?<=[:,(\[{])\s{0,20}\(|,?\s{0,20}\)(?=\s{0,20}[,})\]]))", re.DOTALL
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.healing.remarks import is_telemetry
 from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
@@ -174,7 +175,8 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
         key = folded(name)
         if key in known or not (key in remarks or is_beside(spec, name, item, known)):
             return False
-        return not ((key in _REMARKS or key in _NOISE) and _is_like_one(name, item, free, spec.parameters))
+        is_open = key in _REMARKS or key in _NOISE or (not _is_noise(name, item) and is_telemetry(spec, name, item))
+        return not (is_open and _is_like_one(name, item, free, spec.parameters))
 
     return {name: item for name, item in value.items() if not says_nothing(name, item)}
 
@@ -230,7 +232,11 @@ def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -
         return True
     if key in known or key == PLACE or (key in WRAPPERS and isinstance(item, dict) and item):
         return False
-    return _is_noise(name, item) or (name.startswith("_") and _is_private(spec, key, name, item))
+    return (
+        _is_noise(name, item)
+        or is_telemetry(spec, name, item)
+        or (name.startswith("_") and _is_private(spec, key, name, item))
+    )
 
 
 def _is_noise(name: str, item: object) -> bool:

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
+from playhead.kernel.healing.elimination import by_elimination
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required, resolved
-from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS
+from playhead.kernel.healing.side_by_side import COUNTED, counts, covers, each_another, is_limit_of
+from playhead.kernel.healing.switches import is_same_address, is_same_switch, is_same_time, is_where_to, turned
+from playhead.kernel.healing.synonyms import are_names_for_each_other
+from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS, OTHERS
 from playhead.kernel.healing.words import expanded, folded, same_word, singular, words
 
 if TYPE_CHECKING:
@@ -35,9 +39,19 @@ _NO_IDS: Final = ("name", "mail", "login", "title")
 """Ends of words for what names something, but is not its id."""
 _NAMING: Final = frozenset({"name", "title", "label", "description"})
 _IDS: Final = frozenset({"id", "sku", "code", "number", "key", "uuid", "isbn", "iban", "barcode", "serial"})
-_COUNTED: Final = (("number", "of"), ("num", "of"), ("no", "of"))
 _DELTAS: Final = frozenset({"delta", "change", "diff", "difference", "increment", "decrement"})
 """Words for how much a number becomes another one: a name without them may say what it becomes."""
+_GENERAL: Final = (
+    _IDS
+    | _NAMING
+    | frozenset({"type", "date", "time", "path", "file", "folder", "text", "list", "value", "kind", "data", "no"})
+)
+"""Words that many names of a tool may end with."""
+_HOLDING: Final = frozenset({"list", "array"})
+_NUMBERING: Final = frozenset({"id", "number", "code"})
+"""Ends of words for what says which one of its kind is meant."""
+_LETTERS: Final = frozenset({"a", "e", "s", "q", "n"})
+"""Letters that are no unit: of `e_mail`, of a plural."""
 _NUMBERS: Final = frozenset({"no", "nr", "num"})
 _FILE: Final = re.compile(r"(?:[^\n]*[/\\])?[^/\\\n.]+\.[A-Za-z]\w{0,4}")
 _SWITCHES: Final = (("mode",), ("flag",), ("option",), ("setting",), ("enabled",))
@@ -72,6 +86,11 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
             found[name] = meant[0]
         else:
             why = why or _unclear(name, meant, known)
+    left = [name for name in unknown if name not in found]
+    if len(left) == 1 and (
+        meant_for := by_elimination(left[0], value[left[0]], {*free} - {*found.values()}, schema, types.tool[0])
+    ):
+        found[left[0]] = meant_for
     found |= _by_structure(value, [name for name in unknown if name not in found], needed - {*found.values()}, schema)
     targets = list(found.values())
     twice = [name for name in found.values() if targets.count(name) > 1]
@@ -156,16 +175,38 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     from playhead.kernel.healing.related import measures_other, related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
 
     known = properties(schema)
+    if words(name) == ("timestamp",) and each not in required(schema) and len(words(each)) > 1:
+        return 0  # it may be the call's own
     if says_other_side(name, each, types.tool) or measures_other(name, each, known[each]):
         return 0
     by_name = max(likeness(name, each), related(name, each, known, given, types.tool))
+    by_name = by_name or _without_thing(name, each, types.tool[0])
     return (
         by_name
+        or (
+            PART
+            if is_same_switch(name, each, known[each], schema)
+            or is_same_time(name, each, known[each], schema)
+            or is_where_to(name, each, known[each], schema)
+            or is_same_address(name, each, known[each], schema)
+            else 0
+        )
         or _described(name, known[each])
         or _wished(name, each, known[each])
         or _switched(name, each, known[each])
         or _chosen(name, item, known[each])
     )
+
+
+def _without_thing(written: str, name: str, tool: str) -> int:
+    """Return PART where a name says besides only what the tool is about: `parking_zone` of `extend_parking`, where it has a `zone_code`."""
+    things, own, other = words(tool)[1:], words(written), words(name)
+    rest = [word for word in own if word not in things]
+    if len(rest) == len(own) or not rest or not {*things}.isdisjoint(other) or _GENERAL.issuperset(rest):
+        return 0
+    if not all(word in _GENERAL or any(same_word(word, each) for each in rest) for word in other):
+        return 0
+    return PART if MODIFIERS.isdisjoint(rest) and ATTRIBUTES.isdisjoint(rest) and likeness("_".join(rest), name) else 0
 
 
 def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bool:
@@ -174,7 +215,7 @@ def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bo
     return any(
         each not in free
         and not MODIFIERS.isdisjoint(words(each))
-        and _covers(own, words(each))
+        and covers(own, words(each))
         and len(own) < len(words(each))
         for each in known
     )
@@ -199,12 +240,28 @@ def likeness(written: str, name: str) -> int:
         return SAME if folded(name) else 0
     own, other = words(written), words(name)
     own, other = expanded(_numbered(own), other), expanded(_numbered(other), own)
+    if is_limit_of(own, other):
+        return PART
     if not own or not other or _say_other_bounds(own, other):
         return 0
     if _is_misspelt(written, name):
         return SPELT
-    counted = own[2:] if own[:2] in _COUNTED else ()
-    return max(_likeness_of_words(each, other) for each in (own, counted or own))
+    return WORDS if are_names_for_each_other(written, name) else _likeness_in_forms(own, other)
+
+
+def _likeness_in_forms(own: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """Return how alike two names are, one of them as it stands, turned, or without the words that only count or hold."""
+    if own[:-1] == other[:-1] and own[:-1] and {own[-1], other[-1]} <= _NUMBERING:
+        return WORDS
+    if counts(own) and other[-1] in _NUMBERING:
+        return 0
+    forms = (
+        own,
+        own[2:] if own[:2] in COUNTED else (),
+        () if counts(own) else turned(own),
+        own[:-1] if own[-1] in _HOLDING else (),
+    )
+    return max(_likeness_of_words(each, other) for each in forms if each)
 
 
 def _numbered(own: tuple[str, ...]) -> tuple[str, ...]:
@@ -213,7 +270,7 @@ def _numbered(own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _likeness_of_words(own: tuple[str, ...], other: tuple[str, ...]) -> int:
-    if len(own) == len(other) and _covers(own, other) and _covers(other, own):
+    if len(own) == len(other) and covers(own, other) and covers(other, own):
         return WORDS
     if not _is_part(own, other):
         return 0
@@ -273,27 +330,27 @@ def _is_misspelt(written: str, name: str) -> bool:
     one, other = folded(written), folded(name)
     if [*filter(str.isdigit, one)] != [*filter(str.isdigit, other)]:
         return False
+    if len(words(written)) > len(words(name)) and len(words(written)[-1]) == 1:
+        return False  # `depth_m` has a unit
     if singular(one) == singular(other):
         return True
     return len(other) > 3 and OSA.distance(one, other, score_cutoff=2) <= 1  # noqa: PLR2004 - of short names all are near
 
 
-def _covers(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return all(any(same_word(one, other) for other in others) for one in some)
-
-
 def _is_part(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether one of two names has all words of the other, and none besides that make another thing of it."""
-    if _covers(other, own):
+    if covers(other, own):
         left = _left_over(own, other)
         names_it = not _NAMING.isdisjoint(left) and not _IDS.isdisjoint(other)  # a name is no number
         return not names_it and not any(_says_other(word, other) for word in left)
-    if _covers(own, other):
+    if covers(own, other) and each_another(own, other):
         if "id" in other and any(word.endswith(_NO_IDS) for word in own):
             return False
         is_bound = not _BOUNDS.isdisjoint({*other} - {*own}) and not any(
             word in _COUNTS or singular(word) != word for word in own
         )
+        if own == ("page",) and "size" in other:
+            return False  # which page, not how long
         is_delta = not _DELTAS.isdisjoint({*other} - {*own})
         return not is_bound and not is_delta and not {"no", "not", "exclude", "ignore"}.intersection(other)
     return False
@@ -304,7 +361,9 @@ def _says_other(word: str, name: tuple[str, ...]) -> bool:
     return (
         word in MODIFIERS
         or word in ATTRIBUTES
+        or word in OTHERS
         or word.isdigit()
+        or (len(word) == 1 and word not in _LETTERS)
         or any(word != own and word.endswith(own) for own in name)
     )
 
@@ -313,7 +372,7 @@ def _left_over(own: tuple[str, ...], other: tuple[str, ...]) -> list[str]:
     """Return the words of one name that say more than the other; a word that is there already stands for no second one."""
     same = {*map(singular, own)}.intersection(map(singular, other))
     free = tuple(word for word in other if singular(word) not in same)
-    return [word for word in own if singular(word) not in same and not _covers((word,), free)]
+    return [word for word in own if singular(word) not in same and not covers((word,), free)]
 
 
 def _unclear(name: str, meant: list[str], known: dict[str, Any]) -> str:

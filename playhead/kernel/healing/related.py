@@ -49,7 +49,7 @@ def related(
     if _is_branch(own, name, tool):
         return WORDS
     schema = known[name] if isinstance(known[name], dict) else {}
-    if _is_same_side(own, other, known, given):
+    if _is_same_side(own, other, known, given, {*words(tool[0])}):
         return WORDS
     if _is_change(own, other, schema):
         return PART
@@ -95,7 +95,9 @@ def _merges(tool: tuple[str, str]) -> bool:
     return bool({"pull", "merge"} & said) and bool({"request", "pr", "mr"} & said)
 
 
-def _is_same_side(own: tuple[str, ...], other: tuple[str, ...], known: Collection[str], given: Collection[str]) -> bool:
+def _is_same_side(
+    own: tuple[str, ...], other: tuple[str, ...], known: Collection[str], given: Collection[str], said: set[str]
+) -> bool:
     """Return whether two names say the same side of a pair, such as `source_path` and `input_path`.
 
     A `target` alone may be what is worked on, so the other side has to be given, too.
@@ -108,11 +110,17 @@ def _is_same_side(own: tuple[str, ...], other: tuple[str, ...], known: Collectio
         or [each for each in known if _side(words(each)) == side] != [_named(other, known)]
     ):
         return False
-    if side is _TO and not any(_side(words(each)) is _FROM for each in given):
+    if (
+        side is _TO
+        and not {"target", "tgt", "to"}.isdisjoint({*own, *other})
+        and not any(_side(words(each)) is _FROM for each in given)
+    ):
         return False
     rest, others = [[word for word in name if word not in side] for name in (own, other)]
     if not rest or not others:
         return _PLACES.issuperset(rest or others)
+    if len(rest) == 1 and _PLACES.issuperset(others) and rest[0] in said:
+        return True  # `input_video` of a tool that converts videos
     return len(rest) == len(others) and all(map(same_word, rest, others))
 
 

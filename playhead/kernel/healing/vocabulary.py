@@ -201,6 +201,12 @@ MODIFIERS: Final = frozenset((
     "both", "half", "twice", "unlike",
 ))  # fmt: skip
 """Words that make another thing of the word they stand beside."""
+OTHERS: Final = frozenset((
+    "billing", "inner", "outer", "pause", "break", "idle", "former", "future", "net", "gross", "tare", "mean", "median", "birth",
+    "emergency", "top", "bottom", "upper", "lower", "earliest", "latest", "blocked", "forbidden", "unwanted", "disliked", "rejected",
+    "cancelled", "canceled", "planned", "estimated", "rival", "opposite", "work", "office", "private", "personal", "resting", "injured", "off", "outbound", "inbound",
+))  # fmt: skip
+"""Words that make another one of the things that they stand before: a `billing_address` is no `address`."""
 ATTRIBUTES: Final = frozenset((
     "length", "count", "size", "hash", "checksum", "owner", "author", "creator", "version", "format", "color", "colour", "regex",
     "pattern", "prefix", "suffix", "encoding", "language", "status", "timezone", "unit", "units", "currency", "index", "position",

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from playhead.kernel.healing.synonyms import GROUPS as MORE_GROUPS
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS
 
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -23,9 +24,15 @@ def words(name: str) -> tuple[str, ...]:
 
 def folded(name: str) -> str:
     """Return a name without case and separators."""
+    return _folded(name) if len(name) <= MAX_NAME else "".join(words(name))
+
+
+@lru_cache(maxsize=4096)
+def _folded(name: str) -> str:
     return "".join(words(name))
 
 
+@lru_cache(maxsize=4096)
 def singular(word: str) -> str:
     """Return the singular of a word, as far as its last letters tell."""
     if word.endswith("ies") and len(word) > 4:  # noqa: PLR2004 - not of `ties`
@@ -70,7 +77,7 @@ def expanded(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def _share_group(one: str, other: str) -> bool:
     ones, others = {one, singular(one)}, {other, singular(other)}
-    return any(not ones.isdisjoint(group) and not others.isdisjoint(group) for group in GROUPS)
+    return any(not ones.isdisjoint(group) and not others.isdisjoint(group) for group in (*GROUPS, *MORE_GROUPS))
 
 
 def is_short_for(short: str, word: str) -> bool:

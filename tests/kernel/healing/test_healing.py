@@ -25,7 +25,7 @@ from playhead.kernel.healing.paths import Tree, meant_path
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
 
-FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 199, "blind6": 163}
+FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 200, "blind6": 175}
 """Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
 these floors only keep what was reached."""
 HOSTILE = 100_000
@@ -72,15 +72,17 @@ def test_a_healthy_call_costs_little():
     assert min(costs()[1] for _ in range(3)) <= 20
 
 
-@pytest.mark.parametrize("case", BROKEN, ids=lambda case: case["id"])
-def test_healing_is_idempotent(case: dict[str, Any]):
+def test_healing_is_idempotent():
     """A call that was healed is healthy: healing it again changes nothing. One that is refused is refused again."""
-    specs = {name: SPECS[name] for name in case["offered"]}
-    written = written_of(case["call"])
-    healed = heal(case["call"]["name"], written, specs)
-    refused = healed.arguments is None
-    again = heal(healed.name, written if refused else healed.arguments, specs)
-    assert (again.name, again.arguments, again.mended) == (healed.name, healed.arguments, ())
+    found = {}
+    for case in BROKEN:
+        specs = {name: SPECS[name] for name in case["offered"]}
+        written = written_of(case["call"])
+        healed = heal(case["call"]["name"], written, specs)
+        again = heal(healed.name, written if healed.arguments is None else healed.arguments, specs)
+        if (again.name, again.arguments, again.mended) != (healed.name, healed.arguments, ()):
+            found[case["id"]] = (healed, again)
+    assert found == {}
 
 
 @given(st.sampled_from(sorted(SPECS)), ANY_JSON)

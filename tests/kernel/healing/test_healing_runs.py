@@ -21,13 +21,8 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
 
 RAN: list[tuple[str, Any]] = []
-TRAPS = [
-    case
-    for split, (_, file) in FILES.items()
-    if is_there(split)
-    for case in read_lines(CORPUS / file)
-    if case["expected"] is None
-]
+TOGETHER = 6
+"""Native calls that are turns of one run."""
 
 
 @tool(read_only=True)
@@ -190,14 +185,51 @@ async def test_a_call_in_the_final_answer_is_made(tmp_path: Path):
     assert (await reproduce(ran.recording.path)).identical
 
 
-@pytest.mark.parametrize("case", TRAPS, ids=lambda case: case["id"])
-async def test_no_body_runs_of_a_trap(tmp_path: Path, case: dict[str, Any]):
-    """Over all traps whose intent cannot be known no tool runs."""
-    turns: list[Any] = [text(case["text"] if case["how"] == "text" else "")]
-    if case["how"] == "native":
-        written = written_of(case["call"])
-        asked = {"arguments": written} if isinstance(written, dict) else {"raw_arguments": written}
-        turns = [Turn(calls=(ToolCall(id="", name=case["call"]["name"], **asked),))]
-    tools = [Canary(SPECS[name]) for name in case["offered"]]
-    await record(tmp_path, [*turns, text("I stop."), text("I stop.")], *tools, heal=True)
-    assert RAN == []
+@pytest.mark.parametrize("split", FILES)
+async def test_no_body_runs_of_a_trap(tmp_path: Path, split: str):
+    """Over all traps whose intent cannot be known no tool runs; native calls of the same tools are turns of one run."""
+    lines = read_lines(CORPUS / FILES[split][1]) if is_there(split) else []
+    cases = [case for case in lines if case["expected"] is None]
+    ran: dict[str, Any] = {}
+    for number, together in enumerate(_runs_of(cases)):
+        await _run(tmp_path / str(number), together)
+        for case in together if RAN else ():  # which of them it was
+            RAN.clear()
+            await _run(tmp_path / case["id"], [case])
+            ran |= {case["id"]: [*RAN]} if RAN else {}
+        RAN.clear()
+    assert ran == {}
+
+
+def _runs_of(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the cases of each run: texts end a run, so each has its own; native calls of the same tools are a few of one."""
+    native: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for case in cases:
+        if case["how"] == "native":
+            native.setdefault(tuple(sorted(case["offered"])), []).append(case)
+    some = [part for each in native.values() for part in batched(each, TOGETHER)]
+    return [*some, *([case] for case in cases if case["how"] == "text")]
+
+
+async def _run(folder: Path, cases: list[dict[str, Any]]) -> None:
+    """Run an agent whose model writes these cases, one in each turn, and then stops; it has to be asked for all of them."""
+    turns = [text(case["text"]) if case["how"] == "text" else _native(case) for case in cases]
+    tools = [Canary(SPECS[name]) for name in cases[0]["offered"]]
+    ran = await record(_new(folder), [*turns, text("I stop."), text("I stop.")], *tools, heal=True)
+    assert len(ran.model.requests) >= len(turns), [case["id"] for case in cases]
+
+
+def _new(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _native(case: dict[str, Any]) -> Turn:
+    written = written_of(case["call"])
+    asked = {"arguments": written} if isinstance(written, dict) else {"raw_arguments": written}
+    return Turn(calls=(ToolCall(id="", name=case["call"]["name"], **asked),))
+
+
+def batched(cases: list[dict[str, Any]], count: int) -> list[list[dict[str, Any]]]:
+    """Return the cases in parts of at most so many."""
+    return [cases[place : place + count] for place in range(0, len(cases), count)]

@@ -144,38 +144,42 @@ def _damaged(call: dict[str, Any], *, open_: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("open_", [False, True], ids=["closed", "open"])
 @pytest.mark.parametrize("read_only", [False, True], ids=["changes", "looks"])
-@pytest.mark.parametrize("feature", FEATURES)
-def test_simple_damage_is_put_right(feature: str, *, read_only: bool, open_: bool):
-    """A healthy call with such a parameter fits; damaged elsewhere it is read as itself."""
-    own, value = FEATURES[feature]
-    spec = _tool(own, read_only=read_only, open_=open_)
-    call = {"record_id": "8812", "level": "high_risk", "feature": value, "retries": 3, "notes": "first\nsecond"}
-    assert is_healthy(spec, call)
-    bare = {key: item for key, item in call.items() if key != "retries"}
+def test_simple_damage_is_put_right(*, read_only: bool, open_: bool):
+    """A healthy call with such a parameter fits; damaged elsewhere it is read as itself. For each feature of schemas."""
     wrong = {}
-    for damage, written in _damaged(call, open_=open_).items():
-        healed = heal("file_record", written, {"file_record": spec}).arguments
-        if healed != (bare if damage == "null beside" else call):
-            wrong[damage] = healed
+    for feature, (own, value) in FEATURES.items():
+        spec = _tool(own, read_only=read_only, open_=open_)
+        call = {"record_id": "8812", "level": "high_risk", "feature": value, "retries": 3, "notes": "first\nsecond"}
+        assert is_healthy(spec, call), feature
+        bare = {key: item for key, item in call.items() if key != "retries"}
+        for damage, written in _damaged(call, open_=open_).items():
+            healed = heal("file_record", written, {"file_record": spec}).arguments
+            if healed != (bare if damage == "null beside" else call):
+                wrong[feature, damage] = healed
     assert wrong == {}
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-def test_calls_in_text(feature: str):
-    """The same call in text is found and read as itself."""
-    own, value = FEATURES[feature]
-    specs = {"file_record": _tool(own, read_only=False, open_=False)}
-    call = {"record_id": "8812", "level": "high_risk", "feature": value}
+def test_calls_in_text():
+    """The same call in text is found and read as itself, for each feature of schemas."""
+    wrong = {}
+    for feature, (own, value) in FEATURES.items():
+        specs = {"file_record": _tool(own, read_only=False, open_=False)}
+        call = {"record_id": "8812", "level": "high_risk", "feature": value}
+        made = [
+            [heal(each.name or "", each.arguments, specs).arguments for each in read_calls(text, specs)[0]]
+            for text in _texts(call)
+        ]
+        if made != [[call]] * len(made):
+            wrong[feature] = made
+    assert wrong == {}
+
+
+def _texts(call: dict[str, Any]) -> list[str]:
     written = json.dumps({"name": "file_record", "arguments": call})
-    texts = [
+    return [
         written,
         f"<tool_call>\n{written}\n</tool_call>",
         f"```json\n{written}\n```",
         f"[TOOL_CALLS]file_record[ARGS]{json.dumps(call)}",
         written.replace("true", "True").replace("null", "None"),
     ]
-    made = [
-        [heal(each.name or "", each.arguments, specs).arguments for each in read_calls(text, specs)[0]]
-        for text in texts
-    ]
-    assert made == [[call]] * len(texts)

@@ -1,0 +1,136 @@
+"""What the caller writes down of a call for itself: ids that tie records together, how sure it is, what it thinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.words import singular, words
+
+if TYPE_CHECKING:
+    from playhead.trace.types import ToolSpec
+
+SENTENCE: Final = 3
+"""Words of a text that is a sentence."""
+_TIES: Final = frozenset(
+    [
+        "trace",
+        "span",
+        "correlation",
+        "request",
+        "invocation",
+        "turn",
+        "execution",
+        "telemetry",
+        "otel",
+        "interaction",
+        "message",
+        "step",
+        "call",
+        "toolcall",
+    ]
+)
+"""Words for a record of a call, before what numbers it."""
+_ALWAYS_TIES: Final = frozenset(["trace", "span", "correlation", "invocation", "telemetry", "otel", "toolcall"])
+_NUMBERS: Final = frozenset(["id", "ids", "uuid", "guid", "number", "no", "index", "context", "parent"])
+_SURE: Final = frozenset(["certainty", "confidence", "likelihood", "sureness"])
+_OF_SURE: Final = frozenset(["score", "level", "rating", "value", "in", "tool", "call", "choice", "percent", "pct"])
+_THOUGHTS: Final = frozenset(
+    [
+        "thought",
+        "thoughts",
+        "thinking",
+        "reasoning",
+        "rationale",
+        "explanation",
+        "justification",
+        "reflection",
+        "assumption",
+        "assumptions",
+        "intent",
+        "intention",
+        "motivation",
+        "monologue",
+        "deliberation",
+        "hypothesis",
+    ]
+)
+_STEPS: Final = (("next", "step"), ("next", "steps"), ("self", "check"), ("self", "reflection"), ("sanity", "check"), ("expected", "outcome"),
+                 ("expected", "result"), ("chain", "of", "thought"), ("step", "by", "step"), ("tool", "choice"), ("user", "goal"),
+                 ("user", "request"), ("user", "question"), ("user", "query"), ("inner", "monologue"), ("my", "plan"), ("call", "plan"),
+                 ("step", "number"), ("current", "step"), ("total", "steps"), ("turn",), ("turn", "number"), ("plan",), ("plan", "of", "action"))  # fmt: skip
+"""Names of what is thought, as a whole."""
+_WHOSE: Final = frozenset(
+    [
+        "my",
+        "the",
+        "tool",
+        "call",
+        "step",
+        "short",
+        "brief",
+        "agent",
+        "model",
+        "internal",
+        "private",
+        "of",
+        "for",
+        "next",
+        "chain",
+        "user",
+        "users",
+        "process",
+        "summary",
+        "text",
+        "note",
+        "why",
+        "this",
+        "choice",
+        "selection",
+        "reason",
+        "reasons",
+        "and",
+        "initial",
+        "final",
+    ]
+)
+_REASONING: Final = frozenset(
+    ["why", "this", "the", "tool", "call", "choice", "selection", "reason", "reasons", "was", "is", "chosen", "now"]
+)
+_PROTOCOL: Final = frozenset(["tool", "function", "call", "schema", "api", "protocol", "sdk", "llm", "toolcall"])
+_OF_PROTOCOL: Final = frozenset(["version", "type", "index", "name", "status"])
+_CALLERS: Final = frozenset(("assistant", "agent", "llm", "ai", "model", "chat", "bot"))
+_CALLED: Final = frozenset(("source", "origin", "caller", "invoker"))
+
+
+def is_telemetry(spec: ToolSpec, name: str, item: object) -> bool:
+    """Return whether a field is the caller's own record of the call, of nothing that the tool, its text or its parameters know."""
+    own = words(name)
+    if not own or not isinstance(item, (str, int, float, list, type(None))):
+        return False
+    return _is_record(own, item) and not _knows(spec, own)
+
+
+def _is_record(own: tuple[str, ...], item: object) -> bool:
+    rest = {*own}
+    if own[-1] in _NUMBERS and len(own) > 1 and rest <= _TIES | _NUMBERS | {"tool"}:
+        return not _ALWAYS_TIES.isdisjoint(own) or (
+            own[0] in _TIES and own[-1] in ("id", "uuid", "guid") and own[0] not in ("message", "step")
+        )
+    if not _SURE.isdisjoint(own) and rest <= _SURE | _OF_SURE:
+        return True
+    if not _THOUGHTS.isdisjoint(own) and rest <= _THOUGHTS | _WHOSE:
+        return True
+    if own in _STEPS or (own[:1] in (("why",), ("tool",)) and rest <= _REASONING and len(own) > 1):
+        return own != ("plan",) or (isinstance(item, str) and len(item.split()) >= SENTENCE)
+    if len(own) > 1 and own[0] in _PROTOCOL and own[-1] in _OF_PROTOCOL and rest <= _PROTOCOL | _OF_PROTOCOL:
+        return own[-1] != "name"
+    return len(own) == 1 and own[0] in _CALLED and isinstance(item, str) and item.lower() in _CALLERS
+
+
+def _knows(spec: ToolSpec, own: tuple[str, ...]) -> bool:
+    """Return whether a word of a name is one of the tool's, so that its value may be meant for it."""
+    said = {*words(spec.name), *words(spec.description)}
+    said |= {word for each in properties(spec.parameters) for word in words(each)}
+    idle = {*_NUMBERS, *_OF_SURE, *_WHOSE, *_OF_PROTOCOL} - {"call", "tool", "step"}
+    return not {singular(word) for word in own if word not in idle}.isdisjoint(map(singular, said))
