@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("step_cost", "compose_cost", "import_time", "reading", "replaying", "strategies", "healing", "spans", "collecting")
+NAMES = (
+    "step_cost",
+    "compose_cost",
+    "import_time",
+    "reading",
+    "replaying",
+    "strategies",
+    "healing",
+    "spans",
+    "collecting",
+)
 
 
 def main() -> None:

@@ -7,7 +7,9 @@ import signal
 
 import pytest
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what is in the background: programs would inherit it
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # as a shell starts what is in the background: programs would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

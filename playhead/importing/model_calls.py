@@ -107,6 +107,10 @@ class ModelCalls:
             return LlmFailed(error=item.error, **fields)
         if not self.last_is_known and item.span.end_ns is None:
             return None
+        if answer is not None:
+            self._findings.counts.update(
+                f"parts of answers that are left out, of the kind {kind}" for kind in answer.lost
+            )
         self._findings.unknown_answers += not self.last_is_known
         self._findings.counts["model calls whose tokens the spans do not hold"] += said.usage is None
         self._findings.counts.update(f"numbers that cannot be read and are left out, at {name}" for name in said.unread)

@@ -289,12 +289,14 @@ def _says(item: ToolItem) -> bool:
 
 
 def _differ(one: ToolItem, other: ToolItem) -> bool:
-    """Tell whether it makes a difference which of two spans answers a call."""
-    return (_result_of(one), one.error, one.reading.arguments) != (
-        _result_of(other),
-        other.error,
-        other.reading.arguments,
-    )
+    """Tell whether it makes a difference which of two spans answers a call; what was done inside is not compared."""
+    if one.inside is not None or other.inside is not None:
+        return True
+    return _outcome_of(one) != _outcome_of(other)
+
+
+def _outcome_of(item: ToolItem) -> tuple[Any, ...]:
+    return _result_of(item), item.error, item.reading.arguments
 
 
 def plain_name(name: str) -> str:

@@ -38,7 +38,7 @@ class Report:
 def report_of(tree: Tree, found: Sorted, findings: Findings) -> Report:
     """Return the report of a converted trace."""
     missing = tuple(_missing(found, findings))
-    unsure = tuple((*_parts(found, findings), *_unsure(found, findings), *_doubts(found, findings)))
+    unsure = (*_parts(tree, found, findings), *_unsure(found, findings), *_doubts(found, findings))
     level: Replayability = "not" if missing else "tools-only" if unsure else "full"
     return Report(level, missing + unsure, tuple(_notes(tree, found, findings)))
 
@@ -59,13 +59,15 @@ def _missing(found: Sorted, findings: Findings) -> Iterator[str]:
         yield f"arguments or results are truncated: {named(cut)}"
 
 
-def _parts(found: Sorted, findings: Findings) -> Iterator[str]:
+def _parts(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
     """Yield what shows that spans of the run are missing, or are not of one agent."""
     if not found.is_whole:
         loose = sum(root.parent_id is not None for root, _ in found.tops)
         yield f"the run may not be whole: {loose:,} of its spans are below parents that are not there"
     if (going := _not_ended(found)) and findings.begun:
         yield f"the run may not be whole: {going:,} of its spans had not ended, or do not say when"
+    if tree.conflicting:
+        yield f"the run may not be whole: {tree.conflicting:,} spans have the id of another one"
     if timeless := sum(not item.span.start_ns for work in played(found.root) for item in work.items):
         yield f"the order of the run is not known: {timeless:,} of its spans do not say when they began"
     if findings.unordered:

@@ -36,6 +36,8 @@ FORMATS: Final = {**{each.name: each.what for each in JSON_FORMATS}, otlp_protob
 _OTHERS: Final = {
     b"(\xb5/\xfd": "it is compressed with zstd: decompress it first",
     b"PAR1": "it is a Parquet file: read it with pandas, and write it with to_json(orient='records', lines=True)",
+    b"\xff\xfe": "it is text in UTF-16: write it in UTF-8",
+    b"\xfe\xff": "it is text in UTF-16: write it in UTF-8",
     b"SQLite format 3": "it is an SQLite database: export its traces from the program that it belongs to",
     b"PK\x03\x04": "it is a ZIP archive: unpack it first",
     b'{"seq":0,': "it is a Playhead recording already: every command reads it by its path",

@@ -22,6 +22,8 @@ class Tree:
     spans: dict[str, ForeignSpan] = field(default_factory=dict)
     repeated: int = 0
     """Spans that came again with the same id: the one that had ended, or says more, counts."""
+    conflicting: int = 0
+    """Those among them that are other spans, of the same id."""
     orphans: int = 0
     """Spans whose parent is not there; they count as roots."""
     halves: int = 0
@@ -40,6 +42,7 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
     for span in spans:
         known = tree.spans.get(span.span_id)
         tree.repeated += known is not None
+        tree.conflicting += known is not None and _is_another(span, known)
         if known is None or _says_more(span, known):
             tree.spans[span.span_id] = span
             tree.halves += sum(isinstance(text, str) and has_halves(text) for text in span.attributes.values())
@@ -54,6 +57,10 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
             tree.orphans += span.parent_id is not None
             tree.roots.append(span)
     return tree
+
+
+def _is_another(span: ForeignSpan, known: ForeignSpan) -> bool:
+    return (span.start_ns, span.name, span.parent_id) != (known.start_ns, known.name, known.parent_id)
 
 
 def _says_more(span: ForeignSpan, known: ForeignSpan) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from playhead import Agent
 from playhead.errors import NotImportableError, NotReplayableError
 from playhead.importing import import_file
-from playhead.replay import resume
+from playhead.replay import resume_sync
 from playhead.testing import ScriptedModel, text
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import objects, playhead
@@ -76,11 +76,11 @@ def test_what_needs_our_own_loop_is_refused(name: str, why: str, folder: Path) -
     assert "playhead replay" in result.stderr
 
 
-async def test_resume_in_code_refuses_it_too(folder: Path) -> None:
+def test_resume_in_code_refuses_it_too(folder: Path) -> None:
     """Before anything else is looked at."""
     path = next(folder.glob("*.jsonl"))
     with pytest.raises(NotReplayableError, match="only that program can go on with it"):
-        await resume(Agent(ScriptedModel([text("x")])), path)
+        resume_sync(Agent(ScriptedModel([text("x")])), path)
 
 
 def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:

@@ -139,6 +139,7 @@ REFUSED = {
     "deep": (b"[" * 10_000 + b"]" * 10_000, "neither JSON"),
     "zstd": (b"(\xb5/\xfd....", "compressed with zstd"),
     "parquet": (b"PAR1....", "a Parquet file"),
+    "utf-16": ('{"resourceSpans": []}'.encode("utf-16"), "write it in UTF-8"),
     "sqlite": (b"SQLite format 3\0...", "an SQLite database"),
     "zip": (b"PK\x03\x04....", "a ZIP archive"),
     "a recording": (b'{"seq":0,"ts":1,"kind":"run-started"', "a Playhead recording already"),

@@ -163,3 +163,15 @@ def test_a_call_of_the_program_is_one(tmp_path: Path) -> None:
     run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
     assert called(recording) == [("warm_up", {}, "ok"), *SURE]
     assert (run.replayability, "calls that no model asked for: 1" in run.source.notes) == ("full", True)
+
+
+def test_equal_calls_that_did_other_things_inside_are_a_doubt(tmp_path: Path) -> None:
+    """Two sub-agents with the same task and the same answer, of which one got there otherwise: which is which is not known."""
+    twice = calling((None, "helper", {"task": "Zed?"}), (None, "helper", {"task": "Zed?"}))
+    trace = Trace().agent(1).model(2, 1, [ASK], twice, **TOOLS)
+    for number, words in ((3, "Up."), (5, "High up.")):
+        trace.tool(number, 1, "helper", {"task": "Zed?"}, "4,180")
+        trace.model(number + 1, number, [("user", "Zed?")], ("assistant", words))
+    trace.model(9, 1, [ASK, twice], ("assistant", "So."), **TOOLS)
+    run, _ = imported(trace.foreign(tmp_path), tmp_path / "runs")
+    assert "which span answers which call is not certain: helper" in run.source.reasons

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead.importing import read_source
@@ -57,6 +57,7 @@ def test_json_that_breaks_off_is_cut(tmp_path: Path) -> None:
     assert imported(told(part, part, **LONGER).foreign(tmp_path), tmp_path / "b")[0].replayability == "full"
 
 
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

@@ -144,6 +144,14 @@ def test_a_part_of_a_run_is_said_to_be_one(name: str, tmp_path: Path) -> None:
     assert (recording.status, recording.ending is not None) == (("closed", True) if has_end else ("open", False))
 
 
+def test_two_spans_of_one_id_are_said(tmp_path: Path) -> None:
+    """Only one of them can be taken in."""
+    trace = shop()
+    trace.spans.append({**trace.spans[2], "name": "another"})
+    run, _ = brought(trace, tmp_path)
+    assert run.source.reasons == ("the run may not be whole: 1 spans have the id of another one",)
+
+
 def test_an_agent_below_somebody_elses_span_is_whole(tmp_path: Path) -> None:
     """A web server's span that went to another backend is no part of the run: all of the agent is there, and it is said."""
     run, recording = brought(_change(0, parentSpanId=LOST)(), tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.readings import ForeignCall, ForeignMessage
@@ -10,7 +11,7 @@ from playhead.importing.values import NOTHING, first_text, object_of, parsed_jso
 from playhead.trace.types import ImagePart, TextPart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.trace.types import Content, Part, Role
 
@@ -60,8 +61,20 @@ def messages_of(value: Any) -> tuple[ForeignMessage, ...] | None:  # noqa: ANN40
         value = value[0]  # LangChain has a list for each prompt of a batch
     if not isinstance(value, list) or not value:
         return None
-    found = [message for each in value if isinstance(each, dict) for message in message_of(each)]
-    return tuple(found) or None
+    items = [each for each in value if isinstance(each, dict)]
+    found = [list(_item(each)) for each in items]
+    if not any(found):
+        return None
+    unknown = (ForeignMessage("user", lost=(str(each.get("type"))[:40],), known=False) for each in items)
+    return tuple(message for each, other in zip(found, unknown, strict=True) for message in each or [other])
+
+
+def _item(value: dict[str, Any]) -> Iterator[ForeignMessage]:
+    """Yield a message, or a call, a result or a thought that stands beside messages, as in OpenAI's Responses."""
+    kind = value.get("type")
+    if "role" in value or "parts" in value or kind not in (*_CALLS, *_RESULTS, *_THINKING):
+        return message_of(value)
+    return message_of({"role": "tool" if kind in _RESULTS else "assistant", "parts": [value]})
 
 
 def message_of(value: dict[str, Any]) -> Iterator[ForeignMessage]:
@@ -93,25 +106,39 @@ def message_of(value: dict[str, Any]) -> Iterator[ForeignMessage]:
 
 
 def answer_of(value: Any) -> ForeignMessage | None:  # noqa: ANN401
-    """Return the first answer of a completion: a message, a list of them, choices, or generations of LangChain."""
+    """Return the first answer of a completion: a message, a list of its parts, choices, or generations of LangChain."""
     if isinstance(value, dict):
         value = _first_inner(value)
     while isinstance(value, list) and value and isinstance(value[0], list):
-        value = value[0]
-    first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, dict):
-        return None
-    inner = _unwrapped(first)
-    inner = inner["message"] if isinstance(inner.get("message"), dict) else inner
-    return next(
-        (each for each in message_of({"role": "assistant", **_unwrapped(inner)}) if each.role == "assistant"), None
-    )
+        value = value[0][:1]
+    items = value if isinstance(value, list) else [value]
+    found = (each for item in items if isinstance(item, dict) for each in _answers(item))
+    return joined([each for each in found if each.role == "assistant"])
+
+
+def _answers(item: dict[str, Any]) -> Iterator[ForeignMessage]:
+    inner = _unwrapped(item)
+    inner = _unwrapped(inner["message"]) if isinstance(inner.get("message"), dict) else inner
+    return _item(inner) if inner.get("type") in (*_CALLS, *_THINKING) else message_of({"role": "assistant", **inner})
+
+
+def joined(messages: Sequence[ForeignMessage]) -> ForeignMessage | None:
+    """Return the messages of one answer as one: all its calls, and the first text; other texts are lost."""
+    if len(messages) < 2:  # noqa: PLR2004 - nothing to join
+        return messages[0] if messages else None
+    texts = [each for each in messages if each.content]
+    first = texts[0] if texts else messages[0]
+    lost = tuple(kind for each in messages for kind in each.lost) + ("another answer",) * (len(texts) - 1)
+    thinking = next((each.thinking for each in messages if each.thinking), None)
+    calls = tuple(call for each in messages for call in each.calls)
+    return replace(first, calls=calls, thinking=thinking, lost=lost, known=all(each.known for each in messages))
 
 
 def _first_inner(value: dict[str, Any]) -> Any:  # noqa: ANN401
     for name in ("choices", "generations", "messages", "output"):
         if isinstance(value.get(name), list):
-            return value[name]
+            # an output is what one answer is made of; each of the others is an answer of its own
+            return value[name] if name == "output" else value[name][:1]
     return value
 
 
@@ -167,7 +194,7 @@ class _Parts:
         for each in _objects(calls):
             function = object_of(each.get("function")) or each
             arguments = next((function[key] for key in ("arguments", "args", "input") if key in function), None)
-            call = call_of(function.get("name"), arguments, each.get("id"))
+            call = call_of(function.get("name"), arguments, first_text((each.get("call_id"), each.get("id"))))
             self.calls += [] if call is None else [call]
 
     def _add(self, part: dict[str, Any], kind: str) -> None:
@@ -190,7 +217,7 @@ class _Parts:
         names = [key for key in ("response", "result", "output", "content") if key in part]
         value = part[names[0]] if names else ""
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        call_id = first_text((part.get("id"), part.get("tool_use_id"), part.get("call_id"), part.get("tool_call_id")))
+        call_id = first_text(part.get(name) for name in ("call_id", "tool_use_id", "tool_call_id", "id"))
         name = text_of(part.get("name"))
         self.results.append(ForeignMessage("tool", said, call_id=call_id, name=name, known=bool(names)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.attributes import at, items_of
-from playhead.importing.conventions.messages import answer_of, call_of, content_of, messages_of, role_of
+from playhead.importing.conventions.messages import answer_of, call_of, content_of, joined, messages_of, role_of
 from playhead.importing.conventions.results import unwrapped_result
 from playhead.importing.conventions.tokens import usage_of
 from playhead.importing.conventions.tools import schema_of, spec_of
@@ -208,7 +208,7 @@ def _answer(attributes: Attributes, answered: Any) -> ForeignMessage | None:  # 
     """Return the answer: the message that was written, else what `output.value` says, as a message or as text."""
     messages = tuple(map(_message, attributes.items("llm.output_messages")))
     if messages:
-        return messages[0]
+        return joined(messages)
     found = answer_of(answered)
     if found is not None:
         return found

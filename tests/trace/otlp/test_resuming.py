@@ -168,6 +168,19 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     assert (again.taken, run.skipped, run.reached.refused[0].spans) == ([], 8, (f"tool:lookup {second}",))
 
 
+def test_a_cursor_of_an_older_version_is_believed(tmp_path: Path) -> None:
+    """It does not say of how many spans a refusal is about some."""
+    path = record_run(tmp_path)
+    second = ids_of(path)[1]
+    export(path, Backend(refuses=lambda each: each == second))
+    cursor = Cursor(path, HERE)
+    said = json.loads(cursor.path.read_text())
+    del said["reached"]["refused"][0]["among"]
+    cursor.path.write_text(json.dumps(said))
+    (refused,) = cursor.load(read(path)[0][0].h).refused
+    assert (refused.count, refused.among) == (1, None)
+
+
 def test_each_destination_has_a_cursor_of_its_own(tmp_path: Path) -> None:
     """Readable by its owner only, beside the traces, and with the address that it is about."""
     path = record_run(tmp_path)

@@ -57,6 +57,7 @@ def pumped(path: Path, unreadable_s: float = 60.0) -> tuple[RunExport, Backend, 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again without a pause."""
     monkeypatch.setattr(run_export, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(run_export, "_LONGEST_S", 0.0)
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOSPC, errno.ENOMEM], ids=errno.errorcode.__getitem__)

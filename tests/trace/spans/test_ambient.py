@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - else the hook of `TracerProvider` waits for ever in the child of any later fork
 import json
 import subprocess
 import sys
