@@ -37,6 +37,8 @@ def tools() -> dict[str, dict[str, Any]]:
         "tools_blind4.json",
         "tools_blind5.json",
         "tools_blind6.json",
+        "tools_blind7.json",
+        "tools_set8.json",
     )
     return {name: tool for file in files for name, tool in tools_of(file).items()}
 
