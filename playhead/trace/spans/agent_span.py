@@ -64,9 +64,16 @@ def agent_attributes(
         S.AGENT_NAME: clean(started.agent.name),
         "agent.id": clean(path),
         "task.id": clean(task),
-        **masking.input(content_shown(started.task, masking.image)),
-        **masking.left_out(started.task),
+        **_asked(started, masking),
     }
+
+
+def _asked(started: RunStarted | AgentStarted, masking: Masking) -> dict[str, AttributeValue]:
+    """Return what an agent was asked; what a sub-agent is, are the arguments of a call."""
+    task = content_shown(started.task, masking.image)
+    if not isinstance(started, RunStarted) and not masking.both:
+        return masking.passed(task)
+    return {**masking.input(task), **masking.left_out(started.task)}
 
 
 def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> dict[str, Any]:

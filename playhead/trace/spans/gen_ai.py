@@ -119,16 +119,16 @@ def call(started: ToolCallStarted, tool: ToolSpec | None, session: str, masking:
     }
     if tool is not None and masking.tools:
         attributes["gen_ai.tool.description"] = clean(tool.description)
-    if masking.inputs:
+    if masking.both:
         attributes["gen_ai.tool.call.arguments"] = shown(started.args)[0]
     return attributes
 
 
-def result(completed: ToolCallCompleted, masking: Masking) -> Attributes:
+def result(completed: ToolCallCompleted, tool: ToolSpec | None, masking: Masking) -> Attributes:
     """Return what the span of a tool call ends with."""
     if not completed.ok:
         return error(completed.error.type if completed.error else completed.ended or "error")
-    return {"gen_ai.tool.call.result": shown(completed.result)[0]} if masking.outputs else {}
+    return {"gen_ai.tool.call.result": shown(completed.result)[0]} if masking.results(tool, ok=True) else {}
 
 
 def _provider(model: str, address: str | None) -> str:

@@ -1,10 +1,14 @@
-"""What spans must not show: the switches of OpenInference, held for everything that may quote what they hide.
+"""What spans must not show: the switches of OpenInference, held for everything that repeats what they hide.
 
-`TraceConfig.mask` knows attributes one by one. A prompt stands in `llm.input_messages` and in `input.value`, a rationale
-quotes both, and so do an error and the name of a tool that is not there: what one switch hides is hidden everywhere.
+`TraceConfig.mask` knows attributes one by one. An answer stands in `output.value`, and again in the next prompt; arguments in
+the answer and on the span of the call: what the kernel or the recording repeats is hidden wherever it stands. What may quote
+anything is hidden with any switch: rationales, errors, the name of a tool that is not there. Both switches are needed for what
+nobody can tell apart: what a model or a tool repeats in words of its own, arguments of calls that a model writes into its text,
+and the argument of `final-answer`, which is the run's output.
 
 Tags, metadata and templates of the application are inputs, although no switch of OpenInference's is about them. Never hidden
-are ids (of sessions, users, runs and calls) and the names that the program gave: agents, tools, models, strategies, exceptions.
+are ids (of sessions, users, runs, calls and steps) and the names that the program gave: agents, tools, models, strategies,
+exceptions.
 """
 
 from __future__ import annotations
@@ -20,16 +24,18 @@ from openinference.semconv.trace import (
 )
 
 from playhead.trace.spans.messages import INPUT, message_attributes
+from playhead.trace.spans.switches import masking_of_environment
 from playhead.trace.spans.texts import clean, input_of, json_input, json_output, output_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from opentelemetry.util.types import AttributeValue
 
+    from playhead.trace.events import LlmResponded
     from playhead.trace.spans.messages import Shown
     from playhead.trace.spans.options import SpanOptions
-    from playhead.trace.types import Content, ToolSpec
+    from playhead.trace.types import Content, ToolCall, ToolSpec
 
 IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
 """The attribute that counts images which were too large to be shown."""
@@ -45,7 +51,7 @@ class Masking:
     """What of a run is shown, decided once."""
 
     def __init__(self, options: SpanOptions) -> None:
-        config = (options.masking or TraceConfig()) if options.content else _EVERYTHING
+        config = (options.masking or masking_of_environment()) if options.content else _EVERYTHING
         self._config = config
         self._says_so = options.content
         self.input_messages = not (config.hide_inputs or config.hide_input_messages or config.hide_prompts)
@@ -56,13 +62,15 @@ class Masking:
         """Whether what went into an operation is shown as a whole."""
         self.outputs = self.output_messages and not config.hide_output_text
         """Whether what came out of one is."""
+        self.both = self.inputs and self.outputs
+        """Whether what is both is shown: what a model wrote and something was given, such as the arguments of a call."""
         self.application = not config.hide_inputs
         """Whether tags and metadata of the application are shown."""
         self.tools = not (config.hide_inputs or config.hide_llm_tools)
         """Whether schemas and descriptions of tools are shown, also in the words of a prompt."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
-        self.words = self.inputs and self.outputs and not config.hide_input_images
+        self.words = self.both and not config.hide_input_images
         """Whether text that may quote anything is shown: reasons, errors, descriptions."""
 
     def image(self, url: str) -> str:
@@ -85,6 +93,35 @@ class Masking:
         """Return the name of a tool as it was called; one that no tool has is the model's own word."""
         return clean(name) if tool is not None else self.word(clean(name))
 
+    def calls(self, calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec]) -> Sequence[ToolCall]:
+        """Return the calls of an answer as far as they are shown: their ids, and the names that a tool has."""
+        if self.words:
+            return calls
+        hidden = {} if self.both else {"arguments": None, "raw_arguments": REDACTED_VALUE}
+        return tuple(
+            call.model_copy(update={"name": self.tool_name(call.name, tools.get(call.name)), **hidden})
+            for call in calls
+        )
+
+    def answer(self, response: LlmResponded, tools: Mapping[str, ToolSpec]) -> LlmResponded:
+        """Return an answer as far as it is shown, wherever it stands."""
+        if self.words:
+            return response
+        shown: dict[str, Any] = {"tool_calls": self.calls(response.tool_calls, tools)}
+        if not self.outputs:
+            shown["text"] = response.text and REDACTED_VALUE
+            shown["thinking"] = response.thinking and REDACTED_VALUE
+        return response.model_copy(update=shown)
+
+    def results(self, tool: ToolSpec | None, *, ok: bool) -> bool:
+        """Return whether results of a tool are shown.
+
+        Errors may quote anything. So may a tool of the kernel's own, which tells of the task, of tools and of what was said.
+        """
+        if tool is not None and tool.kind == "meta":
+            return self.words and self.tools
+        return self.outputs if ok else self.words
+
     def word(self, text: str) -> str:
         """Return text that may quote anything, or what stands for it."""
         return text if self.words else REDACTED_VALUE
@@ -92,6 +129,18 @@ class Masking:
     def input(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what went into an operation."""
         return input_of(value) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def passed(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what a model wrote and an operation was given."""
+        return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def quoting(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what came out of an operation and may quote anything."""
+        return output_of(value) if self.words else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def result(self, said: Any, tool: ToolSpec | None, *, ok: bool) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what a call brought."""
+        return output_of(said) if self.results(tool, ok=ok) else self._instead(SpanAttributes.OUTPUT_VALUE)
 
     def output(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
         """Return the attributes of what came out of an operation."""
@@ -110,7 +159,7 @@ class Masking:
         if not (self.input_messages if prefix == INPUT else self.output_messages):
             return {}
         attributes = message_attributes(prefix, messages)
-        if self.inputs and self.outputs:
+        if self.both:
             return attributes
         masked = {key: self._config.mask(key, value, externalize=False) for key, value in attributes.items()}
         return {key: value for key, value in masked.items() if value is not None}

@@ -57,8 +57,10 @@ class Shown:
         return self.message.get("content") or ""
 
 
-def shown_message(added: MessageAdded, content: Content, calls: Sequence[ToolCall], image: Image) -> Shown:
-    """Return a message of a prompt, with the content and the calls that it may only refer to."""
+def shown_message(
+    added: MessageAdded, name: str | None, content: Content, calls: Sequence[ToolCall], image: Image
+) -> Shown:
+    """Return a message of a prompt, with the name, the content and the calls that it is shown with."""
     said = content_shown(content, image)
     wire: dict[str, Any] = {"role": added.role, "content": said}
     attributes = [(_ROLE, str(added.role)), *_content_attributes(said)]
@@ -66,8 +68,8 @@ def shown_message(added: MessageAdded, content: Content, calls: Sequence[ToolCal
     if added.tool_call_id is not None:
         wire["tool_call_id"] = clean(added.tool_call_id)
         attributes.append((MessageAttributes.MESSAGE_TOOL_CALL_ID, wire["tool_call_id"]))
-    if added.name is not None:
-        wire["name"] = clean(added.name)
+    if name is not None:
+        wire["name"] = clean(name)
         attributes.append((MessageAttributes.MESSAGE_NAME, wire["name"]))
     return _shown(wire, attributes)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.util.types import AttributeValue
 
     from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
@@ -71,7 +72,7 @@ class Phases:
         self.seq = seq
         what = _OPENED_BY.get(purpose)
         if what is not None and what not in self.open:
-            self._begin(what, what, said, now)
+            self._begin(what, what, now, self.masking.input(said))
 
     def of_request(self, purpose: str) -> OpenSpan:
         """Return the span that a request of this purpose belongs to."""
@@ -123,12 +124,14 @@ class Phases:
         key = f"{_PLAN}{event.plan_id}/{event.step_id}"
         if event.status == "in_progress" and key not in self.open:
             step = self.steps.get((event.plan_id, event.step_id), event.step_id)
-            self._begin(key, f"step:{event.step_id}", step, now)
+            self._begin(key, f"step:{event.step_id}", now, self.masking.passed(step))
         elif event.status in _OVER:
-            why = self.masking.word(event.reason or "the step failed")
-            status = Status(StatusCode.ERROR, why) if event.status == "failed" else OK
-            return self._end(key, now, status, said=event.reason if event.status == "failed" else None)
+            return self._step_failed(key, event.reason, now) if event.status == "failed" else self._end(key, now)
         return []
+
+    def _step_failed(self, key: str, reason: str | None, now: int) -> list[ReadableSpan]:
+        status = Status(StatusCode.ERROR, self.masking.word(reason or "the step failed"))
+        return self._end(key, now, status, None if reason is None else self.masking.quoting(reason))
 
     def _judged(self, event: e.Critique, now: int) -> list[ReadableSpan]:
         return self._end(ATTEMPT, now, satisfied=event.satisfied, score=event.score, critique=event.text)
@@ -137,22 +140,25 @@ class Phases:
         if not event.decision.startswith(_SEARCHED):
             return []
         left = [each.model_dump(mode="json") for each in event.alternatives]
-        return self._end(DEPTH, now, said={"decision": event.decision, "alternatives": left})
+        return self._end(DEPTH, now, output=self.masking.output({"decision": event.decision, "alternatives": left}))
 
     def _decided(self, event: e.DecisionEvaluated, now: int) -> list[ReadableSpan]:
-        return self._end(DEPTH, now, said=event.decision) if event.decision.startswith(_SEARCHED) else []
+        if not event.decision.startswith(_SEARCHED):
+            return []
+        return self._end(DEPTH, now, output=self.masking.output(event.decision))
 
     def _checked(self, event: e.VerifierVerdict, now: int) -> list[ReadableSpan]:
         if CHECK not in self.open:
-            self._begin(CHECK, CHECK, None, now)
+            self._begin(CHECK, CHECK, now)
         said = {"verified": event.verified, "summary": event.summary, "checks": list(event.checks)}
-        return self._end(CHECK, now, said=said, verified=event.verified)
+        return self._end(CHECK, now, output=self.masking.quoting(said), verified=event.verified)
 
     def _guarded(self, event: e.GuardrailViolation, now: int) -> list[ReadableSpan]:
-        self._begin(f"guardrail:{event.guard}", f"guardrail:{event.guard}", None, now, Kind.GUARDRAIL)
+        key = f"guardrail:{event.guard}"
+        self._begin(key, key, now, kind=Kind.GUARDRAIL)
         found = self.masking.word("; ".join(event.violations))
         status = Status(StatusCode.ERROR, found) if event.blocked else OK
-        return self._end(f"guardrail:{event.guard}", now, status, said=list(event.violations), blocked=event.blocked)
+        return self._end(key, now, status, self.masking.quoting(list(event.violations)), blocked=event.blocked)
 
     def _switched(self, _event: e.StrategySwitched, now: int) -> list[ReadableSpan]:
         return self.end_all(now, OK)
@@ -178,11 +184,17 @@ class Phases:
 
     # --- beginning and ending -----------------------------------------------------------------------------------------
 
-    def _begin(self, key: str, name: str, said: Any, now: int, kind: Kind | None = None) -> None:  # noqa: ANN401 - any JSON value
+    def _begin(
+        self,
+        key: str,
+        name: str,
+        now: int,
+        attributes: dict[str, AttributeValue] | None = None,
+        kind: Kind | None = None,
+    ) -> None:
         number = self.counts[key] = self.counts.get(key, -1) + 1
         named = f"{name}:{number + 1}" if name in (ATTEMPT, DEPTH) else name
         kind = kind or (Kind.EVALUATOR if key == CHECK else Kind.CHAIN)
-        attributes = {} if said is None else self.masking.input(said)
         metadata: dict[str, Any] = {"owner": self.owner, "seq": self.seq, "number": number}
         span = self.tree.open(
             f"phase:{self.owner}:{key}:{number}",
@@ -190,18 +202,27 @@ class Phases:
             kind,
             self.current(),
             now,
-            attributes=attributes,
+            attributes=attributes or {},
             metadata=metadata,
         )
         if span is not None:
             self.open[key] = Phase(span)
 
-    def _end(self, key: str, now: int, status: Status = OK, *, said: Any = None, **facts: Any) -> list[ReadableSpan]:  # noqa: ANN401 - any JSON values
+    def _end(
+        self,
+        key: str,
+        now: int,
+        status: Status = OK,
+        output: dict[str, AttributeValue] | None = None,
+        **facts: str | float | None,
+    ) -> list[ReadableSpan]:
+        """Return a phase as ended; its output is what was last said in it, unless something else is given."""
         phase = self.open.pop(key, None)
         if phase is None or not phase.span.is_open:
             return []
-        output = phase.last if said is None else said
+        if output is None and phase.last is not None:
+            output = self.masking.output(phase.last)
         for name, fact in facts.items():
             if fact is not None:
                 phase.span.metadata[name] = self.masking.word(fact) if isinstance(fact, str) else fact
-        return self.tree.close(phase.span, now, status, {} if output is None else self.masking.output(output))
+        return self.tree.close(phase.span, now, status, output)

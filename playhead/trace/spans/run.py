@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from openinference.instrumentation import REDACTED_VALUE
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.trace import Link
 
@@ -24,10 +25,11 @@ from playhead.trace.spans.failures import failed, noted
 from playhead.trace.spans.identity import outer_span, trace_of
 from playhead.trace.spans.messages import INPUT, OUTPUT
 from playhead.trace.spans.model_span import answer_attributes, request_attributes, request_metadata
+from playhead.trace.spans.opening import Opening
 from playhead.trace.spans.owner import SpanOwner
 from playhead.trace.spans.phases import Phases
 from playhead.trace.spans.thread import SpanThread
-from playhead.trace.spans.tool_span import call_attributes, call_metadata, result_attributes, result_status
+from playhead.trace.spans.tool_span import brought, call_attributes, call_metadata, result_attributes, result_status
 from playhead.trace.spans.tree import SpanTree
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from playhead.trace.spans.options import SpanOptions
     from playhead.trace.spans.thread import Prompt
     from playhead.trace.spans.tree import OpenSpan
+    from playhead.trace.types import AgentHeader, ToolSpec
 
 Ended = list["ReadableSpan"] | None
 """The spans that an event completes; None when it cannot be placed."""
@@ -64,6 +67,7 @@ class RunSpans:
         self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started, masking))
         self._options = options
         self._masking = masking
+        self._opening = Opening(started)
         self._template = template_attributes(started, masking)
         self._owners: dict[str, SpanOwner] = {}
         self._ended: set[str] = set()
@@ -75,6 +79,7 @@ class RunSpans:
 
     def take(self, record: Record, now: int) -> Ended:
         """Take the next event; return the spans that it completes, or None when it cannot be placed."""
+        self._opening.take(record.event)
         handler = self._HANDLERS.get(type(record.event))
         if handler is None:
             return []
@@ -109,9 +114,9 @@ class RunSpans:
         self._owners[name] = self._known(name, span, started.agent, path)
         return []
 
-    def _known(self, name: str, home: OpenSpan, header: Any, path: str) -> SpanOwner:  # noqa: ANN401 - an `AgentHeader`
+    def _known(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> SpanOwner:
         phases = Phases(name, self.tree, self._masking, home)
-        return SpanOwner(name, home, header, path, SpanThread(self._masking), phases)
+        return SpanOwner(name, home, header, path, SpanThread(self._masking, self._opening), phases)
 
     def _owner(self, name: str) -> SpanOwner | None:
         """Return what is known of an owner. One that never started belongs to the nearest above it that is known."""
@@ -202,16 +207,16 @@ class RunSpans:
         return attributes
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
-        answer = owner.thread.answered(event)
+        said, answer = owner.thread.answered(event)
         span = owner.requests.pop((event.request, event.attempt), None)
         if span is None or not span.is_open:
             return None
         owner.answered[event.request] = span
         owner.phases.answered(span, span.metadata["purpose"], event.text)
         model = span.name.removeprefix("llm:")
-        attributes = answer_attributes(event, answer, owner, model, self._masking)
+        attributes = answer_attributes(said, answer, owner, model, self._masking)
         if self._options.gen_ai:
-            attributes.update(gen_ai.response(event, self._masking))
+            attributes.update(gen_ai.response(said, self._masking))
         attributes.update(self._masking.messages(OUTPUT, [answer]))
         return self.tree.close(span, now, attributes=attributes)
 
@@ -241,7 +246,7 @@ class RunSpans:
 
     def _open_call(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> OpenSpan | None:
         asked = None if event.request is None else owner.answered.get(event.request)
-        tool = owner.thread.tool(event.tool) or self._tool_above(owner, event.tool)
+        tool = self._tool(owner, event.tool)
         attributes = call_attributes(event, record, tool, self._masking)
         if self._options.gen_ai:
             attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
@@ -263,21 +268,24 @@ class RunSpans:
         above = None if asked is None else asked.above
         return above if above is not None and above.is_open else owner.phases.current()
 
-    def _tool_above(self, owner: SpanOwner, name: str) -> Any:  # noqa: ANN401 - a `ToolSpec` or None
-        """Return a tool of the agent whose tool's body calls it."""
+    def _tool(self, owner: SpanOwner, name: str) -> ToolSpec | None:
+        """Return a tool of an agent; where a tool's body calls it, of the agent whose tool that is."""
+        own = owner.thread.tool(name)
         above = self._owners.get(owner.name.rpartition("/")[0])
-        return None if above is None else above.thread.tool(name)
+        return own if own is not None or above is None else above.thread.tool(name)
 
     def _call_completed(self, _record: Record, event: e.ToolCallCompleted, owner: SpanOwner, now: int) -> Ended:
         owner.thread.completed(event)
         span = owner.calls.pop(event.call_id, None)
         if span is None or not span.is_open:
             return None
-        owner.phases.called(span, event.result if event.ok else event.observation())
+        tool = self._tool(owner, event.tool)
+        is_shown = self._masking.results(tool, ok=event.ok)
+        owner.phases.called(span, brought(event) if is_shown else REDACTED_VALUE)
         status = result_status(span, event, now, self._masking)
-        attributes = result_attributes(event, self._masking)
+        attributes = result_attributes(event, tool, self._masking)
         if self._options.gen_ai:
-            attributes.update(gen_ai.result(event, self._masking))
+            attributes.update(gen_ai.result(event, tool, self._masking))
         ended = self.tree.close(span, now, status, attributes)
         body = self._inner.pop(span)
         self._bodies.pop(body, None)

@@ -20,8 +20,6 @@ JSON = OpenInferenceMimeTypeValues.JSON.value
 
 LARGEST = 2**63 - 1
 """What an integer of OTLP can hold."""
-
-
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """An escaped NUL: behind an even number of backslashes, for those of an odd number are text themselves."""
 

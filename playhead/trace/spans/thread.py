@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right, insort
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from openinference.instrumentation import REDACTED_VALUE
+
 from playhead.trace.events.thread import followed
 from playhead.trace.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
 from playhead.trace.spans.tool_catalogues import ToolCatalogue
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
     from playhead.trace.spans.masking import Masking
+    from playhead.trace.spans.opening import Opening
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
 
 
@@ -45,8 +48,9 @@ class Offered(NamedTuple):
 class SpanThread:
     """Every message and tool of one owner, as far as the records tell."""
 
-    def __init__(self, masking: Masking) -> None:
+    def __init__(self, masking: Masking, opening: Opening) -> None:
         self._masking = masking
+        self._opening = opening
         self._catalogue = ToolCatalogue()
         self._messages: dict[int, Shown] = {}
         self._ids: list[int] = []
@@ -68,12 +72,29 @@ class SpanThread:
 
     def _shown(self, added: MessageAdded) -> Shown:
         content, calls = self._content_of(added)
-        said = followed(content, added.followed_by)
-        if not self._masking.tools and added.ref is None and added.role in {"system", "user"}:
-            said = self._catalogue.hidden(said)
-        shown = shown_message(added, said, calls, self._masking.image)
+        said = self._as_shown(added, followed(content, added.followed_by))
+        name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
+        shown = shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
         shown.images_left_out = self._masking.too_large(said)
         return shown
+
+    def _as_shown(self, added: MessageAdded, content: Content) -> Content:
+        """Return what a message says, as far as it is shown in prompts."""
+        masking = self._masking
+        may_quote = not masking.outputs and not self._opening.holds(added, content)
+        if may_quote or self._is_hidden_result(added):
+            return content and REDACTED_VALUE
+        if not masking.tools and added.ref is None and added.role in {"system", "user"}:
+            return self._catalogue.hidden(content)
+        return content
+
+    def _is_hidden_result(self, added: MessageAdded) -> bool:
+        call = added.ref.call if added.ref is not None else added.tool_call_id
+        result = None if call is None else self._results.get(call)
+        name = added.name if result is None else result.tool
+        if name is None:
+            return False
+        return not self._masking.results(self.tool(name), ok=result is None or result.ok)
 
     def _answer_sent(self, added: MessageAdded) -> Shown | None:
         """Return the answer that is sent back as it was shown, which it is when the model said it without reasoning."""
@@ -93,11 +114,11 @@ class SpanThread:
             return result.message_text(added.role) if result else "", added.tool_calls
         return added.content or "", added.tool_calls
 
-    def answered(self, response: LlmResponded) -> Shown:
-        """Take an answer, to which messages will refer; return it as a message."""
-        shown = shown_answer(response)
-        self._answers[response.request] = response, shown
-        return shown
+    def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
+        """Take an answer, to which messages will refer; return what is shown of it, and that as a message."""
+        said = self._masking.answer(response, self._by_name)
+        answer = self._answers[response.request] = said, shown_answer(said)
+        return answer
 
     def completed(self, result: ToolCallCompleted) -> None:
         """Take a result, to which messages will refer."""

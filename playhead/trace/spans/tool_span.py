@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan
     from playhead.trace.types import Rationale, ToolSpec
+    from playhead.trace.values import JsonValue
 
 
 def call_attributes(
@@ -32,7 +33,7 @@ def call_attributes(
     if tool is not None and masking.tools:
         attributes[S.TOOL_DESCRIPTION] = clean(tool.description)
         attributes[S.TOOL_PARAMETERS] = json_taken_apart(tool.parameters)
-    attributes.update(masking.input(started.args))
+    attributes.update(masking.passed(started.args))
     return attributes
 
 
@@ -53,10 +54,16 @@ def call_metadata(
     return metadata
 
 
-def result_attributes(completed: ToolCallCompleted, masking: Masking) -> dict[str, AttributeValue]:
+def brought(completed: ToolCallCompleted) -> JsonValue:
+    """Return what a call brought: its result, or what the model was told in place of one."""
+    return completed.result if completed.ok else completed.observation()
+
+
+def result_attributes(
+    completed: ToolCallCompleted, tool: ToolSpec | None, masking: Masking
+) -> dict[str, AttributeValue]:
     """Return what the span of a call ends with."""
-    said = completed.result if completed.ok else completed.observation()
-    return {"tool.success": completed.ok, **masking.output(said)}
+    return {"tool.success": completed.ok, **masking.result(brought(completed), tool, ok=completed.ok)}
 
 
 def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, masking: Masking) -> Status:

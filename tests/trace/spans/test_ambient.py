@@ -19,6 +19,7 @@ from openinference.instrumentation import (
     using_tags,
     using_user,
 )
+from opentelemetry.context import attach, detach, get_current, set_value
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -209,19 +210,87 @@ def test_suppressed_and_not_sampled() -> None:
     assert found == TelemetryContext(trace_id=f"{1:032x}", span_id=f"{2:016x}", remote=True)
 
 
-def test_odd_values_never_stop_a_run(caplog: pytest.LogCaptureFixture) -> None:
+def test_odd_values_never_stop_a_run() -> None:
     """What the application put there cannot keep an agent from running."""
     with using_attributes(session_id="\ud800", user_id="7", tags=["a", "\udc00"]):
         found = ambient_telemetry()
     assert found == TelemetryContext(session_id="\ufffd", user_id="7", tags=("a", "\ufffd"))
-    from opentelemetry.context import attach, detach, set_value
 
-    token = attach(set_value("metadata", "{broken"))
-    try:
-        assert ambient_telemetry() is None
-    finally:
-        detach(token)
-    assert "could not be read" in caplog.text
+
+VALUES = {
+    "session.id": "s",
+    "user.id": "u",
+    "tag.tags": ["a"],
+    "metadata": '{"team": "x"}',
+    "llm.prompt_template.template": "How high?",
+    "llm.prompt_template.version": "v2",
+    "llm.prompt_template.variables": '{"peak": "Zed"}',
+}
+READ = TelemetryContext(
+    session_id="s",
+    user_id="u",
+    tags=("a",),
+    metadata={"team": "x"},
+    prompt_template="How high?",
+    prompt_template_version="v2",
+    prompt_template_variables={"peak": "Zed"},
+)
+
+
+class Unreadable:
+    """A value that nobody can look at."""
+
+    def __str__(self) -> str:
+        """Raise."""
+        raise ValueError("broken")
+
+    __repr__ = __str__
+
+
+NO_TEXT = (object(), Unreadable(), {"a": 1}, b"x", ["x"])
+NO_OBJECT = ("{broken", "[1]", "not json", object(), Unreadable(), [1], 7)
+ODD = {
+    "session_id": ("session.id", NO_TEXT),
+    "user_id": ("user.id", NO_TEXT),
+    "tags": ("tag.tags", ("a", 7, [object()], [Unreadable()], {"a": 1})),
+    "metadata": ("metadata", NO_OBJECT),
+    "prompt_template": ("llm.prompt_template.template", NO_TEXT),
+    "prompt_template_version": ("llm.prompt_template.version", NO_TEXT),
+    "prompt_template_variables": ("llm.prompt_template.variables", NO_OBJECT),
+}
+
+
+@pytest.mark.parametrize("field", ODD)
+def test_a_value_that_cannot_be_read_costs_no_other(
+    field: str, outer: SpanContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever stands in the place of one value: the span above, the service and all other values are kept, and it is said."""
+    name, values = ODD[field]
+    ids = {"trace_id": f"{outer.trace_id:032x}", "span_id": f"{outer.span_id:016x}"}
+    expected = READ.model_dump(exclude={field}) | ids | {"service": {"service.name": "shop"}}
+    for odd in values:
+        caplog.clear()
+        context = get_current()
+        for key, value in {**VALUES, name: odd}.items():
+            context = set_value(key, value, context)
+        token = attach(context)
+        try:
+            found = ambient_telemetry()
+        finally:
+            detach(token)
+        assert found == TelemetryContext(**expected)
+        assert f"the value {name!r} of its context cannot be read" in caplog.text
+
+
+def test_a_resource_that_cannot_be_read_costs_no_span(
+    outer: SpanContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run joins the application's trace all the same."""
+    monkeypatch.setattr("playhead.trace.ambient._service", lambda _: 1 / 0)
+    found = ambient_telemetry()
+    assert found is not None
+    assert (found.span_id, found.service) == (f"{outer.span_id:016x}", {})
+    assert "its resource cannot be read" in caplog.text
 
 
 async def test_a_replay_is_not_a_divergence(tmp_path: Path, outer: SpanContext) -> None:

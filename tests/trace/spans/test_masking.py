@@ -9,31 +9,32 @@ import pytest
 from openinference.instrumentation import TraceConfig
 from pydantic import Field
 
-from playhead import Agent, tool
+from playhead import Agent, load_recording, tool
 from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.events import LlmResponded, MessageAdded, MessageRef, RunStarted
 from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanOptions
+from playhead.trace.spans.opening import Opening
 from playhead.trace.spans.tool_catalogues import ToolCatalogue
-from playhead.trace.types import ImagePart, TextPart
+from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall
 from tests.trace.spans.span_runs import built, recorded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from playhead.trace.line import Record
 
 PIXELS = "data:image/png;base64,SECRETIMAGE"
-INPUTS = {"SECRETSYSTEM", "SECRETTASK", "SECRETIMAGE"}
-"""What went into the model, and nowhere else."""
-OUTPUTS = {"SECRETFINAL", "SECRETMODELERROR"}
-"""What came out at the end, and nowhere else."""
-WORDS = {"SECRETMODELERROR"}
-"""What only an exception says."""
+EITHER = {"SECRETARGUMENT", "SECRETTOOLERROR", "SECRETMODELERROR"}
+"""What is input and output, or may quote both."""
+INPUTS = EITHER | {"SECRETSYSTEM", "SECRETTASK", "SECRETIMAGE"}
+OUTPUTS = EITHER | {"SECRETFINAL", "SECRETRESULT", "SECRETSAID", "SECRETTHOUGHT", "SECRETWHY"}
+"""(The reason of a call stands in the answer's text, too.)"""
+ERRORS = {"SECRETTOOLERROR", "SECRETMODELERROR"}
 TOOLS = {"SECRETDESCRIPTION", "SECRETSCHEMA"}
-BETWEEN = {"SECRETARGUMENT", "SECRETRESULT", "SECRETTOOLERROR", "SECRETSAID", "SECRETTHOUGHT", "SECRETWHY"}
-"""What came out of one operation and went into another, or was said beside."""
 PARAMETERS = {"SECRETPARAMETER"}
-ALL = INPUTS | OUTPUTS | TOOLS | BETWEEN | PARAMETERS
+ALL = INPUTS | OUTPUTS | TOOLS | PARAMETERS
 
 
 @tool(read_only=True, description="SECRETDESCRIPTION")
@@ -84,17 +85,17 @@ def test_all_of_it_is_shown_without_a_switch(records: list[Record]) -> None:
 @pytest.mark.parametrize(
     ("switches", "hidden"),
     [
-        (["hide_inputs"], INPUTS | WORDS | TOOLS),
-        (["hide_outputs"], OUTPUTS | {"SECRETTHOUGHT"}),
+        (["hide_inputs"], INPUTS | TOOLS),
+        (["hide_outputs"], OUTPUTS),
         (["hide_inputs", "hide_outputs"], ALL - PARAMETERS),
         (["hide_inputs", "hide_outputs", "hide_llm_invocation_parameters"], ALL),
-        (["hide_input_messages"], INPUTS | WORDS),
-        (["hide_prompts"], INPUTS | WORDS),
-        (["hide_output_messages"], OUTPUTS | {"SECRETTHOUGHT"}),
-        (["hide_choices"], OUTPUTS | {"SECRETTHOUGHT"}),
-        (["hide_input_text"], {"SECRETSYSTEM", "SECRETTASK"} | WORDS),
-        (["hide_output_text"], OUTPUTS | {"SECRETTHOUGHT"}),
-        (["hide_input_images"], {"SECRETIMAGE"} | WORDS),
+        (["hide_input_messages"], INPUTS),
+        (["hide_prompts"], INPUTS),
+        (["hide_output_messages"], OUTPUTS),
+        (["hide_choices"], OUTPUTS),
+        (["hide_input_text"], INPUTS - {"SECRETIMAGE"}),
+        (["hide_output_text"], OUTPUTS),
+        (["hide_input_images"], ERRORS | {"SECRETIMAGE"}),
         (["hide_llm_tools"], TOOLS),
         (["hide_llm_invocation_parameters"], PARAMETERS),
     ],
@@ -103,20 +104,12 @@ def test_all_of_it_is_shown_without_a_switch(records: list[Record]) -> None:
 def test_what_a_switch_hides(
     records: list[Record], switches: list[str], hidden: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given or from the environment, a switch hides what it says in every place where that stands."""
+    """Given or from the environment, a switch hides what it says in every place where that stands, and nothing else."""
     given = TraceConfig(**dict.fromkeys(switches, True))  # type: ignore[arg-type]
-    assert seen(records, masking=given) & hidden == set()
+    assert seen(records, masking=given) == ALL - hidden
     for switch in switches:
         monkeypatch.setenv(f"OPENINFERENCE_{switch.upper()}", "true")
-    assert seen(records) & hidden == set()
-
-
-def test_a_switch_hides_no_more_than_it_says(records: list[Record]) -> None:
-    """What has nothing to do with a switch stays."""
-    assert seen(records, masking=TraceConfig(hide_llm_tools=True)) == ALL - TOOLS
-    assert seen(records, masking=TraceConfig(hide_llm_invocation_parameters=True)) == ALL - PARAMETERS
-    assert {"SECRETRESULT", "SECRETFINAL"} <= seen(records, masking=TraceConfig(hide_inputs=True))
-    assert {"SECRETSYSTEM", "SECRETRESULT"} <= seen(records, masking=TraceConfig(hide_outputs=True))
+    assert seen(records) == ALL - hidden
 
 
 def test_without_content(records: list[Record]) -> None:
@@ -223,3 +216,86 @@ async def test_phases_hide_what_they_quote(tmp_path: Path) -> None:
     sent = encode(spans)
     assert b"SECRET" not in sent
     assert b"tool_args" not in sent
+
+
+def sent_of(records: Iterable[Record], **switches: bool) -> str:
+    """Return the bytes of spans, as text."""
+    shown = SpanOptions(gen_ai=True, masking=TraceConfig(**switches))  # type: ignore[arg-type]
+    return encode(built(records, shown)[1]).decode(errors="replace")
+
+
+async def test_a_tool_of_the_kernels_own_may_tell_anything(tmp_path: Path) -> None:
+    """What `brief` says of the task and of the tools is hidden as these are, also where a prompt holds it."""
+    model = ScriptedModel([call("brief"), text("Done.")])
+    agent = Agent(model, tools=[look], meta_tools=["final-answer", "brief"], tool_format="text", trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    assert "tools_used" in sent_of(recording.records)
+    for switches in ({"hide_inputs": True}, {"hide_outputs": True}, {"hide_llm_tools": True}):
+        sent = sent_of(recording.records, **switches)
+        assert "tools_used" not in sent
+        assert ("SECRETDESCRIPTION" in sent) == ("hide_outputs" in switches)  # which is not about descriptions
+        assert ("Do it." in sent) == ("hide_inputs" not in switches)
+
+
+async def test_what_a_sub_agent_is_asked_are_the_arguments_of_a_call(tmp_path: Path) -> None:
+    """Its task and its prompts are hidden with either switch, its answer as an answer."""
+    below = Agent(ScriptedModel([text("SECRETRESULT")]), name="below", description="Ask.", system_prompt="SECRETBELOW")
+    model = ScriptedModel([call("below", task="SECRETARGUMENT"), text("SECRETFINAL")])
+    agent = Agent(model, tools=[below], system_prompt="SECRETSYSTEM", trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    secrets = ("SECRETARGUMENT", "SECRETBELOW", "SECRETRESULT", "SECRETFINAL", "SECRETSYSTEM")
+
+    def seen_with(**switches: bool) -> set[str]:
+        return {secret for secret in secrets if secret in sent_of(recording.records, **switches)}
+
+    assert seen_with() == set(secrets)
+    assert seen_with(hide_inputs=True) == {"SECRETRESULT", "SECRETFINAL"}
+    assert seen_with(hide_outputs=True) == {"SECRETSYSTEM"}
+
+
+async def test_turns_before_are_hidden_as_what_they_are(tmp_path: Path) -> None:
+    """The answers of earlier turns of a chat, and what a prompt tells of them, are hidden with outputs; the task never is."""
+    model = ScriptedModel([call("look", key="a"), text("SECRETANSWER"), text("SECRETFINAL")])
+    agent = Agent(model, tools=[look], system_prompt="A guide.", trace=tmp_path)
+    chat = agent.session()
+    await chat.chat("SECRETFIRST", use_tools=True)
+    reply = await chat.chat("SECRETSECOND", use_tools=False)
+    records = load_recording(reply.run_id, tmp_path).records
+    assert "SECRETANSWER" in sent_of(records)
+    assert "For your last answer" in sent_of(records)
+    sent = sent_of(records, hide_outputs=True)
+    assert ("SECRETANSWER" in sent, "SECRETFINAL" in sent, "For your last answer" in sent) == (False, False, False)
+    assert "SECRETSECOND" in sent
+
+
+@pytest.mark.parametrize("form", ["native", "text"])
+async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "text"], tmp_path: Path) -> None:
+    """Calls, results and answers that an example shows are no words of this run, and are hidden like them in either format."""
+    asked = ToolCall(id="c", name="look", arguments={"key": "SECRETARGUMENT"})
+    examples = [
+        Message(id=0, role="user", content="An example."),
+        Message(id=1, role="assistant", tool_calls=(asked,)),
+        Message(id=2, role="tool", content="SECRETRESULT", tool_call_id="c", name="look"),
+        Message(id=3, role="assistant", content="SECRETSAID"),
+    ]
+    agent = Agent(ScriptedModel([text("Yes.")]), tools=[look], examples=examples, tool_format=form, trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    secrets = {"SECRETARGUMENT", "SECRETRESULT", "SECRETSAID"}
+    assert {secret for secret in secrets if secret in sent_of(recording.records)} == secrets
+    sent = sent_of(recording.records, hide_outputs=True)
+    assert {secret for secret in secrets if secret in sent} == set()
+    assert "An example." in sent
+    assert "Do it." in sent
+
+
+def test_texts_of_the_beginning_may_come_again() -> None:
+    """A message cannot quote what was not said yet; later, one that says the same as such a message cannot, either."""
+    opening = Opening(RunStarted(format="1.0", run_id="r", agent=AgentHeader(name="a", model="m/x"), task="Go."))
+    system = MessageAdded(id=0, role="system", content="Be short.")
+    user = MessageAdded(id=1, role="user", content="Go.")
+    assert opening.holds(system, "Be short.")
+    opening.take(LlmResponded(request=0, text="No."))
+    assert [opening.holds(system, said) for said in ("Be short.", "Be short.\n\nNo.")] == [True, False]
+    assert [opening.holds(user, said) for said in ("Go.", "You said: No.")] == [True, False]
+    assert not opening.holds(user.model_copy(update={"ref": MessageRef(call="c")}), "Go.")
+    assert not opening.holds(user.model_copy(update={"role": "assistant"}), "Go.")

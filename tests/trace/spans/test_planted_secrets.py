@@ -17,7 +17,7 @@ from tests.trace.spans.planted import SECRET, planted
 from tests.trace.spans.span_runs import GOLDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from playhead.trace.line import Record
 
@@ -44,7 +44,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bytes]:
 
     monkeypatch.setattr(Wire, "post", post)
 
-    def send(records: list[Record], **options: Any) -> bytes:
+    def send(records: Sequence[Record], **options: Any) -> bytes:
         bodies.clear()
         spans = list(spans_of(records, SpanOptions(gen_ai=True, **options)))
         Otlp(Destination("http://collector.test")).deliver(spans)
