@@ -33,6 +33,8 @@ FILES: Final = {
     "blind4": ("blind4.jsonl", "traps_blind4.jsonl"),
     "blind5": ("blind5.jsonl", "traps_blind5.jsonl"),
     "blind6": ("blind6.jsonl", "traps_blind6.jsonl"),
+    "blind7": ("blind7.jsonl", "traps_blind7.jsonl"),
+    "set8-tuning": ("set8_tuning.jsonl", "traps_set8_tuning.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -48,6 +50,10 @@ WHAT: Final = {
     "then read case by case, and what failed was mended: no blind figures any more.",
     "blind6": "Made by somebody else who had not seen the healer, and measured once, blind: 163 of 175 (93.1 %), 12 refused, 0 wrong; "
     "its misses were read then, and it is no blind set any more.",
+    "blind7": "Made by somebody else who had not seen the healer, and measured once, blind: 172 of 203 (84.7 %), 30 refused, 1 wrong, "
+    "and 1 trap of 90 ran; then read case by case, and what failed was mended: no blind figures any more.",
+    "set8-tuning": "One half of a set by somebody else who had not seen the healer. Before it was read: 166 of 196 (84.7 %), 29 refused, "
+    "1 wrong, no trap of 60 ran. Read since then, and tuned on.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
@@ -55,6 +61,8 @@ TOOLS: Final = {
     "blind4": "tools_blind4.json",
     "blind5": "tools_blind5.json",
     "blind6": "tools_blind6.json",
+    "blind7": "tools_blind7.json",
+    "set8": "tools_set8.json",
 }
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5

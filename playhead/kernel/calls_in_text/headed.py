@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _NAME: Final = r"(?P<name>[A-Za-z_][\w.:-]{0,100}?)"
 _FENCE: Final = r"\s{0,4}(?:```\w{0,10}\s)?(?=\{)"
 _ACTION: Final = re.compile(
-    r"^[ \t*#]{0,6}action[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t*`\"()]{0,6}\n+"
-    r"[ \t*#]{0,6}action[ _]?input[ \t*]{0,4}:[ \t*`]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
+    r"^[ \t*#]{0,6}action(?:[ \t]?#?\d{1,3})?[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t*`\"()]{0,6}(?:\n+|,[ \t])"
+    r"[ \t*#]{0,6}action[ _]?input(?:[ \t]?#?\d{1,3})?[ \t*]{0,4}:[ \t*`]{0,4}(?:```\w{0,10}\s)?(?=[{\[])",
     re.IGNORECASE | re.MULTILINE,
 )
 _BRACKETED: Final = re.compile(
-    r"^[ \t*#]{0,6}action[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t]?\[[ \t]?(?=\{)",
+    r"^[ \t*#]{0,6}action(?:[ \t]?#?\d{1,3})?[ \t*]{0,4}:[ \t*`\"]{0,6}(?P<name>[A-Za-z_][\w.:-]{0,100})[ \t]?\[[ \t]?(?=\{)",
     re.IGNORECASE | re.MULTILINE,
 )
 """A step with its input in brackets."""

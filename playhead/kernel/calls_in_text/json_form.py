@@ -39,6 +39,8 @@ _ENVELOPE: Final = frozenset(
      "created", "model", "version", "strict")
 )  # fmt: skip
 """Fields that a call has as a message of its own, folded."""
+_SENT: Final = (None, "function_call", "tool_use", "text", "output_text", "message", "reasoning", "thinking")
+"""Kinds of the parts of a message that a model sends: among them is no result."""
 _MOST: Final = 100
 """Calls in one value."""
 _DEEPEST: Final = 4
@@ -48,9 +50,11 @@ def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401
     """Return the calls that a JSON value is."""
     if depth > _DEEPEST or not isinstance(value, (dict, list)):
         return ()
-    if isinstance(value, list):
-        calls = tuple(call for item in value[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1))
-        return calls if all(isinstance(item, dict) for item in value) else ()
+    sent = value if isinstance(value, list) else _sent(value)
+    if isinstance(sent, list):
+        calls = tuple(call for item in sent[:_MOST] if isinstance(item, dict) for call in calls_of(item, depth + 1))
+        return calls if all(isinstance(item, dict) for item in sent) else ()
+    value = sent
     fields = {folded(name): name for name in value}
     for each in _LISTS:
         listed = value.get(fields.get(folded(each), ""))
@@ -65,6 +69,29 @@ def calls_of(value: Any, depth: int = 0) -> tuple[Written, ...]:  # noqa: ANN401
             calls = calls_of({**inner, **own}, depth + 1)
             return tuple(_with(call, _beside(value, [each, "arguments"])) for call in calls)
     return _one(value, fields)
+
+
+def _sent(value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the calls of a whole message, as an API sends it, or what holds the message; else the value itself."""
+    for name in ("choices", "candidates"):
+        if isinstance(value.get(name), list) and len(value[name]) == 1 and isinstance(value[name][0], dict):
+            value = value[name][0]
+    if isinstance(value.get("message"), dict) and isinstance(value["message"].get("tool_calls"), list):
+        return value["message"]
+    if isinstance(value.get("content"), dict) and isinstance(value["content"].get("parts"), list):
+        value = value["content"]
+    for name in ("parts", "output", "content"):
+        items = value.get(name)
+        if (
+            isinstance(items, list)
+            and items
+            and all(isinstance(item, dict) and item.get("type") in _SENT for item in items)
+        ):
+            calls = [
+                item for item in items if item.get("type") in ("function_call", "tool_use") or "functionCall" in item
+            ]
+            return calls or value
+    return value
 
 
 def _with(call: Written, beside: dict[str, Any]) -> Written:
@@ -91,6 +118,8 @@ def _one(value: dict[str, Any], fields: dict[str, str]) -> tuple[Written, ...]:
             continue
         for field in _ARGUMENT_FIELDS:
             place = fields.get(folded(field))
+            if place is not None and value[place] in ([], {}, None) and isinstance(value.get("kwargs"), dict):
+                continue  # `args` beside `kwargs`
             if place is not None and place != own and (each != "command" or _is_of_tool(name, value[place])):
                 return (Written(name, value[place], rationale, beside=_beside(value, [own, place])),)
         if each == "command":

@@ -17,12 +17,24 @@ _LIST_NAME: Final = re.compile(r"\A\s*functools\s*(?=\[\s*\{)")
 """Phi's name of its list of calls."""
 
 
+_MADE: Final = re.compile(
+    r"(?<=[:=,(\[])(\s{0,4})(?:new )?(?:Date|ISODate|Path|UUID|Decimal|ObjectId|URL|str|(?:datetime\.)?(?:date|datetime)\.fromisoformat)"
+    r"\((\"[^\"\\\n]{0,200}\"|'[^'\\\n]{0,200}')\)"
+)
+"""A text in what would make another value of it in a program: `new Date("2027-02-01")`."""
+_ONE_LINE: Final = re.compile(r"(?<=[.!?:}\w`])[ \t]+(?=Action(?: Input)?: )")
+
+
 def without_template(text: str) -> str:
     """Return the text with the quotes and tags of chat templates as they are usual, and without a string around all of it."""
     if text.startswith('"') and text.rstrip().endswith('}"'):
         with suppress(ValueError):
             inner = json.loads(text)
             text = inner if isinstance(inner, str) else text
+    if '("' in text or "('" in text:
+        text = _MADE.sub(r"\1\2", text)
+    if text.startswith("Thought:") and "\n" not in text.strip():
+        text = _ONE_LINE.sub("\n", text)
     if "DSML" in text:
         text = _TAG_PREFIX.sub(r"\1", text)
     if "<parameter=" in text:

@@ -77,7 +77,7 @@ _MADE: Final = re.compile(
 )
 """A heading over calls that were made."""
 _OPENED: Final = re.compile(
-    r"(?:```\w{0,20}|<[^<>\n]{1,60}>|\[[A-Z_]{3,20}\]|(?<=>)call:|\bto=(?:functions\.)?|"
+    r"(?:```\w{0,20}|(?:const |let |var )?\b\w{0,20}(?:call|action|request)\w{0,10} ?=|<[^<>\n]{1,60}>|\[[A-Z_]{3,20}\]|\[(?:(?:tool|function)[_ ]?(?:call|use)|tool|call)[ ]?:|(?<=>)call:|\bto=(?:functions\.)?|"
     r"(?:^[ \t*#]{0,6}|(?<=: ))(?:action|tool(?: call)?|function(?: call)?|call)[ \t*]{0,4}:)\s*\Z",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -91,6 +91,17 @@ _REMARKED: Final = re.compile(
 )
 """Comments of code that stand before a call in its fence: they introduce nothing."""
 _MOST_OPENED: Final = 6
+_COLON: Final = re.compile(r":(?=\s)")
+_STEP: Final = re.compile(r"\b(?:step \d|(?:first|next|last|final) step)[^:\n]{0,20}:\Z", re.IGNORECASE)
+_SHOWN: Final = re.compile(
+    r"\A\s*(?:this|it|the code)(?: will| then)? (?:print|show|display|output)s? the (?:response|result|output|answer)s?\.?\s*\Z",
+    re.IGNORECASE,
+)
+"""What is said of the `print` behind a call."""
+_ENDED: Final = re.compile(r"[.!?](?=\s)")
+_MARK: Final = re.compile(r"(?:\A|(?<=\n))[ \t]*(?:[-*\u2022\u2192\u279c\u25b6(]|[-=]>|1[.)])[ \t]*\Z")
+"""What may stand before a call on its line, and is no paragraph."""
+_BLANK: Final = "\n\n"
 _THOUGHT: Final = re.compile(r"</(?:think|thinking|thought|reasoning)>|<\|end\|>")
 _PLANNED: Final = re.compile(
     r"\b(?:let me|let['’]s|i['’]ll|i will|i need to|i want to|i have to|first)\b", re.IGNORECASE
@@ -135,8 +146,12 @@ _MAKES_IT: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Words of a sentence that says that a call is made, or names it."""
-_THINKS: Final = re.compile(r"\A\s*(?:[*#]{1,4}[ \t]*)?thought\b[ \t*]{0,4}:", re.IGNORECASE)
+_THINKS: Final = re.compile(r"\A\s*(?:[*#]{1,4}[ \t]*)?thought\b(?:[ \t]?#?\d{1,3})?[ \t*]{0,4}:", re.IGNORECASE)
 _ACTS: Final = re.compile(r"^[ \t*#]*action\b", re.IGNORECASE | re.MULTILINE)
+_RESULT: Final = re.compile(
+    r"\s{0,9}observation(?:[ \t]?#?\d{1,3})?[ \t*]{0,4}:[^\n]*(?:\n(?!\n|[ \t*#]{0,6}(?:thought|action|final)\b)[^\n]*)*",
+    re.IGNORECASE,
+)
 _NOT_DONE: Final = re.compile(
     r"\b(?:(?:could|would|might|may)\s+(?:\w+\s+){0,2}(?:be|look|go|" + _DOING + r")\b|"
     r"(?:never|do not|don['’]t|won['’]t|will not|cannot|can['’]t|must not|should not|shouldn['’]t|not)\s+(?:\w+\s+){0,2}"
@@ -144,7 +159,7 @@ _NOT_DONE: Final = re.compile(
     + r"\b|e\.g\.|examples?|for instance|hypothe\w*|suppose|imagine|pretend|quot\w+|inject\w*|malicious|suspicious|attack\w*|"
     r"logs?|logged|transcript|history|template|placeholder|wrote|pasted|typed|instead of|rather than|shall i|should i|may i|"
     r"want me to|would you|do you want|please (?:confirm|approve|verify|review|check)|approv\w+|confirm\w*|permission|consent|"
-    r"refus\w+|declin\w+|not allowed|forbidden|avoid|not yet|until|unless|whether|maybe|perhaps|not sure|unsure|dangerous|harmful|"
+    r"refus\w+|declin\w+|not allowed|forbidden|avoid (?:\w+ing|this|that|it|the (?:tool|call))\b|not yet|until|unless|whether|maybe|perhaps|not sure|unsure|dangerous|harmful|"
     r"by mistake|yesterday|previously|last (?:time|turn|run)|earlier|already|demo\w*|illustrat\w+|tutorial|looks? like|like this|"
     r"(?<!user's )(?<!user’s )instruct\w*|ignor\w+|(?:did|does|do)(?: not|n['’]t) (?:ask|want)|"
     r"(?:file|page|document|e-?mail|mail|ticket|message|comment|text|note|readme|website|result|output|row|record)s?\b[^.\n]{0,40}"
@@ -255,7 +270,10 @@ def _paragraph(before: str) -> str:
         if opened is None:
             break
         before = before[: opened.start()]
-    return before.rstrip(" \t\n`").rpartition("\n\n")[2]
+    rest, _, paragraph = _MARK.sub("", before).rstrip(" \t\n`").rpartition(_BLANK)
+    if rest.rstrip(" \t\n*_`").endswith(":") and _WORD.search(paragraph):
+        return f"{rest.rpartition(_BLANK)[2]}\n{paragraph}"  # which that one introduces
+    return paragraph
 
 
 def is_introduced(text: str, start: int) -> bool:
@@ -264,8 +282,13 @@ def is_introduced(text: str, start: int) -> bool:
     Asked for tools that change something: of what else a sentence may say of a call there is no end, so it is not enough that it
     has no word that takes the call back. Of other languages nothing is known.
     """
-    before = _REMARKED.sub("", text[max(0, start - MAX_AROUND) : start])
-    sentence = _TOKEN.sub("", _SENTENCE.split(_paragraph(before))[-1])
+    before = _paragraph(_REMARKED.sub("", text[max(0, start - MAX_AROUND) : start]))
+    return all(map(_makes_it, (before, *_introducing(before))))
+
+
+def _makes_it(before: str) -> bool:
+    """Return whether the last sentence of a paragraph says that a call is made, or names it as one."""
+    sentence = _TOKEN.sub("", _SENTENCE.split(before)[-1])
     if not _WORD.search(sentence) or sentence.rstrip("*_ ")[-1:] in (".", "!"):
         return True  # a sentence of its own introduces nothing
     if is_ready(sentence) or ends_ready(sentence):
@@ -277,16 +300,37 @@ def is_meant(text: str, start: int, end: int) -> bool:
     """Return whether the words around say that this call is to be made: none that weighs, quotes, explains or refuses it."""
     before = _paragraph(text[max(0, start - MAX_AROUND) : start])
     after = _CLOSED.sub("", text[end : end + MAX_AROUND])
+    after = _SHOWN.sub("", after) if "print(" in text[start:end] else after
     if start and text[start - 1] in "\"'“‘„«»":
         return False
+    if _TAKEN_BACK.search(after) is not None or (_QUESTION.search(after) is not None and not is_english(after)):
+        return False
+    return all(map(_is_said, (before, *_introducing(before))))
+
+
+def _introducing(before: str) -> list[str]:
+    """Return what introduces the sentence that introduces a call: of `For example:` and `I'll use this tool:` the first."""
+    last = before.rstrip()[:-1] if before.rstrip().endswith(":") else before
+    rest = last[max((each.end() for each in _ENDED.finditer(last)), default=0) :]
+    colons = [each.end() for each in _COLON.finditer(rest)][-_MOST_OPENED:]
+    colons = [colon for colon in colons if not _STEP.search(rest, 0, colon)]
+    return [last[: len(last) - len(rest) + colon] for colon in colons]
+
+
+def _is_said(before: str) -> bool:
+    """Return whether no word before a call weighs it, or says that it is told of, past or somebody else's."""
     told = _TOLD.search(before) is not None and _PLANNED.search(before) is None
-    if told or _WEIGHED.search(before) is not None or _TAKEN_BACK.search(after) is not None:
+    if told or _WEIGHED.search(before) is not None:
         return False
     introduction = _SENTENCE.split(before)[-1]
     is_past = _OTHERS.search(introduction) is not None or _MADE.search(introduction) is not None
-    if is_past and _PLANNED.search(introduction) is None:
-        return False
-    return _ELSEWHERE.search(before) is None and (_QUESTION.search(after) is None or is_english(after))
+    return not (is_past and _PLANNED.search(introduction) is None) and _ELSEWHERE.search(before) is None
+
+
+def without_result(text: str, end: int) -> str:
+    """Return a text without the result that a model made up behind its step, up to the next paragraph or step."""
+    found = _RESULT.match(text, end)
+    return text if found is None else text[:end] + text[found.end() :]
 
 
 def is_step(text: str, start: int, end: int) -> bool:

@@ -7,29 +7,33 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.calls_in_text.any_tags import tag_calls
+from playhead.kernel.calls_in_text.bare_steps import bare_steps
 from playhead.kernel.calls_in_text.broken_tags import broken_tag_calls
-from playhead.kernel.calls_in_text.call_syntax import call_at
-from playhead.kernel.calls_in_text.found import Found, Written, as_mended
+from playhead.kernel.calls_in_text.call_syntax import call_at, constants_of
+from playhead.kernel.calls_in_text.command_line import commands, stepped_commands
+from playhead.kernel.calls_in_text.found import Found, Written
 from playhead.kernel.calls_in_text.headed import headed_calls
-from playhead.kernel.calls_in_text.json_form import calls_of
+from playhead.kernel.calls_in_text.json_calls import json_calls
 from playhead.kernel.calls_in_text.markup import without_template
-from playhead.kernel.calls_in_text.meaning import echoes, is_deed, is_introduced, is_meant, is_step
+from playhead.kernel.calls_in_text.meaning import echoes, is_deed, is_introduced, is_meant, is_step, without_result
 from playhead.kernel.calls_in_text.pairs import paired_calls
 from playhead.kernel.calls_in_text.standing import (
+    MAX_BROKEN,
     Segment,
     is_announced,
     is_only_item,
+    outer_of,
     segments,
     stands_alone,
     stands_between,
     starts_line,
 )
-from playhead.kernel.calls_in_text.xml_form import xml_calls
 from playhead.kernel.calls_in_text.yaml_form import yaml_calls
-from playhead.kernel.healing.json_reading import parsed, value_at
+from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.noise import is_beside
-from playhead.kernel.healing.pipeline import heal, is_healthy
+from playhead.kernel.healing.pipeline import CALLERS, heal, is_healthy
 from playhead.kernel.healing.schema import properties, required
 from playhead.kernel.healing.shapes import filled_in
 from playhead.kernel.healing.values import is_empty
@@ -42,8 +46,6 @@ if TYPE_CHECKING:
 
 MAX_TEXT: Final = 400_000
 """Characters; what stands behind them is not looked at."""
-MAX_BROKEN: Final = 50
-"""Beginnings of something that is no call, in one part of the text, and more of them are not tried."""
 MAX_CALLS: Final = 50
 """Calls in one text."""
 MAX_LOOKED_AT: Final = 200
@@ -55,17 +57,7 @@ _PLACEHOLDER: Final = re.compile(
     r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[ _-].{1,60}|path/to/.{0,100}|/path/to/.{0,100}",
     re.IGNORECASE,
 )
-_TOO_MANY: Final = re.compile(r"\s{0,4}[}\]](?:\s{0,4}[}\]])?")
-_OPENING: Final = re.compile(r"[{\[]")
 _LINE: Final = re.compile(r"^[ \t]*(?P<bullet>[-*•][ \t])?(?=[A-Za-z_])", re.MULTILINE)
-_NAME_BEFORE: Final = re.compile(
-    r"(?<![\w./:-])[`*\"']{0,3}(?P<name>[A-Za-z_][\w.:-]{0,80}?)[`*\"']{0,3}"
-    r"(?:[ \t]*(?:tool|function|with|using|the|these|this|given|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
-    r"[ \t]*[:=(>-]{0,2}[ \t]*"
-    r"(?:\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
-    r"(?:\n{0,2}```\w{0,10}\s|\n)?[ \t]*\Z",
-    re.IGNORECASE,
-)
 _PROGRAM: Final = re.compile(
     r"^[ \t]*(?:def |class |import (?!tools\b|functions\b)|from (?!(?:\w{1,40}\.)?(?:tools|functions) import )\w+ import |(?:for|if|while|with|try|else|elif|except)\b[^\n]{0,200}:[ \t]*$)",
     re.MULTILINE,
@@ -73,10 +65,12 @@ _PROGRAM: Final = re.compile(
 """Lines of a program: the calls in it are not made."""
 _SAID: Final = frozenset(
     ("content", "text", "message", "response", "answer", "description", "summary", "note", "comment", "status", "state", "step",
-     "plan", "timestamp", "server", "servername", "namespace", "label", "title", "next", "final", "isfinal", "done", "observation",
+     "plan", "timestamp", "server", "servername", "service", "provider", "plugin", "namespace", "label", "title", "next", "final", "isfinal", "done", "observation",
      "task", "context", "metadata", "meta", "finishreason", "stopreason", "toolname", "tool", "function")
 )  # fmt: skip
 """Fields beside a call that say something to the reader, or of the turn, folded."""
+_CALLS: Final = CALLERS | {"call", "run", "use", "execute", "tool", "function"}
+"""What a field beside a call says where it only says that this is one, folded."""
 _STATES: Final = frozenset(("status", "state"))
 _OVER: Final = frozenset(
     ("done", "ok", "success", "succeeded", "successful", "executed", "finished", "failed", "failure", "error")
@@ -84,6 +78,8 @@ _OVER: Final = frozenset(
 """What a field beside a call says of one that was made; `completed` is also what an API says of the message."""
 _BETWEEN: Final = re.compile(r"[\s,;]+")
 _LAST: Final = re.compile(r"[.:/]|__")
+_PRINTED: Final = re.compile(r"[ \t]*\n\s{0,9}print\(\w{1,60}\)\s*\Z")
+"""A last line that shows what the call gave."""
 _CALL_NAME: Final = re.compile(r"(?<![\w.:-])(?:print\()?([A-Za-z_][\w.:-]{0,100})\(")
 _EMPTY_WRAP: Final = re.compile(
     r"```[a-z_]*\s*```|<(\w{1,30})>\s*</\1>|\[/?TOOL_CALLS\]|</?tool_call>|<\|[\w-]{1,30}\|>", re.IGNORECASE
@@ -101,7 +97,7 @@ def read_calls(
         cut_off: whether the reply reached its longest length: then nothing is completed.
         nameless: whether arguments alone may be a call: of the one tool without side effects that they fit.
     """
-    if len(text) > MAX_TEXT or not any(mark in text for mark in "{[(<:"):
+    if len(text) > MAX_TEXT or not any(mark in text for mark in ("{", "[", "(", "<", ":", " -", "=")):
         return [], text
     whole, text = text, without_template(text)
     same = {folded(name) for name in specs}
@@ -112,11 +108,14 @@ def read_calls(
 
     zones = echoes(text)
     tiers: tuple[Callable[[], Iterator[Found]], ...] = (
-        lambda: xml_calls(text, is_tool, cut_off=cut_off),
+        lambda: tag_calls(text, specs, is_tool, cut_off=cut_off),
         lambda: iter(sorted(headed_calls(text, cut_off=cut_off), key=lambda each: each.start)),
         lambda: paired_calls(text, specs, cut_off=cut_off),
-        lambda: _json_calls(text, is_tool, cut_off=cut_off),
+        lambda: bare_steps(text, specs, cut_off=cut_off),
+        lambda: stepped_commands(text, specs, cut_off=cut_off),
+        lambda: json_calls(text, specs, is_tool, cut_off=cut_off),
         lambda: _syntax_calls(text, is_tool),
+        lambda: commands(text, specs, cut_off=cut_off),
         lambda: yaml_calls(text, cut_off=cut_off),
         lambda: broken_tag_calls(text, specs, cut_off=cut_off),
     )
@@ -149,8 +148,10 @@ def _is_call(text: str, found: Found, zones: list[tuple[int, int]], specs: Mappi
         return False
     if any(_has_gap(call.arguments) for call in found.calls):
         return False
-    is_exact = all(call.name in specs and call.written is None for call in found.calls)
-    if found.step and is_exact and is_step(text, found.start, found.end):
+    text = without_result(text, found.end) if found.step else text
+    is_named = all(call.name in specs for call in found.calls)
+    is_exact = is_named and all(call.written is None for call in found.calls)
+    if found.step and is_named and is_step(text, found.start, found.end):
         return True
     looks_only = all((spec := specs.get(call.name or "")) is not None and spec.read_only for call in found.calls)
     is_whole = is_exact and len(found.calls) == 1 and is_deed(text, found.start, found.end, found.calls[0].name or "")
@@ -170,8 +171,9 @@ def _known(
 ) -> Iterator[Found]:
     """Yield what holds calls of known tools only, with the names that arguments alone stand for."""
     for found in each_found:
-        is_fenced = whole.startswith("```", found.start) and len(found.calls) == 1 and not whole[found.end :].strip()
-        named = [_in_order(call, specs) if call.in_order and is_fenced else call for call in found.calls]
+        is_fenced = whole.startswith("```", found.start) and not whole[found.end :].strip()
+        is_one = len(found.calls) == 1 and (is_fenced or found.step)
+        named = [_in_order(call, specs) if call.in_order and is_one else call for call in found.calls]
         if any(call is None or call.in_order for call in named):
             continue
         calls = [
@@ -183,13 +185,20 @@ def _known(
 
 def _in_order(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
     """Return a call with the names of its values, where all of them fit as they stand: what has to be there comes first."""
-    spec = specs.get(call.name or "")
+    spec = specs.get((call.name or "").removeprefix("tools.").removeprefix("functions."))
     if spec is None or len(call.arguments) > len(properties(spec.parameters)):
         return None
     known, needed = [*properties(spec.parameters)], required(spec.parameters)
     arguments = dict(zip(known, call.arguments, strict=False))
+    if not arguments.keys().isdisjoint(call.beside):
+        return None
+    arguments |= call.beside
     is_first = {*known[: len(needed)]} == {*needed}
-    return replace(call, arguments=arguments, in_order=False) if is_first and is_healthy(spec, arguments) else None
+    return (
+        replace(call, name=spec.name, arguments=arguments, in_order=False, beside={})
+        if is_first and is_healthy(spec, arguments)
+        else None
+    )
 
 
 def _known_call(call: Written, specs: Mapping[str, ToolSpec], *, nameless: bool) -> Written | None:
@@ -214,7 +223,12 @@ def _with_beside(call: Written, specs: Mapping[str, ToolSpec]) -> Written:
         key: item
         for key, item in call.beside.items()
         if folded(key) in known
-        or not (is_empty(item) or folded(key) in _SAID or (name in specs and is_beside(specs[name], key, item, known)))
+        or not (
+            is_empty(item)
+            or folded(key) in _SAID
+            or (isinstance(item, str) and folded(item) in _CALLS)
+            or (name in specs and is_beside(specs[name], key, item, known))
+        )
     }
     told = [item for key, item in call.beside.items() if folded(key) in _STATES and folded(key) not in known]
     if any(folded(str(item)) in _OVER for item in told):
@@ -255,56 +269,11 @@ def _is_all(text: str, found: Found) -> bool:
     return not _EMPTY_WRAP.sub("", text[: found.start] + text[found.end :]).strip()
 
 
-def _json_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool) -> Iterator[Found]:
-    for part in segments(text):
-        piece, place, broken, row = text[: part.end], part.start, 0, part.start
-        while broken < MAX_BROKEN and (opening := _OPENING.search(piece, place)):
-            start = opening.start()
-            if place == part.start or piece[place:start].strip(" \t,;"):
-                row = start
-            found = value_at(piece, start, may_end=part.closed or not cut_off)
-            if found is None:
-                place, broken = start + 1, broken + 1
-                continue
-            place = found[1]
-            leads = part.fenced and not piece[part.start : start].strip()  # the tool's name may stand before the fence
-            read = _json_call(piece, 0 if leads else part.start, (row, start), found, is_tool)
-            if read is not None:
-                yield _outer(part, text, read.start, place, as_mended(read.calls, piece, start, place))
-
-
-def _json_call(
-    piece: str, begin: int, place: tuple[int, int], found: tuple[Any, int], is_tool: Callable[[str], bool]
-) -> Found | None:
-    """Return the calls that a JSON value is, or the call whose arguments it is: the tool's name stands before it.
-
-    `place` is where the row of values begins that this one stands in, and where it begins itself.
-    """
-    (row, start), (value, end) = place, found
-    calls = calls_of(value)
-    is_whole = bool(calls) and all(call.sure and call.name for call in calls)
-    alone = stands_alone(piece, row, end)
-    alone = alone or (is_whole and _closes_too_often(piece, row, end))
-    if is_whole and (alone or is_announced(piece, start, end) or stands_between(piece, start, end)):
-        return Found(start, end, calls)
-    named = _NAME_BEFORE.search(piece, max(begin, start - 160), start) if isinstance(value, dict) else None
-    if named is not None and is_tool(named["name"]):
-        opens = starts_line(piece, begin, named.start())
-        if alone or opens or is_announced(piece, named.start(), end):
-            return Found(named.start(), end, (Written(named["name"], value),))
-    return Found(start, end, calls) if alone and calls else None
-
-
-def _closes_too_often(piece: str, row: int, end: int) -> bool:
-    """Return whether one or two brackets too many are all that keeps a call from standing alone."""
-    more = _TOO_MANY.match(piece, end)
-    return more is not None and stands_alone(piece, row, more.end())
-
-
 def _syntax_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
     for part in segments(text):
-        found = list(_lines_with_calls(text, part))
-        if _PROGRAM.search(text, part.start, part.end) or (part.fenced and not _only_calls(text, part, found)):
+        constants, begin = constants_of(text, part.start, part.end) if part.fenced else ({}, part.start)
+        found = list(_lines_with_calls(text, part, begin, constants))
+        if _PROGRAM.search(text, part.start, part.end) or (part.fenced and not _only_calls(text, part, begin, found)):
             continue
         yield from found or _announced_calls(text, part, is_tool)
 
@@ -328,23 +297,27 @@ def _announced_calls(text: str, part: Segment, is_tool: Callable[[str], bool]) -
             or is_announced(piece, start, place)
             or (ends and stands_between(piece, start, place))
         ):
-            yield _outer(part, text, start, place, (call[0],))
+            yield outer_of(part, text, start, place, (call[0],))
 
 
-def _lines_with_calls(text: str, part: Segment) -> Iterator[Found]:
+def _lines_with_calls(text: str, part: Segment, begin: int, constants: Mapping[str, Any]) -> Iterator[Found]:
+    begin = part.start if "#" in text[part.start : begin] else begin  # a comment may say something of the call
     piece, place, broken = text[: part.end], part.start, 0
     while broken < MAX_BROKEN and (line := _LINE.search(piece, place)):
-        call = call_at(piece, line.end())
+        call = call_at(piece, line.end(), constants=constants)
         if call is None:
             place, broken = line.end() + 1, broken + (piece.find("(", line.end(), line.end() + 200) >= 0)
         else:
             place = call[1]
+            if part.fenced and (shown := _PRINTED.match(piece, place)):
+                place = shown.end()
             if line["bullet"] is None or is_only_item(piece, part.start, line.start(), place):
-                yield _outer(part, text, line.start("bullet") if line["bullet"] else line.end(), place, (call[0],))
+                start = line.start("bullet") if line["bullet"] else line.end()
+                yield outer_of(replace(part, start=begin), text, start, place, (call[0],))
 
 
-def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:
-    rest, place = [], part.start
+def _only_calls(text: str, part: Segment, begin: int, found: list[Found]) -> bool:
+    rest, place = [], begin
     for each in found:
         if each.start >= part.start:
             rest.append(text[place : each.start])
@@ -356,12 +329,6 @@ def _only_calls(text: str, part: Segment, found: list[Found]) -> bool:
         "".join(rest),
         flags=re.MULTILINE,
     ) or (len(found) == 1 and found[0].start == part.outer_start)
-
-
-def _outer(part: Segment, text: str, start: int, end: int, calls: tuple[Written, ...]) -> Found:
-    """Return what was found with its fence, where nothing else is fenced."""
-    alone = part.fenced and not text[part.start : start].strip() and not text[end : part.end].strip(" \n\t;")
-    return Found(part.outer_start, part.outer_end, calls) if alone else Found(start, end, calls)
 
 
 def _without(text: str, found: list[Found]) -> str:

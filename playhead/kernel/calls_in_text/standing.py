@@ -7,18 +7,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.calls_in_text.found import Found, Written
 from playhead.kernel.calls_in_text.meaning import is_english
 from playhead.kernel.calls_in_text.readiness import ends_ready, is_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_BROKEN: Final = 50
+"""Beginnings of something that is no call, in one part of the text, and more of them are not tried."""
 MAX_LINE: Final = 400
 """Characters of a line before a call; behind more of them nothing introduces it."""
 _BEFORE_ON_LINE: Final = re.compile(
-    r"\s*(?:[^\n>`\"'][^\n`\"]{0,300}[:>\]|]\**|<[^\n`\"]{1,300}>|\[[^\n`\"]{1,60}\])?\s*"
+    r"\s*(?:[^\n>`\"'][^\n`\"]{0,300}[:>\]|]\**|(?:const |let |var )?\w{0,20}(?:call|action|request)\w{0,10} ?=|(?:->|=>|[\u2192\u279c\u25b6])|\*{1,2}|\(|[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?|<[^\n`\"]{1,300}>|\[[^\n`\"]{1,60}\])?\s*"
 )
-_AFTER_ON_LINE: Final = re.compile(r"[ \t]*(?:[;.,)\]]?[ \t]*(?=\n|\Z)|```|<[/|\uff5c\w]|,?\s*[{\[]|//[^\n]*|\*\*)")
+_AFTER_ON_LINE: Final = re.compile(r"[ \t]*(?:[;.,)\]*]?[ \t]*(?=\n|\Z)|```|<[/|\uff5c\w]|,?\s*[{\[]|//[^\n]*|\*\*)")
 _QUOTES: Final = frozenset("`'\"“‘«(")
 _STARTS_LINE: Final = re.compile(
     r"[ \t]*(?:(?:>>>|[-=]>|[→@$]|[\u25b6\u2699\u2728\U0001f300-\U0001faff]\ufe0f?)[ \t]?)*(?:[^\n.!?`\"'>]{0,60}(?:[:\])]|<[^<>\n]{1,30}>)[ \t*]*)?[`*]*\[?"
@@ -90,6 +93,7 @@ _PLANS: Final = re.compile(
     re.IGNORECASE,
 )
 """A last sentence that says that something is done now."""
+_BULLETS: Final = ("-", "*", "\u2022", "1.", "1)")
 _ITEM: Final = re.compile(r"[-*•\d]|or\b", re.IGNORECASE)
 _NEW_SENTENCE: Final = re.compile(r"[ \t]+[A-Z][^`\"“]*\Z")
 
@@ -126,6 +130,14 @@ def segments(text: str) -> Iterator[Segment]:
             return
         yield Segment(start, closing, fenced=True, outer_start=opening, outer_end=closing + 3, closed=True)
         place = closing + 3
+
+
+def outer_of(part: Segment, text: str, start: int, end: int, calls: tuple[Written, ...]) -> Found:
+    """Return what was found with its fence, where nothing else is fenced."""
+    alone = part.fenced and not text[part.start : start].strip() and not text[end : part.end].strip(" \n\t;")
+    before = text[text.rfind("\n", max(0, start - MAX_LINE), start) + 1 : start].rstrip("`*_ ")
+    names_it = start < part.outer_start and (before.endswith(":") or _LETTERS.search(before) is None)
+    return Found(start if names_it else part.outer_start, part.outer_end, calls) if alone else Found(start, end, calls)
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:
@@ -173,7 +185,15 @@ def is_announced(text: str, start: int, end: int) -> bool:
 def is_only_item(text: str, begin: int, start: int, end: int) -> bool:
     """Return whether an item is its list's only one, below a sentence that says that it is done now; else it may be a choice."""
     before, after = text[max(begin, start - MAX_LINE) : start].rstrip(), text[end : end + MAX_LINE].lstrip()
-    return _PLANS.search(before) is not None and is_english(before) and _ITEM.match(after) is None
+    says_so = _PLANS.search(before) is not None and is_english(before)
+    return (says_so or is_ready(before) or ends_ready(before)) and _ITEM.match(after) is None
+
+
+def is_item_alone(text: str, begin: int, start: int, end: int) -> bool:
+    """Return whether what stands here is a list's only item, as `is_only_item` says, with nothing else on its lines."""
+    line = max(begin, text.rfind("\n", max(0, start - MAX_LINE), start) + 1)
+    is_item = text[line:start].strip() in _BULLETS and _AFTER_ON_LINE.match(text, end) is not None
+    return is_item and is_only_item(text, begin, line, end)
 
 
 def stands_between(text: str, start: int, end: int) -> bool:

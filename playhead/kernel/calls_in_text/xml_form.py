@@ -41,12 +41,12 @@ _AROUND: Final = frozenset(
 _NAMED: Final = frozenset(["name", "toolname", "tool", "functionname", "function", "action"])
 _HOLDERS: Final = frozenset(["arguments", "args", "parameters", "params", "input", "toolinput", "kwargs"])
 _PARAMETERS: Final = frozenset(["parameter", "param", "arg", "argument"])
-_BESIDE: Final = frozenset(
+BESIDE: Final = frozenset(
     ["id", "callid", "toolcallid", "thought", "thinking", "reasoning", "servername", "server", "type"]
 )
 """Tags beside the arguments that say nothing to the tool."""
 _VALUE_ATTRIBUTE: Final = re.compile(r"\bvalue\s*=\s*(['\"])([^'\"<>&]*)\1")
-_ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
+ATTRIBUTE: Final = re.compile(r"([A-Za-z_][\w.-]{0,60})\s*=\s*(['\"])([^'\"<>&]*)\2")
 _ATTRIBUTE_LIKE: Final = re.compile(r"[A-Za-z_]\w{0,60}\s?=")
 _CLOSED: Final = re.compile(r"</([\w.:-]{1,80})>\s*\Z")
 _BARE_NAME: Final = re.compile(r"\s*[A-Za-z_][\w.:-]{0,100}\s*")
@@ -58,7 +58,9 @@ _FENCED_TAG: Final = re.compile(r"\s*```\w{0,10}\s*<[A-Za-z_][\w.-]{0,100}\s[^<>
 
 
 @dataclass(slots=True)
-class _Node:
+class Node:
+    """An element of a text."""
+
     name: str
     label: str | None
     start: int
@@ -68,7 +70,7 @@ class _Node:
     end: int = -1
     cut: bool = False
     """Whether its end was not written: the next parameter, or the end of what it is in, ends it."""
-    children: list[_Node] = field(default_factory=list)
+    children: list[Node] = field(default_factory=list)
 
 
 def xml_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool = True) -> Iterator[Found]:
@@ -79,13 +81,13 @@ def xml_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool = True
         is_tool: whether a name is that of a tool.
         cut_off: whether the text may have been cut off; else a call may lack its last tags, behind a whole parameter.
     """
-    for node in _outermost(text, cut_off=cut_off):
+    for node in outermost(text, cut_off=cut_off):
         calls = tuple(_calls(node, text, is_tool))
         if calls:
             yield Found(node.start, node.end, calls, explicit=True)
 
 
-def _outermost(text: str, *, cut_off: bool) -> list[_Node]:
+def outermost(text: str, *, cut_off: bool) -> list[Node]:
     """Return the elements of a text as trees; a tag that is never closed is no element, but for those of a call."""
     tree = _Tree()
     for tag in islice(_TAG.finditer(text), MAX_TAGS):
@@ -98,7 +100,7 @@ def _outermost(text: str, *, cut_off: bool) -> list[_Node]:
         tree.end_alone(text)
     if tree.cut and tree.stray:
         return []
-    found: list[_Node] = []
+    found: list[Node] = []
     for node in tree.top.children:
         found += [node] if node.end >= 0 else [each for each in node.children if each.end >= 0]
     return found
@@ -108,7 +110,7 @@ class _Tree:
     """The elements of a text, while its tags are read."""
 
     def __init__(self) -> None:
-        self.top = _Node("", None, 0, 0)
+        self.top = Node("", None, 0, 0)
         self._open = [self.top]
         self._depths: dict[str, int] = {}
         self.cut = self.stray = False
@@ -122,7 +124,7 @@ class _Tree:
             return
         attribute = _NAME_ATTRIBUTE.search(attributes) if attributes else None
         label = tag[3] or (attribute[1] if attribute else None)
-        node = _Node(tag[2], label, tag.start(), tag.end(), attributes)
+        node = Node(tag[2], label, tag.start(), tag.end(), attributes)
         self._open[-1].children.append(node)
         if closes_itself:
             node.close = node.end = tag.end()
@@ -190,11 +192,11 @@ def _is_around_alone(name: str) -> bool:
     return folded(name).endswith(("toolcall", "functioncall"))
 
 
-def _is_parameter(node: _Node) -> bool:
+def _is_parameter(node: Node) -> bool:
     return node.label is not None and folded(node.name) in _PARAMETERS
 
 
-def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 0) -> Iterator[Written]:
+def _calls(node: Node, text: str, is_tool: Callable[[str], bool], depth: int = 0) -> Iterator[Written]:
     around, content = _is_around(node.name), text[node.inner : node.close]
     if not around and not is_tool(node.name):
         return
@@ -229,41 +231,41 @@ def _calls(node: _Node, text: str, is_tool: Callable[[str], bool], depth: int = 
         yield Written(name, arguments)
 
 
-def _is_left_out(node: _Node, text: str, *, around: bool) -> bool:
+def _is_left_out(node: Node, text: str, *, around: bool) -> bool:
     """Return whether something stands in a call, between its elements or in its tag, that would not be read."""
-    return bool(node.children and _between(node, text)) or (
+    return bool(node.children and between(node, text)) or (
         around and node.label is not None and not _says_only_name(node)
     )
 
 
-def _says_only_name(node: _Node) -> bool:
+def _says_only_name(node: Node) -> bool:
     """Return whether the attributes of a call say nothing but its name, or what says nothing to the tool."""
-    names = [folded(found[0]) for found in _ATTRIBUTE.findall(node.attributes)]
-    return _BESIDE.issuperset(each for each in names if each not in _NAMED)
+    names = [folded(found[0]) for found in ATTRIBUTE.findall(node.attributes)]
+    return BESIDE.issuperset(each for each in names if each not in _NAMED)
 
 
-def _attributes_of(node: _Node, text: str) -> dict[str, str] | None:
+def _attributes_of(node: Node, text: str) -> dict[str, str] | None:
     """Return the arguments of a tag with a call's name that has nothing in it: its other attributes, or those of code within it."""
-    content, pairs = text[node.inner : node.close].strip(), _ATTRIBUTE.findall(node.attributes)
+    content, pairs = text[node.inner : node.close].strip(), ATTRIBUTE.findall(node.attributes)
     if content:
         code = (
             None if node.children or _ATTRIBUTE_LIKE.match(content) is None else call_at(f"{node.label}({content})", 0)
         )
         is_whole = code is not None and code[1] == len(f"{node.label}({content})") and not code[0].in_order
         return code[0].arguments if code is not None and is_whole and _says_only_name(node) else None
-    own = {name: value for name, _, value in pairs if folded(name) not in _BESIDE and folded(name) not in _NAMED}
-    is_read = not _ATTRIBUTE.sub("", node.attributes).strip(" \t\n/") and bool(own)
+    own = {name: value for name, _, value in pairs if folded(name) not in BESIDE and folded(name) not in _NAMED}
+    is_read = not ATTRIBUTE.sub("", node.attributes).strip(" \t\n/") and bool(own)
     names = [folded(name) for name, _, _ in pairs]
     return (
         own if is_read and len({*names}) == len(names) and node.close <= node.end and "parameters" not in own else None
     )
 
 
-def _of_tool(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
+def _of_tool(node: Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     """Return the arguments of an element with a tool's name: its attributes, what is in it, or both."""
-    pairs = _ATTRIBUTE.findall(node.attributes)
+    pairs = ATTRIBUTE.findall(node.attributes)
     own = {name: value for name, _, value in pairs}
-    if len(own) != len(pairs) or _ATTRIBUTE.sub("", node.attributes).strip(" \t\n/"):
+    if len(own) != len(pairs) or ATTRIBUTE.sub("", node.attributes).strip(" \t\n/"):
         return None
     inner = {} if own and node.close <= node.inner else _arguments(node, text)
     if not own:
@@ -271,12 +273,12 @@ def _of_tool(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     return None if not isinstance(inner, dict) or not own.keys().isdisjoint(inner) else {**own, **inner}
 
 
-def _text_of(node: _Node, names: frozenset[str], text: str) -> str | None:
+def _text_of(node: Node, names: frozenset[str], text: str) -> str | None:
     found = [child for child in node.children if folded(child.name) in names]
     return text[found[0].inner : found[0].close].strip() if len(found) == 1 else None
 
 
-def _pairs(node: _Node, text: str) -> dict[str, str] | None:
+def _pairs(node: Node, text: str) -> dict[str, str] | None:
     """Return the arguments of `<tool_call>name<arg_key>…</arg_key><arg_value>…</arg_value></tool_call>`, else None."""
     keys, values = node.children[::2], node.children[1::2]
     if not keys or len(keys) != len(values) or _BARE_NAME.fullmatch(text, node.inner, keys[0].start) is None:
@@ -295,7 +297,7 @@ def _pairs(node: _Node, text: str) -> dict[str, str] | None:
     return found
 
 
-def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
+def _arguments(node: Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
     """Return the arguments of an element: JSON, or one element for each; None when they cannot be told apart."""
     holders = [child for child in node.children if folded(child.name) in _HOLDERS and child.label is None]
     is_named_within = node.label is None and _is_around(node.name)
@@ -309,33 +311,35 @@ def _arguments(node: _Node, text: str) -> Any:  # noqa: ANN401 - any JSON value
             return None
         node = holders[0]
         children = node.children
-        if children and _between(node, text):
+        if children and between(node, text):
             return None
+    if len(holders) == 2 and all(each.children for each in holders):  # noqa: PLR2004 - names, values
+        return None  # `any_tags.py` reads two lists
     if not children:
-        content = text[node.inner : node.close].strip()
+        content = _without_cdata(text[node.inner : node.close]).strip()
         return {} if not content else parsed(content)
     found: dict[str, Any] = {}
     for child in children:
         name = child.label or child.name
-        value = _value_of(child, text)
+        value = value_of(child, text)
         if name in found or value is None or (child.label is None and folded(child.name) in _PARAMETERS):
             return None
         found[name] = value
     return found
 
 
-def _between(node: _Node, text: str) -> str:
+def between(node: Node, text: str) -> str:
     """Return what stands between the elements of an element."""
     starts = [*(child.start for child in node.children), node.close]
     ends = [node.inner, *(child.end for child in node.children)]
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip(" \t\r\n,;`")
 
 
-def _says_nothing(node: _Node) -> bool:
-    return node.label is None and folded(node.name) in _BESIDE
+def _says_nothing(node: Node) -> bool:
+    return node.label is None and folded(node.name) in BESIDE
 
 
-def _value_of(child: _Node, text: str) -> str | None:
+def value_of(child: Node, text: str) -> str | None:
     """Return the text of a parameter; None where it cannot be said where it ends."""
     content = text[child.inner : child.close]
     if child.inner == child.close and (own := _VALUE_ATTRIBUTE.search(child.attributes)) is not None:
@@ -344,7 +348,15 @@ def _value_of(child: _Node, text: str) -> str | None:
         if closing[1] != child.label:
             return None
         content = content[: closing.start()]  # closed with its own name
-    return _unescaped(_without_newlines(content))
+    bare = _without_cdata(content)
+    return _unescaped(_without_newlines(content)) if bare is content else bare
+
+
+def _without_cdata(content: str) -> str:
+    """Return what stands in a section of bare text, where that is all."""
+    text = content.strip()
+    is_bare = text.startswith("<![CDATA[") and text.endswith("]]>") and text.count("<![CDATA[") == 1
+    return text[9:-3] if is_bare else content
 
 
 def _without_newlines(content: str) -> str:

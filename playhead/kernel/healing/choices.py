@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.healing.numbers import as_number
+from playhead.kernel.healing.numbers import as_number, bare_text
 from playhead.kernel.healing.vocabulary import MODIFIERS
 from playhead.kernel.healing.words import folded, singular, words
 
@@ -86,6 +86,7 @@ _SHORT: Final = (
 """Values that are used for each other in any enum."""
 
 
+_ARTICLE: Final = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
 MAX_WORDS: Final = 4
 """Words of a value that names a choice and what it is one of."""
 _HEADS: Final = frozenset(
@@ -115,7 +116,12 @@ def as_choice(
         return number if number in choices else None
     member = _MEMBER.fullmatch(value.strip())
     written = member["name"] if member else value
-    return _meant(texts, written, name) or _with_head(texts, written, (name, *about))
+    plain = _ARTICLE.sub("", bare_text(written, name))
+    return (
+        _meant(texts, written, name)
+        or _with_head(texts, written, (name, *about))
+        or (_meant(texts, plain, name) if plain != written else None)
+    )
 
 
 def _same_as_text(choices: list[Any], value: Any) -> str | None:  # noqa: ANN401 - any JSON value

@@ -22,10 +22,13 @@ _FULL: Final = [
     "december",
 ]
 MAX_TEXT: Final = 60
-_YEAR_FIRST: Final = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
+_YEAR_FIRST: Final = re.compile(r"(\d{4})([-/._ \u2013])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _YEAR_LAST: Final = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})", re.ASCII)
-_DAY_MONTH: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ -](?:of )?([A-Za-z]+)\.?,?[ -](\d{4})", re.ASCII)
+_DAY_MONTH: Final = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?[ -](?:of )?([A-Za-z]+)\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_DAY: Final = re.compile(r"([A-Za-z]+)\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
+_YEAR_MONTH: Final = re.compile(r"(\d{4})(?:-|,? )([A-Za-z]+)[ -](\d{1,2})", re.ASCII)
+_BEFORE: Final = re.compile(r"(?:on |the |date: ?)+", re.IGNORECASE)
+_BEHIND: Final = re.compile(r" \((mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\)\Z", re.IGNORECASE)
 _WEEKDAY: Final = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? +", re.IGNORECASE)
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TIME: Final = re.compile(
@@ -43,6 +46,9 @@ def as_date(text: str) -> str | None:  # noqa: PLR0911 - one for each way to wri
     if weekday := _WEEKDAY.match(text):
         day = as_date(text[weekday.end() :])
         return day if day is not None and _DAYS[date.fromisoformat(day).weekday()] == weekday[1].lower() else None
+    if behind := _BEHIND.search(text):
+        return as_date(f"{behind[1]} {text[: behind.start()]}")
+    text = _BEFORE.sub("", text, count=1) if _BEFORE.match(text) else text
     with_time = _TIME.fullmatch(text)
     if with_time is not None:  # midnight says nothing more than the day
         is_midnight = _clock(with_time) == "00:00" and (with_time["seconds"] or ":00") == ":00"
@@ -53,6 +59,8 @@ def as_date(text: str) -> str | None:  # noqa: PLR0911 - one for each way to wri
         return _year_last(found[1], found[3], found[4])
     if found := _DAY_MONTH.fullmatch(text):
         return _named(found[3], found[2], found[1])
+    if found := _YEAR_MONTH.fullmatch(text):
+        return _named(found[1], found[2], found[3])
     if found := _MONTH_DAY.fullmatch(text):
         return _named(found[3], found[1], found[2])
     return None

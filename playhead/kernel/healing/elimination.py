@@ -233,7 +233,7 @@ def by_elimination(
     if not own or len(name) > MAX_NAME or not _ENDS.isdisjoint(own) or any(map(str.isdigit, own)):
         return None
     known = properties(schema)
-    if (file := _its_file(own, item, free, schema, tool)) is not None:
+    if (file := _its_file(own, item, free, schema, tool) or _its_path(own, item, free, schema)) is not None:
         return file
     meant = [each for each in known if _says_itself(item, known[each], schema)]
     if len(meant) != 1 or meant[0] not in free:
@@ -253,6 +253,20 @@ def _its_file(own: tuple[str, ...], item: Any, free: Collection[str], schema: Sc
     is_about = len(own) > 1 and own[-1] in _FILES and {*own[:-1]} <= {*words(tool)[1:]}
     is_file = isinstance(item, str) and "." in item.rpartition("/")[2]
     return files[0] if is_one and is_about and is_file else None
+
+
+def _its_path(own: tuple[str, ...], item: Any, free: Collection[str], schema: Schema) -> str | None:  # noqa: ANN401 - any JSON value
+    """Return the one missing parameter, the path of a thing, of which a name says that thing in another word: `firmware_image`."""
+    missing = [each for each in required(schema) if each in free]
+    other = words(missing[0]) if len(missing) == 1 else ()
+    rivals = [each for each in free if each not in missing and own[0] in words(each)]
+    is_path = isinstance(item, str) and item == item.strip() and ("." in item.rpartition("/")[2] or "/" in item)
+    if len(own) != len(other) or len(own) < 2 or own[:-1] != other[:-1] or rivals or not is_path:  # noqa: PLR2004 - a thing, a word
+        return None
+    turns = own[-1] in MODIFIERS | ATTRIBUTES | OTHERS | ACTIONS | DIRECTIONS
+    return (
+        missing[0] if other[-1] in _FILES and not turns and fits(properties(schema)[missing[0]], item, schema) else None
+    )
 
 
 def _says_itself(item: Any, schema: object, root: Schema) -> bool:  # noqa: ANN401 - any JSON value
@@ -301,6 +315,9 @@ def _may_be(own: tuple[str, ...], name: str, item: Any, tool: str, *, is_needed:
         is_bare = DIRECTIONS.isdisjoint(own) and own[0] not in ACTIONS
         return is_bare and bool(left) and not _is_common(item) and (is_needed or _is_its_own(item))
     if not left or (not missing and not isinstance(item, dict)):
+        return True
+    is_sort_of_it = is_needed and one[-1] in _SORTS and len(one) == len(two) == 2  # noqa: PLR2004 - `offer_type` of `listing_type`
+    if is_sort_of_it and isinstance(item, str) and not _is_common(item):
         return True
     return bool(missing) and not same_word(one[-1], two[-1])
 

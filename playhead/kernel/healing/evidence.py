@@ -6,7 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.inflection import is_form_of, stem
+from playhead.kernel.healing.schema import properties, required
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS, OTHERS
 from playhead.kernel.healing.words import is_short_for, singular, words
 
@@ -47,6 +48,16 @@ _NEW: Final = frozenset(
     )
 )
 """Verbs of which the thing is new."""
+_SORTS: Final = frozenset(
+    ("report", "record", "form", "entry", "document", "file", "item", "ticket", "job", "task", "operation", "listing")
+)
+"""Nouns that say only what sort of thing the noun before them is: an `expense_report`."""
+_OTHER_SORTS: Final = frozenset(
+    ("template", "draft", "preview", "history", "simulation", "estimate", "reminder", "status", "cancellation")
+)
+"""Nouns that make another thing of the one before them."""
+_KIN: Final = ("atures", "ature", "als", "al")
+"""Endings of nouns that are made of verbs, beside those of every form: `signature`, `appraisal`."""
 _JOINING: Final = frozenset(("on", "of", "for", "to", "in", "a", "an", "the"))
 _THING: Final = re.compile(r"\b(?:a|an|the) (?=((?:[a-z]+ ?){1,4}))")
 _ENDING: Final = frozenset(
@@ -58,14 +69,48 @@ _NEGATION: Final = frozenset(("not", "no", "never", "without", "except", "instea
 def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether a name begins with the tool's own verb and has its nouns, but for what a slip of the pen makes of them."""
     name = words(spec.name)
-    if _is_noun_of_verb(written, name) or _is_said_first(written, spec):
+    if _is_deed(written, name) or _is_noun_of_verb(written, name) or _is_said_first(written, spec):
         return True
-    if len(name) < 2 or len(written) < 2 or written[0] != name[0] or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
+    if len(name) < 2 or len(written) < 2 or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
         return False
+    if written[-1] in _OTHER_SORTS and written[-1] not in name:
+        return False
+    is_verb = written[0] == name[0] or (written[0].endswith("ing") and is_form_of(written[0], name[0]))
+    says_much = len(required(spec.parameters)) >= SAID
+    is_said = written[1:] == name[1:] and words(spec.description[:200])[:1] == written[:1]
+    if not is_verb and not (says_much and (is_said or _is_slip_of(written[0], name[0]))):
+        return False
+    written, name = _without_sort(written, name)
     things = _things_of(spec.description)
     if any(word in ACTIONS and word not in name and word not in things for word in written[1:]):
         return False
     return _nouns_are(written[1:], name[1:], _said_beside(spec, name) | _known_beside(written, name, spec))
+
+
+def _is_deed(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
+    """Return whether a name is of the same thing, with the verb as a noun behind it: `coupon_deactivation` of `deactivate_coupon`."""
+    if len(name) < 2 or len(written) != len(name) or [*map(singular, written[:-1])] != [*map(singular, name[1:])]:  # noqa: PLR2004 - verb, noun
+        return False
+    is_noun = singular(written[-1]).endswith(("ion", "ing", "ment", "al", "ature", "ance"))
+    return is_noun and (is_form_of(written[-1], name[0]) or _are_kin(written[-1], name[0]))
+
+
+def _is_slip_of(written: str, verb: str) -> bool:
+    """Return whether a verb has one letter of the next key, where that is no other word."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
+
+    from playhead.kernel.healing.names import is_slip  # noqa: PLC0415 - which asks this
+
+    is_word = written in _known_words() or singular(written) in _known_words()
+    return not is_word and bool(OSA.distance(written, verb, score_cutoff=2) == 1) and is_slip(written, verb)
+
+
+def _without_sort(written: tuple[str, ...], name: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return two names without the last word of the one that is longer by it, where it says only what sort of thing that is."""
+    for one, other in ((written, name), (name, written)):
+        if len(one) == len(other) + 1 and len(other) > 1 and one[-1] in _SORTS and other[-1] not in _SORTS:
+            return (written[:-1], name) if one is written else (written, name[:-1])
+    return written, name
 
 
 def _nouns_are(written: tuple[str, ...], nouns: tuple[str, ...], idle: frozenset[str]) -> bool:
@@ -93,11 +138,19 @@ def _is_noun(written: str, noun: str) -> bool:
     """Return whether a word is a noun with one letter wrong, or short for it; never another word that is known."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
 
-    if is_short_for(written, noun):
+    if is_short_for(written, noun) or _are_kin(written, noun):
         return True
     if len(noun) < NOUN or written in _known_words() or singular(written) in _known_words():
         return False
     return bool(OSA.distance(written, noun, score_cutoff=2) <= 1)
+
+
+def _are_kin(one: str, other: str) -> bool:
+    """Return whether two words are nouns of one verb: `signing` and `signature`."""
+    one, other = (
+        next((word[: -len(ending)] for ending in _KIN if word.endswith(ending)), stem(word)) for word in (one, other)
+    )
+    return one == other and len(one) >= NOUN
 
 
 def _said_beside(spec: ToolSpec, name: tuple[str, ...]) -> frozenset[str]:
@@ -127,7 +180,11 @@ def _is_said_first(written: tuple[str, ...], spec: ToolSpec) -> bool:
 
 def _is_noun_of_verb(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
     """Return whether a name says with a noun what the tool's verb says: `add_line_comment` of `comment_on_line`."""
-    if len(name) < 2 or written[:1] == name[:1] or not _MAKING.issuperset(written[:1]) or name[0] not in _NOUNS:  # noqa: PLR2004
+    if len(name) < 2 or written[:1] == name[:1] or not _MAKING.issuperset(written[:1]):  # noqa: PLR2004
+        return False
+    if len(written) == len(name) + 1 and [*written[1:-1]] == [*name[1:]] and written[-1] == name[0]:
+        return True  # `make_bicycle_lease` of `lease_bicycle`
+    if name[0] not in _NOUNS:
         return False
     one, other = ([singular(word) for word in each if word not in _JOINING] for each in (written[1:], name))
     return sorted(one) == sorted(other)

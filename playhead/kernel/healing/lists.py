@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.schema import Schema, properties, type_of
 from playhead.kernel.healing.words import folded, singular, words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 MAX_TEXT: Final = 200_000
 """Characters of a text that is read as a list."""
@@ -21,6 +24,9 @@ _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _CODE: Final = re.compile(r"[a-z0-9][\w@./+#-]*|[A-Z0-9][A-Z0-9_./#-]*\d[\w./#-]*", re.ASCII)
 """A word in small letters, or one with a digit: an id, a tag, a column; no name of a person, which may have commas."""
 _EMAIL: Final = re.compile(r"[^\s,;@<>]+@[^\s,;@<>]+")
+_ONE_FIELD: Final = r"([A-Za-z_]\w{0,60})([=:])[ ]?(\"[^\"]{0,500}\"|'[^']{0,500}'|[^\s,;{}\[\]\"'=]{1,500})"
+_FIELD: Final = re.compile(_ONE_FIELD)
+_FIELDS: Final = re.compile(rf"{_ONE_FIELD}(?:(?:\s*[,;]\s*|\s+){_ONE_FIELD}){{0,50}}")
 _OPEN_END: Final = frozenset(("etc", "and", "or", "more", "others", "all", "none"))
 _OF_COMMAND: Final = frozenset(
     ("args", "argv", "arg", "argument", "arguments", "command", "commands", "lines", "text", "texts")
@@ -64,6 +70,16 @@ def tagged(text: str) -> list[tuple[str, str]] | None:
         place = end + len(opening[1]) + 3
         place += len(text[place:]) - len(text[place:].lstrip())
     return found if place >= len(text) else None
+
+
+def fields_of(text: str, known: Collection[str]) -> dict[str, str] | None:
+    """Return the fields that a text is, as in `from=2 until=5`, or `from: 2, until: 5` where all of them are known; else None."""
+    if len(text) > MAX_TEXT or _FIELDS.fullmatch(text.strip()) is None:
+        return None
+    pairs = [(each[1], each[2], each[3].strip("\"'")) for each in _FIELD.finditer(text.strip())]
+    names = [name for name, _, _ in pairs]
+    is_said = {*names} <= {*known} if known else all(mark == "=" for _, mark, _ in pairs)
+    return {name: item for name, _, item in pairs} if is_said and len({*names}) == len(names) else None
 
 
 def listed(text: str) -> list[str] | None:

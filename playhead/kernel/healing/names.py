@@ -35,6 +35,9 @@ _PLACES: Final = {
 _TAGS: Final = re.compile(r"^(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+|(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+$")
 """Markers of a chat template around a name."""
 _AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|(?::index)?[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$", re.DOTALL)
+_RUN: Final = re.compile(r"(?:\.(?:run|invoke|execute|exec|apply)|\[\d{1,3}\]|@v?\d{1,3}|\\n| json|\()\Z")
+_ASKED: Final = re.compile(r"\A(?:(?:name|function|tool|action)\s?[=:]\s?[\"']?|(?:execute|invoke|fn)_)")
+"""What may stand around a whole name and says only that it is called."""
 _SPACE: Final = re.compile(r"::|[.:/]|__+")
 _MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
 """A server before a name, as some clients write it."""
@@ -62,7 +65,8 @@ _VAGUE: Final = frozenset(
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 _LOOKING: Final = (
     {"get", "fetch", "retrieve", "read", "load", "obtain", "show", "view"},
-    {"search", "find", "lookup"},
+    {"search", "find", "lookup", "query"},
+    {"query", "get", "fetch", "retrieve"},
     {"list", "show"},
     {"run", "execute"},
     {"calculate", "compute"},
@@ -100,9 +104,10 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
         return Meant(written)
     if len(written) > MAX_LENGTH:
         return Meant(None, "its name is no name of a tool")
-    bare = _AFTER.sub("", _TAGS.sub("", written).strip().strip("`'\"<>"))
-    if bare in known:
-        return Meant(bare)
+    bare = _AFTER.sub("", _TAGS.sub("", written).strip().strip("`'\"<>")) or written.strip("<>/ ")
+    plain = _ASKED.sub("", _RUN.sub("", bare))
+    if bare in known or plain in known:
+        return Meant(bare if bare in known else plain)
     for found in (_same(bare, known), _in_namespace(bare, known, speaks_for), _same_words(bare, known)):
         if len(found) == 1:
             return Meant(found[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.remarks import is_telemetry
+from playhead.kernel.healing.remarks import is_of_turn, is_telemetry
 from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
@@ -173,8 +173,11 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
 
     def says_nothing(name: str, item: object) -> bool:
         key = folded(name)
-        if key in known or not (key in remarks or is_beside(spec, name, item, known)):
+        is_remark = key in remarks and (not isinstance(item, dict) or not item)
+        if key in known or not (is_remark or is_beside(spec, name, item, known)):
             return False
+        if is_of_turn(words(name), item) and is_telemetry(spec, name, item):
+            return True
         is_open = key in _REMARKS or key in _NOISE or (not _is_noise(name, item) and is_telemetry(spec, name, item))
         return not (is_open and _is_like_one(name, item, free, spec.parameters))
 
@@ -234,9 +237,23 @@ def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -
         return False
     return (
         _is_noise(name, item)
+        or _is_of_schema(spec, name, item)
         or is_telemetry(spec, name, item)
         or (name.startswith("_") and _is_private(spec, key, name, item))
     )
+
+
+def _is_of_schema(spec: ToolSpec, name: str, item: object) -> bool:
+    """Return whether a field is a word of JSON schema with what the tool's own schema says there."""
+    if name == "required":
+        return isinstance(item, list) and {*properties(spec.parameters)}.issuperset(map(str, item))
+    if name == "$schema":
+        return isinstance(item, str) and item.startswith("http")
+    if name in ("title", "$id", "description"):
+        return isinstance(item, str) and (folded(item) == folded(spec.name) or item == spec.description)
+    is_flag = name in ("additionalProperties", "additional_properties") and isinstance(item, bool)
+    is_empty_part = name in ("properties", "$defs", "definitions") and item == {}
+    return is_flag or is_empty_part or (name == "type" and item == "object")
 
 
 def _is_noise(name: str, item: object) -> bool:
@@ -250,6 +267,8 @@ def _is_noise(name: str, item: object) -> bool:
     if key == "role":
         return item in ("assistant", "tool", "user", "system")
     own = {*words(name)}
+    if not own:
+        return isinstance(item, str) and 0 < len(name) <= 2  # noqa: PLR2004 - `//`
     return key in _NOISE or key in _OF_THE_CALL or (not _REASONS.isdisjoint(own) and own <= _REASONS | _WHOSE)
 
 

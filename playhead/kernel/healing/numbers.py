@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.words import singular, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_TEXT: Final = 60
 """Characters; no number is that long."""
@@ -13,6 +16,12 @@ _INTEGER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.0{1,6})?", re.ASCII)
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,17})?([eE][+-]?\d{1,2})?", re.ASCII)
 _GROUPED: Final = re.compile(r"-?[1-9]\d{0,2}(\.000)+|-?[1-9]\d{0,2}\.\d\d0", re.ASCII)
 """Thousands as some countries write them, or decimals; hardly anybody ends three decimals in a zero."""
+_THOUSANDS: Final = re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+", re.ASCII)
+"""What may be thousands with points between them."""
+_FRACTIONS: Final = frozenset(
+    ("lat", "latitude", "lon", "lng", "longitude", "ratio", "factor", "scale", "probability", "score", "threshold", "alpha", "coefficient")
+)  # fmt: skip
+"""Words of a name for what has many decimals, and no thousands."""
 _WITH_UNIT: Final = re.compile(r"(-?[\d.]+)\s*([A-Za-z°]+|%)", re.ASCII)
 _LABELLED: Final = re.compile(r"([A-Za-z][A-Za-z _-]{0,30}?)?\s*[:#]?\s*#?(\d{1,18})", re.ASCII)
 _UNITS: Final = (
@@ -47,8 +56,8 @@ _SMALL: Final = {
     )
 } | {"fifteen": 15, "twenty": 20, "thirty": 30, "fifty": 50}
 _ID_WORDS: Final = frozenset(("id", "no", "nr", "number", "num"))
-_TRUE: Final = ("true", "yes", "on", "1", "y", "t")
-_FALSE: Final = ("false", "no", "off", "0", "n", "f")
+_TRUE: Final = ("true", "yes", "on", "1", "y", "t", "\u2713", "\u2714", "\u2705", "\u2611")
+_FALSE: Final = ("false", "no", "off", "0", "n", "f", "\u2717", "\u2718", "\u274c")
 _SWITCHED: Final = {"enabled": True, "enable": True, "disabled": False, "disable": False}
 _NEGATIVE: Final = frozenset(
     ("disable", "disabled", "enable", "no", "not", "non", "without", "skip", "off", "exclude", "ignore", "hide", "mute")
@@ -56,14 +65,23 @@ _NEGATIVE: Final = frozenset(
 """Words of a name of which it cannot be said what `disabled` is meant for: the name, or what the name is about."""
 
 
-def as_number(kind: str, value: Any, name: str, description: str) -> int | float | None:  # noqa: ANN401 - any JSON value
-    """Return the number that a text holds, with the unit or the name that the parameter has; no commas, no sign of more."""
+def as_number(
+    kind: str, value: Any, name: str, description: str, fits: Callable[[int], bool] = lambda _: True  # noqa: ANN401 - any JSON value
+) -> int | float | None:  # fmt: skip
+    """Return the number that a text holds, with the unit or the name that the parameter has; no commas, no sign of more.
+
+    `fits` says whether a number may be meant: where `1.234` may be thousands, too, it is neither.
+    """
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         return None
     value, own = unquoted(value), words(name)
     own = own[1:] if own[:1] == ("min",) and len(own) > 1 else own  # the least, no minutes
-    text = _bare(value.strip(), own if _has_unit(own) else (*own, *words(description)), own)
-    if _GROUPED.fullmatch(text):
+    text = _bare(
+        value.strip().rstrip(",;").removesuffix("."), own if _has_unit(own) else (*own, *words(description)), own
+    )
+    if _GROUPED.fullmatch(text) or (
+        _THOUSANDS.fullmatch(text) and _FRACTIONS.isdisjoint(own) and fits(int(text.replace(".", "")))
+    ):
         return None
     if text.lower() in _SMALL:
         return _SMALL[text.lower()]
@@ -101,6 +119,15 @@ def unquoted(text: str) -> str:
     return bare[1:-1] if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "\"'`" else text  # noqa: PLR2004 - two quotes
 
 
+def bare_text(text: str, name: str = "") -> str:
+    """Return a text without what says nothing around it: quotes, brackets, a mark at its end, and the parameter's name before it."""
+    text = unquoted(text).strip().rstrip(".,;").strip()
+    inner = text[1:-1].strip() if text[:1] + text[-1:] in ("()", "<>", "{}", "[]") else text
+    before, mark, after = inner.partition("=") if "=" in inner else inner.partition(":")
+    is_named = bool(mark) and words(before) in ((), words(name)) and len(before) <= MAX_TEXT
+    return unquoted(after.strip()) if is_named else unquoted(inner)
+
+
 def _has_unit(name: tuple[str, ...]) -> bool:
     """Return whether a name says its unit; then the description may tell of others (`at most 10 minutes`)."""
     return any(not group.isdisjoint(name) for group in MEASURES)
@@ -119,7 +146,7 @@ def as_boolean(value: Any, name: str) -> bool | None:  # noqa: ANN401 - any JSON
     """Return what a value says as yes or no; None when it says neither."""
     if isinstance(value, (int, float)) and value in (0, 1):
         return bool(value)
-    text = unquoted(value).strip().lower() if isinstance(value, str) else ""
+    text = bare_text(value, name).strip("*").rstrip("!").lower() if isinstance(value, str) else ""
     if text in _SWITCHED and _NEGATIVE.isdisjoint(words(name)):
         return _SWITCHED[text]
     return True if text in _TRUE else False if text in _FALSE else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
 from playhead.kernel.healing.elimination import by_elimination
+from playhead.kernel.healing.remarks import is_for_caller
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required, resolved
 from playhead.kernel.healing.side_by_side import COUNTED, counts, covers, each_another, is_limit_of
 from playhead.kernel.healing.switches import is_same_address, is_same_switch, is_same_time, is_where_to, turned
@@ -47,6 +48,9 @@ _GENERAL: Final = (
     | frozenset({"type", "date", "time", "path", "file", "folder", "text", "list", "value", "kind", "data", "no"})
 )
 """Words that many names of a tool may end with."""
+_TEXTS: Final = frozenset(
+    ("message", "text", "body", "content", "note", "comment", "description", "summary", "title", "subject", "query")
+)
 _HOLDING: Final = frozenset({"list", "array"})
 _NUMBERING: Final = frozenset({"id", "number", "code"})
 """Ends of words for what says which one of its kind is meant."""
@@ -177,7 +181,7 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     known = properties(schema)
     if words(name) == ("timestamp",) and each not in required(schema) and len(words(each)) > 1:
         return 0  # it may be the call's own
-    if says_other_side(name, each, types.tool) or measures_other(name, each, known[each]):
+    if is_for_caller(name, each) or says_other_side(name, each, types.tool) or measures_other(name, each, known[each]):
         return 0
     by_name = max(likeness(name, each), related(name, each, known, given, types.tool))
     by_name = by_name or _without_thing(name, each, types.tool[0])
@@ -341,6 +345,8 @@ def _is_part(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Return whether one of two names has all words of the other, and none besides that make another thing of it."""
     if covers(other, own):
         left = _left_over(own, other)
+        if "id" in left and ({*map(singular, own)}.isdisjoint(map(singular, other)) or _TEXTS.issuperset(other)):
+            return False  # a `message_id` is no `body`
         names_it = not _NAMING.isdisjoint(left) and not _IDS.isdisjoint(other)  # a name is no number
         return not names_it and not any(_says_other(word, other) for word in left)
     if covers(own, other) and each_another(own, other):

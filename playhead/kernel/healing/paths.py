@@ -54,6 +54,13 @@ _SYSTEM: Final = frozenset(
     ["etc", "usr", "bin", "sbin", "var", "proc", "sys", "dev", "lib", "lib64", "boot", "run", "windows", "system32"]
 )
 """Folders of the operating system: what is asked for there, from the root, is not in the working folder."""
+_SERVICES: Final = frozenset(
+    (("var", "lib"), ("var", "www"), ("var", "task"), ("var", "data"), ("var", "opt"), ("var", "folders"), ("var", "app"), ("usr", "src"))
+)  # fmt: skip
+"""Folders of the system in which programs that people run have their own files."""
+_WORKING: Final = frozenset(("agent", "agents", "files", "data", "task", "tasks", "jobs", "session", "sessions", "storage", "uploads",
+                             "documents", "www", "html", "site", "bot", "assistant", "src"))  # fmt: skip
+"""Folders there in which an agent may work."""
 _DRIVE: Final = re.compile(r"\A[A-Za-z]:/")
 _LINE: Final = re.compile(r"(?::\d{1,6}){1,2}\Z")
 MAX_LENGTH: Final = 1000
@@ -172,10 +179,18 @@ def meant_path(written: str, kind: str, tree: Tree) -> str | None:
     is_home = parts[:1] == ["~"]
     while parts and parts[0] in ("..", "~"):
         parts = parts[1:]
-    if not parts or "." in parts or (outside and not is_home and parts[0].lower() in _SYSTEM):
+    if not parts or "." in parts or (outside and not is_home and _is_of_system(parts)):
         return None
     inside = _inside(parts, entries, tree, outside=outside)
     return inside or (_one_below("/".join(parts), entries) if not outside or len(parts) == 1 else None)
+
+
+def _is_of_system(parts: list[str]) -> bool:
+    """Return whether a path from the root is one of the system's; not, where services have their files, below a working folder."""
+    if parts[0].lower() not in _SYSTEM:
+        return False
+    is_of_service = tuple(parts[:2]) in _SERVICES and not {*map(str.lower, parts[1:-1])}.isdisjoint(_HOMES | _WORKING)
+    return not is_of_service
 
 
 def _inside(parts: list[str], entries: Collection[str], tree: Tree, *, outside: bool) -> str | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-_CALLERS: Final = frozenset(
+CALLERS: Final = frozenset(
     ("multitooluseparallel", "multitooluse", "parallel", "toolcall", "functioncall", "calltool", "callfunction", "usetool", "tooluse",
      "invoketool", "runtool", "executetool", "invoke", "toolscall", "usemcptool")
 )  # fmt: skip
@@ -113,7 +113,7 @@ def _name_all(spec: ToolSpec, arguments: object) -> bool:
 
 def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tuple[str, Any] | None:  # noqa: ANN401 - any JSON value
     """Return the one call that stands as a whole in the field of the name, or in the arguments of what only makes calls."""
-    if folded(name) in _CALLERS:
+    if folded(name) in CALLERS:
         arguments = parsed(arguments) if isinstance(arguments, str) else arguments
         from playhead.kernel.calls_in_text.json_form import calls_of  # noqa: PLC0415 - only for a call within a call
 
@@ -130,7 +130,7 @@ def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tu
 def _named(call: Written) -> tuple[str, Any] | None:
     """Return a call's name and arguments; None where the name may hold another call."""
     name = call.name or ""
-    return None if folded(name) in _CALLERS or any(mark in name for mark in "{(<") else (name, call.arguments)
+    return None if folded(name) in CALLERS or any(mark in name for mark in "{(<") else (name, call.arguments)
 
 
 def _arguments_for(spec: ToolSpec, written: object) -> Healed:

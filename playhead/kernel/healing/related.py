@@ -46,14 +46,17 @@ def related(
     own, other = words(written), words(name)
     if not own or not other:
         return 0
-    if _is_branch(own, name, tool):
-        return WORDS
     schema = known[name] if isinstance(known[name], dict) else {}
-    if _is_same_side(own, other, known, given, {*words(tool[0])}):
+    is_same = (
+        _is_branch(own, name, tool)
+        or _is_same_side(own, other, known, given, {*words(tool[0])})
+        or _is_doer(own, other)
+        or _is_doer(other, own)
+    )
+    if is_same:
         return WORDS
-    if _is_change(own, other, schema):
-        return PART
-    return PART if _is_counted(own, other, schema) or _is_measured(own, other, schema) else 0
+    forms = (_is_limited, _is_change, _is_counted, _is_measured)
+    return PART if any(form(own, other, schema) for form in forms) else 0
 
 
 def says_other_side(written: str, name: str, tool: tuple[str, str]) -> bool:
@@ -132,6 +135,19 @@ def _side(name: tuple[str, ...]) -> frozenset[str] | None:
 
 def _named(name: tuple[str, ...], known: Collection[str]) -> str | None:
     return next((each for each in known if words(each) == name), None)
+
+
+def _is_limited(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
+    """Return whether a name says to what something is limited: `limit_to` of `limit`."""
+    return own == (*other, "to") and other[-1] in _MEASURES and schema.get("type") in ("integer", "number")
+
+
+def _is_doer(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether one name says by whom something was done, and the other who did it: `inspected_by` and `inspector`."""
+    if len(own) != 2 or len(other) != 1 or own[1] != "by" or not own[0].endswith("ed"):  # noqa: PLR2004 - done, by
+        return False
+    verb = own[0][:-2]
+    return len(verb) >= 3 and other[0] in (verb, f"{verb}er", f"{verb}or")  # noqa: PLR2004 - a short verb
 
 
 def _is_counted(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
 from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.swallowed import without_swallowed
-from playhead.kernel.healing.values import NO_READING, unwrapped
+from playhead.kernel.healing.values import NO_READING, is_empty, unwrapped
 from playhead.kernel.healing.vocabulary import MODIFIERS
 from playhead.kernel.healing.words import MAX_NAME, folded, words
 
@@ -31,6 +31,12 @@ _NOTHING: Final = frozenset(
         "()",
         "{",
         "no arguments",
+        "void",
+        "nothing",
+        "eof",
+        "no parameters needed",
+        "no arguments needed",
+        "no input needed",
         "no parameters",
         "no args",
         "empty",
@@ -53,7 +59,23 @@ _TYPE_WORDS: Final = frozenset(["type", "$ref", "anyOf", "oneOf", "allOf", "enum
 """Words of which a property's schema has one."""
 _RANGES: Final = frozenset(("range", "ranges", "limits", "bounds", "interval", "between", "filter"))
 _HOLDS: Final = frozenset(
-    ("args", "arguments", "params", "parameters", "input", "inputs", "kwargs", "payload", "json", "object")
+    (
+        "args",
+        "arguments",
+        "argument",
+        "params",
+        "parameters",
+        "parameter",
+        "input",
+        "inputs",
+        "kwargs",
+        "payload",
+        "json",
+        "object",
+    )
+)
+_VALUES: Final = frozenset(
+    ("values", "value", "data", "fields", "dict", "map", "set", "object", "json", "payload", "list")
 )
 _OF_CALL: Final = frozenset(
     ("tool", "call", "function", "action", "api", "raw", "structured", "json", "the", "my", "method", "input", "model")
@@ -67,6 +89,9 @@ _SAYS_NEXT: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence behind the arguments begins that only says that the call is made."""
+_TOKEN: Final = re.compile(r"(?:<\|[\w-]{1,30}\|>|</\w{1,30}>)\s*\Z")
+SEVERAL: Final = 2
+"""Arguments that say together that they are those of the tool."""
 _MOST: Final = 5
 """Layers around the arguments."""
 
@@ -96,10 +121,10 @@ def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: 
 
 def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return what lies one layer further in, or the value itself."""
-    if value is None or value == []:
+    if value in (None, [], [None], [{}], [""]):
         return {}
     if isinstance(value, str):
-        if value.strip().lower() in _NOTHING:
+        if _says_none(value):
             return {}
         inner = _read_text(spec.name, value.strip())
         inner = _before_sentence(spec, value.strip()) if inner is None else inner
@@ -111,6 +136,19 @@ def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         return value
     filled = None if "properties" in properties(spec.parameters) else filled_in(value)
     return _unwrapped(spec, value) if filled is None else filled
+
+
+def _tells(name: str) -> bool:
+    """Return whether a name says that what is in it is told of, and not asked for: a `result`, an `event`."""
+    from playhead.kernel.calls_in_text.any_keys import is_telling  # noqa: PLC0415 - only for a layer that is not known
+
+    return is_telling(name)
+
+
+def _says_none(text: str) -> bool:
+    """Return whether a text in place of arguments says that there are none."""
+    bare = _TOKEN.sub("", text).strip().strip("'\"`").rstrip(".,;").strip().lower()
+    return bare in _NOTHING or bare.strip("()<>[]{}:").strip() in _NOTHING or is_empty(text)
 
 
 def _read_text(tool: str, text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -194,17 +232,25 @@ def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - 
         return value
     ((name, item),) = rest.items()
     own_words = {folded(tool), *words(tool)}  # `{"event": {…}}` of `create_event`
-    if name in properties(schema) or not (_holds(name, known) or folded(name) in own_words - known):
-        return value
     inner = parsed(item) if isinstance(item, str) else item
+    is_whole = (
+        isinstance(inner, dict)
+        and len(inner) >= SEVERAL
+        and inner.keys() <= properties(schema).keys()
+        and fits(schema, inner, schema)
+    )
+    holds = _holds(name, known) or folded(name) in own_words - known or (is_whole and not _tells(name))
+    if name in properties(schema) or not holds:
+        return value
     return inner if isinstance(inner, dict) or (isinstance(inner, list) and len(inner) == 1) else value
 
 
 def _holds(name: str, known: set[str]) -> bool:
     """Return whether a name only says that the arguments are in it, as `tool_call_input` does."""
     key, own = folded(name), words(name)
-    is_holder = key in WRAPPERS or (len(own) > 1 and own[-1] in _HOLDS and _OF_CALL.issuperset(own[:-1]))
-    return is_holder and key not in known
+    is_of_call = len(own) > 1 and own[-1] in _HOLDS and _OF_CALL.issuperset(own[:-1])
+    are_values = len(own) > 1 and own[-1] in _VALUES and _HOLDS.issuperset(own[:-1])
+    return (key in WRAPPERS or is_of_call or are_values) and key not in known
 
 
 def _of_one_call(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value

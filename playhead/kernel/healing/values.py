@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.choices import as_choice
 from playhead.kernel.healing.dates import as_date, as_date_time
 from playhead.kernel.healing.json_reading import parsed
-from playhead.kernel.healing.lists import bare_items, held_list, listed, parts_of, tagged
-from playhead.kernel.healing.numbers import as_boolean, as_number, unquoted
+from playhead.kernel.healing.lists import bare_items, fields_of, held_list, listed, parts_of, tagged
+from playhead.kernel.healing.numbers import as_boolean, as_number, bare_text, unquoted
 from playhead.kernel.healing.patterns import as_pattern
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.words import folded
@@ -29,8 +30,19 @@ EMPTY: Final = (
     "not specified", "unspecified", "not provided", "not given", "not set", "not applicable", "not available", "no value",
 )  # fmt: skip
 """Texts that stand for no value, where a text does not fit."""
-_LEFT_OPEN: Final = ("default", "use default", "optional", "empty", "unset", "nothing", "na", "-", "--")
+_LEFT_OPEN: Final = (
+    "default", "use default", "as default", "optional", "empty", "unset", "nothing", "na", "-", "--", "\u2014", "\u2013", "?", "...", "\u2026",
+    "unknown", "not known", "not yet known", "to be determined", "tbd", "omit", "omitted", "blank", "empty string", "leave empty", "leave blank",
+    "not used", "no data", "void", "missing", "absent", "none yet", "value not provided", "no preference", "no input", "n/a (optional)",
+    "none (default)", "null (default)", "none (optional)", "null (optional)", "none.", "null.",
+)  # fmt: skip
 """Texts that stand for no value where they are none: a tag may be called `default`."""
+_NOT_GIVEN: Final = re.compile(
+    r"(?:none|not|nothing|no (?:value|data|input|info))(?: (?:was|is|yet))? (?:provided|given|specified|set|supplied|needed|required|applicable|stated|"
+    r"mentioned|defined|selected)(?: yet)?\.?"
+)
+_AROUND: Final = ("<>", "[]", "()", "{}", "''", '""', "``")
+"""Brackets and quotes that may stand around such a text."""
 _WRAPPED_IN: Final = frozenset(
     [
         "value",
@@ -55,6 +67,8 @@ _WRAPPED_IN: Final = frozenset(
         "amount",
     ]
 )
+_BARE_LIST: Final = re.compile(r"\s*\[([^\[\]{}\"']*)\]\s*")
+"""A list whose texts have no quotes."""
 _BESIDE_VALUE: Final = frozenset({"type", "name", "description", "title", "format", "kind"})
 
 
@@ -133,7 +147,8 @@ class Types:
     def _as_scalar(self, kind: str, schema: Schema, value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON value
         match kind:
             case "integer" | "number":
-                return _or_none(as_number(kind, value, name, str(schema.get("description", ""))))
+                said = str(schema.get("description", ""))
+                return _or_none(as_number(kind, value, name, said, lambda other: fits(schema, other, self.root)))
             case "boolean":
                 return _or_none(as_boolean(value, name))
             case "string":
@@ -145,7 +160,7 @@ class Types:
             reading: Callable[[str], str | None] | None = {"date": as_date, "date-time": as_date_time}.get(
                 str(schema.get("format"))
             )
-            read = None if reading is None else reading(unquoted(value))
+            read = None if reading is None else reading(unquoted(value)) or reading(bare_text(value))
             if read is None and "pattern" in schema:
                 read = as_pattern(value, lambda text: fits(schema, text, self.root))
             return NO_READING if read is None else read
@@ -160,6 +175,7 @@ class Types:
             inner = parsed(value)
             if inner is None and (fields := tagged(value)) is not None:
                 inner = dict(fields) if len(dict(fields)) == len(fields) else None
+            inner = fields_of(value, properties(schema)) if inner is None else inner
             if isinstance(inner, dict):
                 return self.read(schema, inner, name, depth + 1)
             return self._around(schema, value, depth)
@@ -192,9 +208,12 @@ class Types:
 
     def _as_list(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         items = resolved(schema.get("items", {}), self.root)
+        if isinstance(value, str) and _says_little(value) and not self._is_choice(items, value):
+            return NO_READING  # no list with the word for nothing in it
         if isinstance(value, str):
             inner = parsed(value) if value.strip()[:1] in ("[", "{") else listed(value)
-            value = parts_of(value, items, name) if inner is None else inner
+            bare = _BARE_LIST.fullmatch(value)
+            value = parts_of(bare[1] if bare else value, items, name) if inner is None else inner
         return NO_READING if value is None else self._list(items, value, name, depth)
 
     def _list(self, items: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -210,8 +229,22 @@ class Types:
 
 
 def is_empty(value: object) -> bool:
-    """Return whether a value stands for none."""
-    return value is None or value in ([], {}) or (isinstance(value, str) and value.strip().lower() in EMPTY)
+    """Return whether a value stands for none; a word for nothing may stand in brackets or quotes: `<null>`."""
+    if not isinstance(value, str):
+        return value is None or value in ([], {})
+    text = value.strip().lower()
+    return (
+        text in EMPTY
+        or _NOT_GIVEN.fullmatch(text) is not None
+        or (text[:1] + text[-1:] in _AROUND and text[1:-1].strip() in (*EMPTY, *_LEFT_OPEN))
+    )
+
+
+def _says_little(text: str) -> bool:
+    """Return whether a text in place of a list is a word for nothing, or no word at all."""
+    bare = text.strip().lower()
+    is_phrase = bare in _LEFT_OPEN and " " in bare  # a tag may be called `default`
+    return is_empty(text) or is_phrase or bare in ("omit", "omitted", "tbd", "nan") or not any(map(str.isalnum, bare))
 
 
 def unwrapped(value: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON value

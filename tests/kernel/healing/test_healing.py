@@ -25,7 +25,17 @@ from playhead.kernel.healing.paths import Tree, meant_path
 from playhead.kernel.healing.pipeline import heal, is_healthy
 from tests.kernel.healing.corpus.schemas import CORPUS, read_lines
 
-FLOOR = {"tuning": 322, "held-out": 319, "fresh": 248, "blind3": 250, "blind4": 200, "blind5": 200, "blind6": 175}
+FLOOR = {
+    "tuning": 322,
+    "held-out": 319,
+    "fresh": 249,
+    "blind3": 250,
+    "blind4": 200,
+    "blind5": 200,
+    "blind6": 175,
+    "blind7": 196,
+    "set8-tuning": 194,
+}
 """Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
 these floors only keep what was reached."""
 HOSTILE = 100_000

@@ -19,8 +19,8 @@ from playhead.trace.types import ToolSpec
 from tests.kernel.healing.corpus.schemas import CORPUS, read_lines, tools_of
 
 PRACTICE = Path(__file__).parent / "practice"
-RECOVERED = 1293
-"""Broken calls of the practice sets that are recovered, of 1,422; the others are refused."""
+RECOVERED = 2124
+"""Broken calls of the practice sets that are recovered, of 2,251; the others are refused."""
 HOSTILE = 100_000
 EXPECTED = [case["expected"] for case in read_lines(CORPUS / "tuning.jsonl")][::9]
 
@@ -230,6 +230,28 @@ FORMS = [
     '<delete_file path="a.txt"/>',
     'Action: delete_file\nAction Input: {"path": "a.txt"}',
     '```yaml\nname: delete_file\narguments:\n  path: "a.txt"\n```',
+    '{"command": "delete_file", "data": {"path": "a.txt"}}',
+    '{"next_action": {"name": "delete_file", "input": {"path": "a.txt"}}}',
+    '<tool_request tool="delete_file">\n<path>a.txt</path>\n</tool_request>',
+    "```bash\ndelete_file --path a.txt\n```",
+    '```python\npath = "a.txt"\ndelete_file(path)\n```',
+    '`delete_file`\n\n```json\n{"path": "a.txt"}\n```',
+    'Action 1: delete_file[{"path": "a.txt"}]',
+    "Action: delete_file path=a.txt",
+    '["delete_file", {"path": "a.txt"}]',
+    'Tool: delete_file\nParameters:\n- path: "a.txt"',
+    "<name>delete_file</name>\n<parameters>\n<path>a.txt</path>\n</parameters>",
+    'Action:\n- delete_file(path: "a.txt")',
+    '[tool_call: {"name": "delete_file", "arguments": {"path": "a.txt"}}]',
+    '* {"name": "delete_file", "arguments": {"path": "a.txt"}}',
+    "```\ndelete_file path=a.txt\n```",
+    'I will use the `delete_file` tool:\n{"path": "a.txt"}',
+    'Using the `delete_file` tool:\n\n```json\n{"path": "a.txt"}\n```',
+    'tool_call = {"name": "delete_file", "arguments": {"path": "a.txt"}}',
+    '{"message": {"tool_calls": [{"function": {"name": "delete_file", "arguments": "{\\"path\\": \\"a.txt\\"}"}}]}}',
+    '### Function\ndelete_file\n\n### Arguments\n{"path": "a.txt"}',
+    '→ {"name": "delete_file", "arguments": {"path": "a.txt"}}',
+    "Action: delete_file\nAction Input: a.txt",
 ]
 BEFORE = [
     "For example:",
