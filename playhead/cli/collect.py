@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.imported import run_as_json, run_lines
+from playhead.cli.imported import run_as_json, run_lines, writing_in
 from playhead.cli.output import note, text_console, write_json
 
 if TYPE_CHECKING:
@@ -67,9 +67,12 @@ def command(  # noqa: PLR0913 - options
     have 16 MiB, plain or unpacked; web pages are refused.
     """
     from playhead.importing.collect import Collector, CollectServer  # noqa: PLC0415 - `--help` needs no server
+    from playhead.settings import load_settings  # noqa: PLC0415 - the same
 
     with _stopping() as stop:
-        collector = Collector(options.open_store(trace_dir).folder, quiet_s=quiet_s, idle_s=idle_s)
+        folder = options.open_store(trace_dir).folder
+        with writing_in(folder):
+            collector = Collector(folder, quiet_s=quiet_s, idle_s=idle_s, durability=load_settings().durability)
         try:
             server = CollectServer(collector.take, host, port)
             _introduce(collector, server)
@@ -124,6 +127,8 @@ class Told:
         self._server = server
         self._as_json = as_json
         self._said: set[str] = set()
+        self._no_runs = 0
+        self._again = 0
         self._failed = False
 
     def record(self, *, all_of_them: bool = False) -> bool:
@@ -149,6 +154,10 @@ class Told:
         written = self.record(all_of_them=True)
         for why, count in self._collector.problems.items():
             note(f"left out: {count:,} {why}")
+        if self._no_runs:
+            note(f"left out: {self._no_runs:,} traces in which no span is an agent, a model call or a tool call")
+        if self._again:
+            note(f"came again: spans of {self._again:,} recorded traces, of which nothing was new")
         for why, count in self._server.refused.items():
             if count > 1:
                 note(f"refused: {count:,} requests: {why}")
@@ -165,6 +174,9 @@ class Told:
                 f"its spans are in {files}"
             )
             return
+        if collected.run.outcome in ("no-run", "already-imported"):
+            self._count(collected.run.outcome)
+            return
         if self._as_json:
             write_json([_as_json(collected)])
         else:
@@ -174,7 +186,19 @@ class Told:
         if not collected.complete:
             note(f"{collected.run.run_id} is incomplete: its outermost span has not come, or not ended")
         for file in collected.kept_in:
-            note(f"{collected.run.run_id}: spans that came after it was recorded are in {file}")
+            note(
+                f"{collected.run.run_id}: spans that came after it was recorded are in {file}, and stay there; the recording "
+                "stays as it was. One of all spans is made from an export of the whole trace"
+            )
+
+    def _count(self, outcome: str) -> None:
+        if outcome == "already-imported":
+            self._again += 1
+            return
+        self._no_runs += 1
+        self._once(
+            "traces in which no span is an agent, a model call or a tool call come too, and are left out: no runs"
+        )
 
     def _once(self, text: str) -> None:
         if text not in self._said:

@@ -39,7 +39,7 @@ NOWHERE: Final = (
     ),
     exits={
         0: "everything was delivered, or had been before",
-        1: "spans were refused or could not be delivered, or a file is damaged",
+        1: "spans were refused, could not be delivered or wait, or a file is damaged",
         **options.UNREADABLE,
     },
 )
@@ -57,8 +57,13 @@ NOWHERE: Final = (
 @click.option("--since", metavar="WHEN", help="All runs that began since: `2h` ago, or 2026-11-22T09:00.")
 @click.option("--resume", is_flag=True, help="Leave out what this collector has acknowledged.")
 @click.option("--follow", is_flag=True, help="Go on until runs that still go on have ended.")
+@click.option("--assume-dead", is_flag=True, help="Runs of other machines whose lock is free have ended.")
 @click.option(
-    "--retry-for", metavar="TIME", default="30s", show_default=True, help="How long to try when nobody answers."
+    "--retry-for",
+    metavar="TIME",
+    default="30s",
+    show_default=True,
+    help="How long to try when nobody takes anything; no request lasts longer.",
 )
 @click.option("--no-content", is_flag=True, help="Leave out prompts, answers, arguments, results, tags and metadata.")
 @click.option("--all-messages", is_flag=True, help="Show every message of each prompt, not only the newest.")
@@ -73,6 +78,7 @@ def command(  # noqa: PLR0913 - the options
     since: str | None,
     resume: bool,
     follow: bool,
+    assume_dead: bool,
     retry_for: str,
     no_content: bool,
     all_messages: bool,
@@ -86,7 +92,9 @@ def command(  # noqa: PLR0913 - the options
 
     The spans follow from the trace: sent twice, they are the same spans under the same ids. What a collector has
     acknowledged is kept beside the traces, also by live export, so that --resume sends exactly what is missing, whatever
-    happened to the process or the collector. Spans that a dead run has left open are sent as interrupted.
+    happened to the process or the collector. Spans that a dead run has left open are sent as interrupted. A run of another
+    machine (or of a container that has another name now) is dead when nobody holds its lock and its trace was silent for
+    10 minutes, or with --assume-dead; until then its open spans wait, and the exit code says so.
 
     The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
     """
@@ -101,7 +109,7 @@ def command(  # noqa: PLR0913 - the options
     shown = _shown(no_content=no_content, all_messages=all_messages, gen_ai=gen_ai)
     told = Told(form, output, as_json=as_json)
     with told.sink(destination, paths) as sink:
-        return export(Order(paths, destination, shown, resume, follow, patience_s), sink, told)
+        return export(Order(paths, destination, shown, resume, follow, patience_s, assume_dead), sink, told)
 
 
 def _check(form: str | None, output: Path | None, *, sends: bool) -> None:
@@ -143,13 +151,22 @@ def _chosen(store: TraceStore, runs: tuple[str, ...], since: str | None) -> list
         raise UsageError("name runs, or choose them with --since" + (", not both" if runs else ""))
     if since is None:
         return list(dict.fromkeys(store.resolve(reference) for reference in runs))
-    from playhead.trace.store import summarise  # noqa: PLC0415 - for --since
-
     begin_us = _moment_us(since)
-    newer = [path for path in store.paths() if (summarise(path).started_us or 0) >= begin_us]
+    newer = [path for path in store.paths() if _began_us(path) >= begin_us]
     if not newer:
         raise TraceNotFoundError(f"no run in {store.folder} began since then")
     return newer[::-1]
+
+
+def _began_us(path: Path) -> int:
+    """Return when a run began; of a file that does not say, when it was last written, so that it is named, not left out."""
+    from playhead.trace.store import summarise  # noqa: PLC0415 - for --since
+
+    started_us = summarise(path).started_us
+    try:
+        return started_us if started_us is not None else path.stat().st_mtime_ns // 1000
+    except OSError:  # it is gone by now
+        return 0
 
 
 def _seconds(text: str, option: str) -> float:

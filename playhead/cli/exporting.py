@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.cli.output import note, text_console, write_json
+from playhead.cli.output_file import OutputFile
 from playhead.diagnose.terminal import Line
-from playhead.errors import UsageError
 from playhead.trace.blobs import run_id_of
-from playhead.trace.otlp.cursor import Cursor, in_words
+from playhead.trace.otlp.cursor import Cursor
 from playhead.trace.otlp.delivery import Otlp
 from playhead.trace.otlp.files import SpanFile
+from playhead.trace.otlp.notices import notices
+from playhead.trace.otlp.open_files import OpenFiles
 from playhead.trace.otlp.pump import Pump
 from playhead.trace.otlp.run_export import RunExport
-from playhead.trace.otlp.sources import TraceSource, is_running
+from playhead.trace.otlp.running import SILENT_S, is_over, is_running, perhaps_on, silent_s
+from playhead.trace.otlp.sources import TraceSource
 from playhead.trace.otlp.undelivered import Undelivered, count_undelivered
-from playhead.trace.reader import open_trace
 from playhead.trace.spans import SpanBuilder
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.2
 """Seconds between two looks at a run that goes on."""
+LEAST_S: Final = 0.01
+"""Seconds of a request at least."""
 TO_COUNT_S: Final = 5.0
 """Seconds in which what could not be delivered is counted, of all runs."""
-PROBLEMS: Final = 3
-"""Problems of a file that are told."""
+LONGEST_HOST: Final = 80
+"""Characters of a machine's name that are shown."""
 UNREADABLE: Final = 3
 """The exit code when a file could not be read."""
-BEGINNING: Final = 200
-"""Bytes of a file in which a trace says that it is one."""
 NOTHING_LEFT: Final = Undelivered((), 0, all_counted=True)
 
 
@@ -67,9 +68,7 @@ class Told:
         elif self._output is None:
             yield SpanFile(sys.stdout, self._form or "")
         else:
-            _check_output(self._output, paths)
-            descriptor = os.open(self._output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - readable by its owner only
+            with OutputFile(self._output, paths) as file:
                 yield SpanFile(file, self._form or "")
 
     def tell(self, runs: list[dict[str, Any]]) -> None:
@@ -82,23 +81,6 @@ class Told:
         else:
             lines = [Line((run["run"], "bold"), f"  {_counts(run, self._done)}", whole=True) for run in runs]
             text_console().print(*lines, Line(("to  ", "dim"), self.where, whole=True), crop=False)
-
-
-def _check_output(output: Path, paths: list[Path]) -> None:
-    """Refuse to write over what was recorded."""
-    if any(output.exists() and output.samefile(path) for path in paths):
-        raise UsageError(f"-o {output} is the trace itself")
-    if _is_recording(output):
-        raise UsageError(f"-o {output} is a recording, and is not written over")
-
-
-def _is_recording(path: Path) -> bool:
-    """Return whether a file begins as every trace does."""
-    if not path.is_file():
-        return False
-    with open_trace(path) as file, suppress(OSError, EOFError):
-        return b'"kind":"run-started"' in file.read(BEGINNING)
-    return False
 
 
 @dataclass(frozen=True)
@@ -116,83 +98,113 @@ class Order:
     follow: bool
     """Whether to go on until runs that go on have ended."""
     patience_s: float
-    """Seconds for which a collector is asked again that does not answer."""
+    """Seconds for which a collector is asked that does not answer, the last request included."""
+    assume_dead: bool = False
+    """Whether a run is over of which it cannot be seen from here."""
 
     def runs(self) -> list[RunExport]:
         """Return the runs on their way."""
-        return [self._run(path) for path in self.paths]
+        files = OpenFiles()
+        return [self._run(path, files) for path in self.paths]
 
-    def _run(self, path: Path) -> RunExport:
+    def perhaps_on(self, run: RunExport) -> str | None:
+        """Return the other machine on which a run may go on, so that its open spans are not sent."""
+        if self.assume_dead or run.done or run.path is None:
+            return None
+        return perhaps_on(run.path)
+
+    def _run(self, path: Path, files: OpenFiles) -> RunExport:
         cursor = None if self.destination is None else Cursor(path, self.destination)
         builder = partial(SpanBuilder, self.shown)
-        return RunExport(run_id_of(path), path, partial(TraceSource, path), builder, cursor, resume=self.resume)
+        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead), files)
+        return RunExport(run_id_of(path), path, source, builder, cursor, resume=self.resume)
 
 
 def export(order: Order, sink: Sink, told: Told) -> int:
     """Send the spans of these traces, say what became of them, and return the exit code."""
     runs, pump = order.runs(), Pump(sink)
     pump.runs.extend(runs)
-    sources = _work(pump, runs, order)
-    summaries = _summaries(pump, runs, told.where)
-    _note(pump, runs, sources, told.where)
+    told_of = _work(pump, order)
+    summaries = _summaries(pump, runs, order, told.where)
+    _note(pump, runs, told.where)
+    _note_unseen(pump.runs, order, told_of)
     told.tell(summaries)
-    return _exit_code(pump, runs, sources)
+    return _exit_code(pump, runs, summaries)
 
 
-def _summaries(pump: Pump, runs: list[RunExport], where: str) -> list[dict[str, Any]]:
+def _summaries(pump: Pump, runs: list[RunExport], order: Order, where: str) -> list[dict[str, Any]]:
     late_at = time.monotonic() + TO_COUNT_S
     left = {run: count_undelivered([run], late_at) for run in pump.runs if pump.stopped}
-    return [_summary(run, where, left.get(run, NOTHING_LEFT)) for run in runs]
+    return [_summary(run, order, where, left.get(run, NOTHING_LEFT)) for run in runs]
 
 
-def _exit_code(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSource]) -> int:
+def _exit_code(pump: Pump, runs: list[RunExport], summaries: list[dict[str, Any]]) -> int:
     if any(run.failure is not None for run in runs):
         return UNREADABLE
-    refused = pump.totals.refused or any(run.refused_before for run in runs)
-    damaged = any(problem for source in sources.values() for problem in source.problems if problem.kind != "truncated")
-    return exits.FAILED if pump.stopped or refused or damaged else exits.OK
+    refused = pump.totals.refused or any(run.settled.refused_before for run in runs)
+    damaged = any(problem.kind != "truncated" for run in runs for problem in run.reading.missing.problems)
+    unsent = any(summary["perhaps_on"] for summary in summaries)
+    return exits.FAILED if pump.stopped or refused or damaged or unsent else exits.OK
 
 
-def _work(pump: Pump, runs: list[RunExport], order: Order) -> dict[RunExport, TraceSource]:
-    """Send until everything is sent, or nobody has taken anything for too long; return what was read."""
-    sources: dict[RunExport, TraceSource] = {}
+def _work(pump: Pump, order: Order) -> set[RunExport]:
+    """Send until everything is sent, or nobody takes anything for too long; return the runs that were told to be unseen."""
+    late_at = time.monotonic() + order.patience_s
+    told: set[RunExport] = set()
     while True:
-        step = pump.step()
-        sources |= {run: run.source for run in runs if isinstance(run.source, TraceSource)}
+        step = pump.step(timeout_s=max(late_at - time.monotonic(), LEAST_S))
         pump.finished()
+        if step != "stuck" or pump.stopped is None:
+            late_at = time.monotonic() + order.patience_s
         if step == "sent":
             continue
-        if step == "idle" and not (order.follow and pump.runs):
-            return sources
-        if step == "stuck" and _is_hopeless(pump, order.patience_s):
-            return sources
+        if (step == "idle" and not (order.follow and pump.runs)) or (step == "stuck" and _is_hopeless(pump, late_at)):
+            return told
+        if step == "idle":
+            _note_unseen(pump.runs, order, told)
         time.sleep(POLL_S if step == "idle" else max(min(pump.patience.again_at - time.monotonic(), 1.0), POLL_S))
 
 
-def _is_hopeless(pump: Pump, patience_s: float) -> bool:
-    """Return whether trying again is of no use: somebody has to mend the endpoint, or it has not answered for so long."""
-    failing = pump.patience.failing_since
-    if pump.stopped is None or failing is None:
+def _note_unseen(runs: list[RunExport], order: Order, told: set[RunExport]) -> None:
+    """Say once of which runs it cannot be seen whether they go on, and what to do then."""
+    for run in runs:
+        host = None if run in told else order.perhaps_on(run)
+        if host is not None and run.path is not None:
+            told.add(run)
+            note(
+                f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it goes on there cannot be seen "
+                f"from here; its last event is {_ago(silent_s(run.path))} old. Its open spans are sent when that is "
+                f"{SILENT_S / 60:.0f} minutes, or at once with --assume-dead"
+            )
+
+
+def _ago(seconds: float) -> str:
+    return f"{max(seconds, 0):.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"  # noqa: PLR2004 - two minutes
+
+
+def _is_hopeless(pump: Pump, late_at: float) -> bool:
+    """Return whether trying again is of no use: somebody has to mend the endpoint, or the time for it is over."""
+    if pump.stopped is None:
         return False
-    late_at = failing + patience_s
     return pump.stopped.meaning == "unusable" or max(time.monotonic(), pump.patience.again_at) > late_at
 
 
-def _summary(run: RunExport, where: str, left: Undelivered) -> dict[str, Any]:
+def _summary(run: RunExport, order: Order, where: str, left: Undelivered) -> dict[str, Any]:
     assert run.path is not None  # noqa: S101 - the command line exports files
-    open_still = not run.done and run.failure is None and is_running(run.path)
+    settled = run.settled
     return {
         "run": run.run_id,
         "path": str(run.path),
         "to": where,
-        "sent": run.accepted,
-        "refused": run.refused,
-        "skipped": run.skipped - run.refused_before,
-        "refused_before": run.refused_before,
+        "sent": settled.accepted,
+        "refused": settled.refused,
+        "skipped": settled.skipped - settled.refused_before,
+        "refused_before": settled.refused_before,
         "undelivered": left.spans,
         "all_counted": left.all_counted,
-        "interrupted": run.interrupted,
-        "running": open_still,
+        "interrupted": run.reading.interrupted,
+        "running": not run.done and is_running(run.path),
+        "perhaps_on": order.perhaps_on(run),
         "error": run.failure,
     }
 
@@ -208,19 +220,18 @@ def _counts(run: dict[str, Any], done: str) -> str:
     elif run["undelivered"]:
         parts += [f"{run['undelivered']:,} not delivered"]
     parts += ["it still goes on"] if run["running"] else []
+    parts += ["it may still go on elsewhere"] if run["perhaps_on"] else []
     return ", ".join(parts)
 
 
-def _note(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSource], where: str) -> None:
+def _note(pump: Pump, runs: list[RunExport], where: str) -> None:
     """Say on stderr what is not as it should be."""
     for run in runs:
         run.close()
-        for what in (*_of_file(run, sources.get(run)), *_of_delivery(run, where)):
+        for what in (*notices(run, where), *_of_cursor(run)):
             note(f"{run.run_id}: {what}")
-    if pump.totals.smaller:
-        named = ", ".join(pump.totals.smaller_named)
-        spans = "1 span was" if pump.totals.smaller == 1 else f"{pump.totals.smaller:,} spans were"
-        note(f"{spans} too large, and sent without content: {named}")
+    for remark in pump.totals.remarks:
+        note(f"{where} takes the spans, and says: {remark}")
     if pump.stopped is not None:
         note(
             f"{where} takes nothing: {pump.stopped.reason}. {_without(pump)}The same command with --resume sends the rest"
@@ -229,25 +240,13 @@ def _note(pump: Pump, runs: list[RunExport], sources: dict[RunExport, TraceSourc
 
 def _without(pump: Pump) -> str:
     """Say of how many runs nothing arrived: they waited together for the destination, not one after the other."""
-    runs = sum(not (run.accepted or run.skipped) for run in pump.runs)
+    runs = sum(not (run.settled.accepted or run.settled.skipped) for run in pump.runs)
     return f"Nothing of {runs:,} runs was delivered. " if runs > 1 else ""
 
 
-def _of_file(run: RunExport, source: TraceSource | None) -> Iterator[str]:
-    problems = [] if source is None else source.problems
-    yield from map(str, problems[:PROBLEMS])
-    if len(problems) > PROBLEMS:
-        yield f"and {len(problems) - PROBLEMS:,} more problems; `playhead check` says where"
-    if run.left_out:
-        yield f"{run.left_out:,} events belong to nothing that began, and are in no span"
-    if run.failure is not None:
-        yield run.failure
-
-
-def _of_delivery(run: RunExport, where: str) -> Iterator[str]:
-    if run.refused_before:
+def _of_cursor(run: RunExport) -> Iterator[str]:
+    cursor = run.settled.cursor
+    if run.settled.refused_before:
         yield "what was refused before is sent again by the same command without --resume"
-    for refused in in_words(run.refused_now)[:PROBLEMS]:
-        yield f"{where} refused {refused}"
-    if run.cursor is not None and run.cursor.error is not None:
-        yield f"what was sent cannot be written down: {run.cursor.error}: {run.cursor.path}"
+    if cursor is not None and cursor.error is not None:
+        yield f"what was sent cannot be written down: {cursor.error}: {cursor.path}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.terminal import Line
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playhead.importing import ImportedRun
 
@@ -20,18 +24,41 @@ MEANING: Final = {
 OUTCOMES: Final = {
     "imported": "imported",
     "replaced": "imported anew",
-    "already-imported": "already imported, and the same",
+    "already-imported": "already imported, and nothing of this is new",
     "no-run": "not imported: no span is an agent, a model call or a tool call",
-    "differs": "not imported: a run of this id was recorded from other spans; --replace imports it anew",
+    "differs": "not imported: a run of this id was recorded from other spans",
+    "lacks": "not imported: these spans lack some that the recording was made of, which would be lost",
 }
+
+UNCHANGED: Final = ("differs", "lacks", "no-run")
+"""Outcomes after which there is no recording of these spans."""
+_NOT_THERE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST)
+"""Errors of a folder in which nobody can write, or that is none."""
+
+
+@contextmanager
+def writing_in(folder: Path) -> Iterator[None]:
+    """Say of a folder in which no recording can be written that it is one, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NOT_THERE:
+            raise
+        raise UsageError(
+            f"no recordings can be written in {folder} ({error.strerror}): --trace-dir names another folder"
+        ) from None
 
 
 def run_lines(run: ImportedRun) -> Iterator[Line]:
     """Yield what became of a run, and what a replay can do with it."""
     source, level = run.source, run.replayability
     spans = f"{source.spans:,} spans" + (f" of {source.service}" if source.service else "")
-    yield Line((f"{run.run_id}: ", "bold"), OUTCOMES[run.outcome], f" ({spans})" if run.outcome != "differs" else "")
-    if run.outcome in ("differs", "no-run"):
+    yield Line(
+        (f"{run.run_id}: ", "bold"), OUTCOMES[run.outcome], f" ({spans})" if run.outcome not in UNCHANGED else ""
+    )
+    if run.kept is not None:
+        yield Line("   kept     ", f"the recording before, which holds what these spans do not: {run.kept}")
+    if run.outcome in UNCHANGED:
         return
     yield Line("   replay   ", (level, STYLES[level]), f": {MEANING[level]}")
     for reason in source.reasons:
@@ -46,5 +73,5 @@ def run_as_json(run: ImportedRun) -> dict[str, Any]:
         "run_id": run.run_id,
         "path": str(run.path),
         "outcome": run.outcome,
-        "imported": run.source.model_dump(mode="json"),
+        "imported": run.source.model_dump(mode="json", exclude={"fingerprints"}),
     }

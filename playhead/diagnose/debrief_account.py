@@ -10,7 +10,7 @@ from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, r
 from playhead.diagnose.debrief_rules import flags_of
 from playhead.diagnose.debrief_strategies import stages_of
 from playhead.diagnose.numbers import MOST
-from playhead.trace.events.run import ANSWERED, FIXES
+from playhead.trace.events.run import ANSWERED, FIXES, NOT_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +32,7 @@ MEANINGS: Final = {
     "required_tools_missing": "the model answered without having called the tools it had to call",
     "unsatisfied": "the critic was satisfied with no answer, or could not be understood",
     "output_rejected": "a review refused the last answer, as often as it may",
+    NOT_KNOWN: "the spans that it was imported from do not say how",
     "llm_error": "the model could not be asked, or gave no answer",
     "error": "the strategy, or something it called, raised an error",
     "cancelled": "the program that ran the agent cancelled it",
@@ -84,6 +85,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         recording=state,
         replay=_replay(fold),
         resumed_from=header.resumed_from if header else None,
+        imported=header.imported.format if header and header.imported else None,
         goal=short(content_text(header.task), LONG) if header else "",
         outcome=outcome,
         honesty=honesty,
@@ -114,7 +116,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         tools_used=_tools(fold),
         metrics=metrics,
         termination=ended,
-        verdict=_verdict(outcome, ended, metrics),
+        verdict=_verdict(outcome, ended, metrics, is_imported=bool(header and header.imported)),
         caveats=tuple(_caveats(fold, state, problems)),
     )
 
@@ -128,6 +130,8 @@ def _outcome(fold: DebriefFold) -> m.Outcome:
     _, end = fold.ending
     if end.status == "done" and end.terminated_by in ANSWERED:
         return "success"
+    if end.terminated_by == NOT_KNOWN:
+        return "unknown"
     return "partial" if end.status == "done" and end.output is not None else "failed"
 
 
@@ -269,9 +273,10 @@ def _replay(fold: DebriefFold) -> m.ReplayOrigin | None:
     )
 
 
-def _verdict(outcome: m.Outcome, ended: m.Termination | None, metrics: m.Metrics) -> str:
+def _verdict(outcome: m.Outcome, ended: m.Termination | None, metrics: m.Metrics, *, is_imported: bool) -> str:
     cost = "cost not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
-    tokens = f"{metrics.tokens_in + metrics.tokens_out} tok"
+    count = metrics.tokens_in + metrics.tokens_out
+    tokens = "tokens not known" if is_imported and not count else f"{count} tok"
     unfinished = "" if ended is not None else " (the trace has no end)"
     return f"{outcome}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
 

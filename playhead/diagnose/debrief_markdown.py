@@ -43,7 +43,7 @@ def _sections(debrief: m.Debrief) -> Iterator[tuple[str, Iterable[str]]]:
         yield title, _items(_text(f"{lead}{told}") for _, lead, told, _ in rows)
     yield "Path", _items(_step(each) for each in debrief.path)
     yield "Tools Used", _tools(debrief)
-    yield "Metrics", _metrics(debrief.metrics)
+    yield "Metrics", _metrics(debrief.metrics, is_imported=debrief.imported is not None)
     yield "Decision Rationale", _decisions(debrief)
     yield "Assumptions", _items(_assumption(each) for each in debrief.assumptions)
     yield (
@@ -100,11 +100,12 @@ def _tools(debrief: m.Debrief) -> Iterator[str]:
         yield f"| {_text(each.name)}{own} | {each.calls} | {each.succeeded} | {each.total_ms:.1f} |"
 
 
-def _metrics(metrics: m.Metrics) -> Iterator[str]:
+def _metrics(metrics: m.Metrics, *, is_imported: bool) -> Iterator[str]:
     cost = "not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
     yield "| metric | value |"
     yield "|---|--:|"
-    yield f"| tokens in, out | {metrics.tokens_in:,}, {metrics.tokens_out:,} |"
+    counted = metrics.tokens_in or metrics.tokens_out or not is_imported
+    yield f"| tokens in, out | {f'{metrics.tokens_in:,}, {metrics.tokens_out:,}' if counted else 'not known'} |"
     yield f"| duration | {metrics.duration_ms:,.0f} ms |"
     yield f"| turns | {metrics.iterations:,} |"
     yield f"| model calls, failed | {metrics.model_calls:,}, {metrics.model_failures:,} |"

@@ -283,11 +283,14 @@ class Debrief(Part):
     """What it is a replay of; null for a run of its own."""
     resumed_from: Text | None
     """The run that it continues."""
+    imported: Text | None
+    """The format of the spans that it was imported from; null for a run of Playhead's own. Tokens of 0 are not known then."""
     goal: Text
     """What the agent was asked."""
     outcome: Outcome
     """`success`: the agent ended with an answer of its own, right or wrong; `partial`: it was stopped before, and there is
-    something; `failed`: it broke, or was stopped with nothing; `unknown`: the trace has no end."""
+    something; `failed`: it broke, or was stopped with nothing; `unknown`: the trace has no end, or
+    was imported from spans that do not say how it ended."""
     honesty: Honesty
     """`backed`: it answered after a tool call that succeeded, which does not make the answer right; `unverified`: it
     answered, and no tool was called; `suspect`: it answered though calls had failed and none succeeded; `no-claim`: it

@@ -186,7 +186,8 @@ def _why(debrief: m.Debrief) -> Iterator[Row]:
     elif not debrief.metrics.tool_calls:
         yield 2, "", "(no tool was called, so there was no reason to state)", "dim"
     elif not expected:
-        yield 2, "", "(the model was not asked to state reasons)", "dim"
+        unknown = "(the run was imported: whether the model was asked to state reasons is not known)"
+        yield 2, "", unknown if debrief.imported else "(the model was not asked to state reasons)", "dim"
 
 
 def _chosen(each: m.Decision) -> str:

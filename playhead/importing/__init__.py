@@ -13,8 +13,27 @@ Nothing that spans hold is evaluated, and no work on them is unbounded.
 
 from __future__ import annotations
 
-from playhead.importing.files import import_file
-from playhead.importing.sources import FORMATS, Source, read_source
-from playhead.importing.store import ImportedRun, import_spans
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["FORMATS", "ImportedRun", "Source", "import_file", "import_spans", "read_source"]
+from playhead.importing.formats import FORMATS
+
+if TYPE_CHECKING:
+    from playhead.importing.files import import_file, import_sources
+    from playhead.importing.sources import Source, read_source
+    from playhead.importing.store import ImportedRun, import_spans
+else:
+    _WHERE = {
+        **dict.fromkeys(("import_file", "import_sources"), "files"),
+        **dict.fromkeys(("Source", "read_source"), "sources"),
+        **dict.fromkeys(("ImportedRun", "import_spans"), "store"),
+    }
+
+    def __getattr__(name: str) -> object:
+        """Import what is asked for when it is: the command line's help knows the formats alone."""
+        if name not in _WHERE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+
+
+__all__ = ["FORMATS", "ImportedRun", "Source", "import_file", "import_sources", "import_spans", "read_source"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.findings import Findings, Spent
 from playhead.importing.headers import beginning_of
+from playhead.importing.hiding import is_hidden
 from playhead.importing.matching import match
 from playhead.importing.model_calls import CallIds, ModelCalls
 from playhead.importing.succession import look_through
@@ -28,7 +29,8 @@ from playhead.trace.events import (
     RunCompleted,
     ToolsDefined,
 )
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.events.run import ANSWERED, NOT_KNOWN
+from playhead.trace.finish_reasons import incomplete
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -76,9 +78,9 @@ class Conversion:
         last = self._matched.turns[-1]
         for turn in self._matched.turns:
             self._turn(turn, is_last=turn is last)
-        thread, counts = self._models.thread, self._findings.counts
-        counts["prompts that do not go on from the one before"] += thread.rewritten
-        counts["messages that prompts had and do not show"] += thread.unseen
+        self._findings.rewritten += self._models.thread.rewritten
+        self._findings.otherwise += self._models.thread.otherwise
+        self._findings.unseen += self._models.thread.unseen
 
     def complete(self, *, ended: bool) -> None:
         """Write the end of the run, when its spans hold one."""
@@ -101,6 +103,8 @@ class Conversion:
         speaker = self._work.speaker
         error = None if speaker is None else speaker.error
         output = output_of(self._work, text)
+        if error is None and output is None and isinstance(last, LlmFailed):
+            error = last.error  # as a run of ours ends
         number = self._models.number
         return {
             "status": "failed" if error is not None else "done",
@@ -216,10 +220,13 @@ class Conversion:
     def _terminated_by(self, error: ErrorInfo | None, output: Any, text: str | None) -> str:  # noqa: ANN401
         if error is not None:
             return "llm_error" if isinstance(self._models.last, LlmFailed) else "error"
+        last = self._models.last
+        if isinstance(last, LlmResponded) and not last.tool_calls and (cut := incomplete(last.finish_reason)):
+            return cut
         if text is not None:
             return "end_turn"
         given = output is not None and any(_gives(each, output) for each in self._matched.turns[-1].asked)
-        return "final_answer_tool" if given else "not_known"
+        return "final_answer_tool" if given else NOT_KNOWN
 
     def _emit(self, time_ns: int, iteration: int | None, event: EventBase) -> None:
         self._emit_at(time_ns, self._owner, iteration, event)
@@ -229,7 +236,8 @@ def output_of(work: Work, text: str | None) -> Any:  # noqa: ANN401 - any JSON v
     """Return what an agent's spans say of its output; the last answer, where that is a framework's whole state."""
     output = NOTHING if work.speaker is None else work.speaker.reading.output
     is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
-    return text if output is NOTHING or (is_state and text is not None) else output
+    says_less = is_state or is_hidden(output)
+    return text if output is NOTHING or (says_less and text is not None) else output
 
 
 def _gives(asked: Asked, output: Any) -> bool:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""A file of spans, imported."""
+"""Files of spans, imported: what the command and the API have in common."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from playhead.importing.store import NO_RUN, import_spans
 from playhead.settings import load_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from playhead.importing.sources import Source
     from playhead.importing.store import ImportedRun
     from playhead.trace.redaction import Redactor
 
 _log: Final = logging.getLogger("playhead")
 
 
-def import_file(
+def import_file(  # noqa: PLR0913 - what an import is made of
     path: str | Path,
     trace_dir: str | Path | None = None,
     *,
     format_name: str | None = None,
     replace: bool = False,
+    force: bool = False,
     redactor: Redactor | None = None,
 ) -> tuple[ImportedRun, ...]:
     """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
@@ -32,7 +36,9 @@ def import_file(
         path: the file, what it is, is told from its content; `-` is what comes in at stdin.
         trace_dir: the folder of traces; by default the settings' folder.
         format_name: one of `FORMATS`, where the content does not say it.
-        replace: whether a trace that was imported before from other spans is imported anew.
+        replace: whether a trace that was imported before from other spans is imported anew; not when spans that the recording
+            was made of are missing.
+        force: whether it is replaced even then.
         redactor: what may not reach the recordings.
 
     Raises:
@@ -41,23 +47,38 @@ def import_file(
         MissingDependencyError: it is protobuf, whose package is not installed.
         OSError: a recording cannot be written.
     """
-    settings = load_settings()
     source = read_source(Path(path), format_name)
+    runs = tuple(import_sources([source], trace_dir, replace=replace, force=force, redactor=redactor))
+    made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
-    folder = Path(trace_dir) if trace_dir is not None else settings.trace_dir
-    runs = import_spans(
-        source.spans,
-        folder.expanduser(),
-        format_name=source.format,
+    if not made:
+        raise NotImportableError(f"{path}: {NO_RUN if runs else 'no spans in it'}: nothing was imported")
+    if len(made) < len(runs):
+        _log.warning("%s: left out: %d traces in which %s", path, len(runs) - len(made), NO_RUN)
+    return made
+
+
+def import_sources(
+    sources: Sequence[Source],
+    trace_dir: str | Path | None = None,
+    *,
+    replace: bool = False,
+    force: bool = False,
+    redactor: Redactor | None = None,
+) -> Iterator[ImportedRun]:
+    """Make a recording of every trace in files, of which a trace may have spans in several; as the settings have it.
+
+    Raises:
+        OSError: a recording cannot be written.
+    """
+    settings = load_settings()
+    return import_spans(
+        (span for source in sources for span in source.spans),
+        Path(trace_dir if trace_dir is not None else settings.trace_dir).expanduser(),
+        format_name=", ".join(dict.fromkeys(source.format for source in sources)),
         replace=replace,
+        force=force,
         redactor=redactor,
         durability=settings.durability,
     )
-    found = tuple(runs)
-    made = tuple(run for run in found if run.outcome != "no-run")
-    if not made:
-        raise NotImportableError(f"{path}: {NO_RUN if found else 'no spans in it'}: nothing was imported")
-    if len(made) < len(found):
-        _log.warning("%s: left out: %d traces in which %s", path, len(found) - len(made), NO_RUN)
-    return made

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from playhead.importing.readings import REDACTED
+from playhead.importing.hiding import is_hidden
 from playhead.importing.truncation import Lengths
 from playhead.trace.types import Usage
 
@@ -38,6 +38,20 @@ class Findings:
     """What each agent began with."""
     unknown_answers: int = 0
     """Answers of models that are not in the spans."""
+    images_left_out: int = 0
+    """Images of prompts or tasks that whoever exported the spans left out of them."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """Parts of prompts that a recording has no place for, by their kinds."""
+    rewritten: int = 0
+    """Prompts that do not begin as the one before."""
+    otherwise: int = 0
+    """Prompts that go on with something else than the answer before and the results of its calls."""
+    unseen: int = 0
+    """Messages that prompts had and do not show."""
+    told_otherwise: list[str] = field(default_factory=list)
+    """Tools of whose results later prompts say something else than the span."""
+    ran_otherwise: list[str] = field(default_factory=list)
+    """Tools whose calls ran with other arguments than the model gave."""
     unknown_messages: int = 0
     """Messages of prompts of which the spans say only that there is one."""
     doubtful: list[str] = field(default_factory=list)
@@ -57,7 +71,7 @@ class Findings:
 
     def hold(self, tool: str, value: JsonValue, told: object = None) -> None:
         """Take what a call was given or returned; `told` is what a later prompt shows of it."""
-        self.held.append((tool, self.lengths.cut(value, told), value == REDACTED))
+        self.held.append((tool, self.lengths.cut(value, told), is_hidden(value)))
 
 
 @dataclass

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from playhead.importing.pairing import plain_name
-from playhead.importing.readings import REDACTED, ModelReading
+from playhead.importing.readings import ModelReading
 from playhead.importing.thread import tool_call
 from playhead.trace.types import AgentHeader, Message, text_of
-from playhead.trace.values import to_json
+from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,11 @@ def beginning_of(work: Work) -> Beginning:
     models = work.models
     first = models[0].reading if models else ModelReading()
     system, examples, task, goes_on = _split(first.messages or ())
-    told = task if task is not None else next((each.reading.task for each in work.agents if each.reading.task), None)
+    told = (
+        task
+        if task is not None
+        else next((scrub(each.reading.task) for each in work.agents if each.reading.task), None)
+    )
     header = AgentHeader(
         name=_name(work),
         model=model_name(first),
@@ -97,15 +101,10 @@ def _address(said: ModelReading) -> str | None:
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
-def is_hidden(content: Content) -> bool:
-    """Tell whether a content was masked when it was exported."""
-    return REDACTED in text_of(content) if not isinstance(content, str) else content == REDACTED
-
-
 def _name(work: Work) -> str:
     asking = [each for each in work.agents if each.asks] or work.agents
     named = [each.reading.name for each in (*asking, *work.agents) if each.reading.name]
-    return (named or [each.span.name for each in asking if each.span.name] or [_NAMELESS])[0]
+    return scrub((named or [each.span.name for each in asking if each.span.name] or [_NAMELESS])[0])
 
 
 def _split(

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 HALVES: Final = "halves of characters (lone surrogates, broken UTF-8) in texts, which � replaces"
 _BOM: Final = b"\xef\xbb\xbf"
-_ESCAPES: Final = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
+_HIGH: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HALVES: Final = re.compile(rf"(?<!\\)((?:\\\\)*+)(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})")
+"""A half that is escaped, after any backslashes that are escaped themselves; nothing else is taken apart, which would cost memory."""
+
+_MOST: Final = 100_000
+"""Halves of a document that are replaced: each one costs memory. One with more is no JSON."""
 
 
 def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
@@ -42,13 +45,4 @@ def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any 
 
 def whole_characters(text: str) -> tuple[str, int]:
     """Return a JSON text with whole characters alone, and how many halves were escaped in it."""
-    count = 0
-
-    def whole(found: re.Match[str]) -> str:
-        nonlocal count
-        if found["half"] is None:
-            return found[0]
-        count += 1
-        return "�"
-
-    return _ESCAPES.sub(whole, scrub(text)), count
+    return _HALVES.subn(r"\1�", scrub(text), count=_MOST)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.importing.headers import model_name
+from playhead.importing.hiding import IMAGES_LEFT_OUT
 from playhead.importing.thread import ForeignThread, digest, ranges_of, tool_call
+from playhead.importing.values import count_of
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried
 from playhead.trace.types import ToolCall, Usage, text_of
 from playhead.trace.values import to_json
@@ -62,9 +64,8 @@ class ModelCalls:
         said, start_ns = item.reading, item.span.start_ns
         messages = said.messages or ()
         self._findings.unknown_messages += sum(not each.known and each.role != "assistant" for each in messages)
-        self._findings.counts.update(
-            f"parts of messages that are left out, of the kind {kind}" for each in messages for kind in each.lost
-        )
+        self._findings.lost.update(kind for each in messages for kind in each.lost)
+        self._findings.images_left_out += count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
         added, ranges = self.thread.place(messages, said.cut or 0)
         requested = self._requested(item, ranges)
         if requested.attempt:

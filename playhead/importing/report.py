@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.importing.agents import played
-from playhead.importing.headers import is_hidden
+from playhead.importing.hiding import is_hidden_content, is_hidden_message
 from playhead.importing.readings import REDACTED
 from playhead.importing.truncation import breaks_off, stops_at_usual_count
 from playhead.trace.types import text_of
@@ -38,7 +38,13 @@ class Report:
 def report_of(tree: Tree, found: Sorted, findings: Findings) -> Report:
     """Return the report of a converted trace."""
     missing = tuple(_missing(found, findings))
-    unsure = (*_parts(tree, found, findings), *_unsure(found, findings), *_doubts(found, findings))
+    unsure = (
+        *_parts(tree, found, findings),
+        *_unsure(found, findings),
+        *_prompts(findings),
+        *_otherwise(findings),
+        *_doubts(found, findings),
+    )
     level: Replayability = "not" if missing else "tools-only" if unsure else "full"
     return Report(level, missing + unsure, tuple(_notes(tree, found, findings)))
 
@@ -96,12 +102,38 @@ def _unsure(found: Sorted, findings: Findings) -> Iterator[str]:
         yield "the task is not in the spans"
     if any(each.goes_on for each in begun):
         yield "a first prompt goes on after the user's message, which a replay does not"
-    if any(map(is_hidden, _first_texts(findings))) or any(map(_is_hidden_somewhere, models)):
+    if any(map(_is_hidden_at_first, _begun(findings))) or any(map(_is_hidden_somewhere, models)):
         yield f"prompts or answers are hidden ({REDACTED})"
     if findings.guessed:
         yield f"what the model was told of its tools is not in the spans, only how it called them: {named(findings.guessed)}"
     if findings.last_asked:
         yield f"the last answer asks for calls of which the spans show no run: {named(findings.last_asked)}"
+
+
+def _prompts(findings: Findings) -> Iterator[str]:
+    """Yield what prompts hold that the spans do not, or a recording cannot."""
+    if findings.unseen:
+        yield f"messages that prompts had and do not show: {findings.unseen:,}"
+    if findings.images_left_out:
+        yield f"images of prompts were left out of the spans: {findings.images_left_out:,}"
+    if findings.lost:
+        kinds = ", ".join(f"{kind} ({count:,})" for kind, count in findings.lost.most_common(_NAMED))
+        yield f"prompts hold what is neither text nor image, which a replay cannot send: {kinds}"
+
+
+def _otherwise(findings: Findings) -> Iterator[str]:
+    """Yield what was otherwise than a replay makes it."""
+    if findings.rewritten:
+        yield f"prompts do not go on from the one before, as those of a replay do: {findings.rewritten:,}"
+    if findings.otherwise:
+        yield (
+            "prompts go on with something else than the answer before and the results of its calls, which a replay does "
+            f"not send: {findings.otherwise:,}"
+        )
+    if findings.told_otherwise:
+        yield f"later prompts show other results than the tools' spans: {named(findings.told_otherwise)}"
+    if findings.ran_otherwise:
+        yield f"calls ran with other arguments than the model gave: {named(findings.ran_otherwise)}"
 
 
 def _doubts(found: Sorted, findings: Findings) -> Iterator[str]:
@@ -150,7 +182,11 @@ def _not_ended(found: Sorted) -> int:
 
 def _is_hidden_somewhere(item: ModelItem) -> bool:
     said = [item.reading.answer] if item.reading.answer else []
-    return any(is_hidden(each.content) for each in (*said, *(item.reading.messages or ())))
+    return any(map(is_hidden_message, (*said, *(item.reading.messages or ()))))
+
+
+def _is_hidden_at_first(begun: Beginning) -> bool:
+    return is_hidden_content(begun.task) or is_hidden_content(begun.header.system_prompt or "")
 
 
 def _notes(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:

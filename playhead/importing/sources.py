@@ -9,13 +9,17 @@ import tempfile
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
-from playhead.importing.json_text import read_json
-from playhead.importing.limits import MAX_DOCUMENT, MAX_FILE, MAX_NOTED, MAX_SPANS
+from playhead.importing.formats import FORMATS, OTLP_PROTOBUF
+from playhead.importing.json_text import HALVES, read_json
+from playhead.importing.limits import MAX_DOCUMENT, MAX_FILE, MAX_NOTED, MAX_VALUES
 from playhead.importing.readers import langfuse, openinference_jsonl, otlp_json, otlp_protobuf, phoenix
+from playhead.importing.readers.base import MORE_PAGES, NO_START
+from playhead.importing.room import SMALLER, Room
+from playhead.importing.weight import too_many_in_json, too_many_in_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,8 +35,6 @@ JSON_FORMATS: Final[tuple[JsonFormat, ...]] = (
     langfuse.FORMAT,
 )
 """In the order in which a document is looked at."""
-FORMATS: Final = {**{each.name: each.what for each in JSON_FORMATS}, otlp_protobuf.NAME: otlp_protobuf.WHAT}
-"""Every format by name, with what such a file holds."""
 _OTHERS: Final = {
     b"(\xb5/\xfd": "it is compressed with zstd: decompress it first",
     b"PAR1": "it is a Parquet file: read it with pandas, and write it with to_json(orient='records', lines=True)",
@@ -59,13 +61,24 @@ class Source:
     problems: Problems = field(default_factory=Counter)
     """What was left out, by why."""
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether something of it is not here that may be part of a run; what was mended does not count."""
+        return any(count and why not in (HALVES, NO_START, MORE_PAGES) for why, count in self.problems.items())
 
-def read_source(path: Path, format_name: str | None = None) -> Source:
+    @property
+    def is_followed(self) -> bool:
+        """Whether its last document is a page of an API that others come after."""
+        return self.problems[MORE_PAGES] > 0
+
+
+def read_source(path: Path, format_name: str | None = None, room: Room | None = None) -> Source:
     """Read all spans of a file.
 
     Args:
         path: the file, or a named pipe; compressed by gzip, if it is so. `-` is what comes in at stdin.
         format_name: one of `FORMATS`; None: what its content says.
+        room: what may be held in memory, for files that are imported together; None: room for this one.
 
     Raises:
         NotImportableError: it cannot be read, is of no known format, or is too large.
@@ -76,7 +89,7 @@ def read_source(path: Path, format_name: str | None = None) -> Source:
         raise UsageError(f"there is no format {format_name!r}.{nearest(format_name, FORMATS)}")
     try:
         with _opened(path) as (file, size):
-            return _read(path, file, size, format_name)
+            return _Reading(path, file, size, room or Room()).source(format_name)
     except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
         raise NotImportableError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except NotImportableError as error:
@@ -129,18 +142,70 @@ def _unpacked_size(packed: gzip.GzipFile) -> int:
     return size
 
 
-def _read(path: Path, file: IO[bytes], size: int, format_name: str | None) -> Source:
-    head = file.read(64)
-    file.seek(0)
-    if not size:
-        raise NotImportableError("it is empty")
-    for beginning, what in _OTHERS.items():
-        if head.startswith(beginning):
-            raise NotImportableError(what)
-    if format_name == otlp_protobuf.NAME or (format_name is None and not _looks_like_json(head)):
-        return _read_protobuf(path, file, size)
-    chosen = next((each for each in JSON_FORMATS if each.name == format_name), None)
-    return _read_json(path, file, size, chosen)
+class _Reading:
+    """A file that is read."""
+
+    def __init__(self, path: Path, file: IO[bytes], size: int, room: Room) -> None:
+        self._source = Source(path, "")
+        self._file = file
+        self._size = size
+        self._room = room
+
+    def source(self, format_name: str | None) -> Source:
+        """Return its spans."""
+        head = self._file.read(64)
+        self._file.seek(0)
+        if not self._size:
+            raise NotImportableError("it is empty")
+        for beginning, what in _OTHERS.items():
+            if head.startswith(beginning):
+                raise NotImportableError(what)
+        if format_name == OTLP_PROTOBUF or (format_name is None and not _looks_like_json(head)):
+            self._read_protobuf()
+        else:
+            self._read_json(next((each for each in JSON_FORMATS if each.name == format_name), None))
+        return self._source
+
+    def _read_protobuf(self) -> None:
+        self._source.format = OTLP_PROTOBUF
+        for message in otlp_protobuf.messages(self._file, self._size):
+            if len(message) > MAX_VALUES and too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
+                raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
+            self._take(otlp_protobuf.spans_of_message(message, self._source.problems))
+
+    def _read_json(self, found: JsonFormat | None) -> None:
+        """Read one document after the other; the first one that is of a known format says what they are."""
+        problems, others = self._source.problems, _Others()
+        for document in _documents(self._file, self._size, problems):
+            found = found or next((each for each in JSON_FORMATS if each.fits(document)), None)
+            if found is not None and found.fits(document):
+                problems.pop(MORE_PAGES, None)  # the next page is this one
+                self._take(found.spans(document, problems))
+            elif others.add(document) >= _LOOKED_AT and found is None:
+                break
+        if found is None:
+            raise NotImportableError(_unknown(others.first, problems))
+        self._source.format = found.name
+        problems.update({f"documents that are no {found.name}": others.count} if others.count else {})
+
+    def _take(self, spans: Iterable[ForeignSpan]) -> None:
+        for span in spans:
+            self._room.take(span)
+            self._source.spans.append(span)
+
+
+class _Others:
+    """Documents of another format than the file's: how many, and what the first one holds."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = "nothing"
+
+    def add(self, document: Any) -> int:  # noqa: ANN401 - any JSON value
+        """Count a document, and return how many there are."""
+        self.first = self.first if self.count else _shown(document)
+        self.count += 1
+        return self.count
 
 
 def _looks_like_json(head: bytes) -> bool:
@@ -149,42 +214,6 @@ def _looks_like_json(head: bytes) -> bool:
     if start[:1] not in (b"{", b"["):
         return bool(start) and b"\0" not in head and head[:1] != b"\n" and head.isascii()
     return not (head[:1] == b"\n" and any(byte < 9 for byte in head))  # noqa: PLR2004 - control characters
-
-
-def _read_protobuf(path: Path, file: IO[bytes], size: int) -> Source:
-    source = Source(path, otlp_protobuf.NAME)
-    for message in otlp_protobuf.messages(file, size):
-        _take(source, otlp_protobuf.spans_of_message(message, source.problems))
-    return source
-
-
-def _read_json(path: Path, file: IO[bytes], size: int, chosen: JsonFormat | None) -> Source:
-    problems: Problems = Counter()
-    documents = _documents(file, size, problems)
-    first = list(islice(documents, _LOOKED_AT))
-    found = chosen or next((each for each in JSON_FORMATS for document in first if each.fits(document)), None)
-    if found is None:
-        raise NotImportableError(_unknown(first, problems))
-    source = Source(path, found.name, problems=problems)
-    for document in _chained(first, documents):
-        if found.fits(document):
-            _take(source, found.spans(document, problems))
-        else:
-            problems[f"documents that are no {found.name}"] += 1
-    return source
-
-
-def _chained(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
-    yield from first
-    yield from rest
-
-
-def _take(source: Source, spans: Iterable[ForeignSpan]) -> None:
-    for span in spans:
-        if len(source.spans) < MAX_SPANS:
-            source.spans.append(span)
-        else:
-            source.problems[f"spans after the first {MAX_SPANS:,}"] += 1
 
 
 def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
@@ -197,7 +226,8 @@ def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
         yield parsed[0] if parsed is not None else _whole(file, size, problems)
         return
     yield parsed[0]
-    for number, line in _chained([second], lines):
+    del parsed, first
+    for number, line in chain([second], lines):
         document = _parsed(line, problems)
         if document is not None:
             yield document[0]
@@ -208,6 +238,7 @@ def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
 
 def _parsed(line: bytes, problems: Problems) -> tuple[Any] | None:
     """Return the JSON value in a tuple, for it may be null; None when the line is none, or nested too deep."""
+    _check(line)
     try:
         return (read_json(line, problems),)
     except ValueError:
@@ -220,18 +251,33 @@ def _whole(file: IO[bytes], size: int, problems: Problems) -> Any:  # noqa: ANN4
             f"one JSON document of {size:,} bytes; at most {MAX_DOCUMENT:,} can be read at once: export lines"
         )
     file.seek(0)
+    content = file.read()
+    _check(content)
     try:
-        return read_json(file.read(), problems)
+        return read_json(content, problems)
     except ValueError as error:
         raise NotImportableError(f"it is neither JSON nor JSON lines nor OTLP protobuf ({str(error)[:100]})") from None
 
 
-def _unknown(documents: list[Any], problems: Problems) -> str:
+def _check(content: bytes) -> None:
+    """Refuse what would take too much memory once it is parsed."""
+    if too_many_in_json(content, MAX_VALUES):
+        raise NotImportableError(
+            f"one JSON document of it has more than {MAX_VALUES:,} values: write it as lines, or {SMALLER}"
+        )
+
+
+def _shown(document: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Return what a document holds, in a few words."""
+    if isinstance(document, list):
+        document = document[0] if document else "an empty list"
+    if not isinstance(document, dict):
+        return f"{document!r:.80}" if isinstance(document, (str, int, float, bool)) else type(document).__name__
+    return f"an object with {', '.join(sorted(str(name)[:40] for name in islice(document, 1000))[:8])}"
+
+
+def _unknown(shown: str, problems: Problems) -> str:
     """Return what was looked for, and what is there instead."""
-    first = documents[0] if documents else None
-    if isinstance(first, list):
-        first = first[0] if first else "an empty list"
-    shown = f"an object with {', '.join(sorted(map(str, first))[:8])}" if isinstance(first, dict) else repr(first)[:80]
     wanted = "; ".join(FORMATS.values())
     cut = f" ({sum(problems.values())} lines are no JSON)" if problems else ""
     return f"no spans of a known format in it: it holds {shown}{cut}. Looked for: {wanted}"

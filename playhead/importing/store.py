@@ -17,8 +17,8 @@ from playhead.importing.agents import sort_out
 from playhead.importing.conventions import read_context
 from playhead.importing.conversion import ROOT, Conversion
 from playhead.importing.findings import Findings
+from playhead.importing.fingerprints import Fingerprints
 from playhead.importing.report import report_of
-from playhead.importing.thread import digest
 from playhead.importing.tree import make_tree
 from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
@@ -38,16 +38,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from playhead.importing.agents import Sorted
+    from playhead.importing.fingerprints import Relation
     from playhead.importing.spans import ForeignSpan
-    from playhead.importing.tree import Tree
     from playhead.trace.events import EventBase
     from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
     from playhead.trace.writer import Durability
 
-Outcome = Literal["imported", "replaced", "already-imported", "differs", "no-run"]
-"""`differs`: the trace was imported before, from an export that held other spans; `replace` imports it anew. `no-run`: no span
-of the trace is an agent's, a model call or a tool call, so there is no recording."""
+Outcome = Literal["imported", "replaced", "already-imported", "differs", "lacks", "no-run"]
+"""`already-imported`: the recording was made of these spans, or of these and more. `differs`: it was made of other ones, or is
+none of an import. `lacks`: some that it was made of are not among these, and would be lost. `no-run`: no span of the trace
+is an agent's, a model call or a tool call, so there is no recording."""
 NO_RUN: Final = "no span is an agent, a model call or a tool call"
 _SAFE: Final = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -62,6 +63,9 @@ class ImportedRun:
     source: ImportedFrom
     """Where it comes from, with the report."""
 
+    kept: Path | None = None
+    """Where the recording is that was replaced, when it holds what these spans do not."""
+
     @property
     def replayability(self) -> Replayability:
         """What a replay can do with it."""
@@ -74,6 +78,8 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     *,
     format_name: str,
     replace: bool = False,
+    force: bool = False,
+    grow: bool = False,
     redactor: Redactor | None = None,
     durability: Durability = "write",
 ) -> Iterator[ImportedRun]:
@@ -83,7 +89,11 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
         spans: the spans, of any number of traces, in any order.
         folder: the folder of traces.
         format_name: the format that they came in.
-        replace: whether a trace that was imported before from other spans is imported anew.
+        replace: whether a trace that was imported before from other spans is imported anew; not when spans that the
+            recording was made of are missing.
+        force: whether it is replaced even then.
+        grow: whether these are spans of a trace that goes on: it is replaced when they are all that it was made of, and more,
+            and nothing of it is kept aside.
         redactor: what may not reach the recording; None: nothing is taken out.
         durability: what a written event survives.
 
@@ -96,7 +106,8 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        yield _Import(store, trace_id, group, format_name, redactor, durability).run(replace=replace)
+        made = _Import(store, trace_id, group, format_name, redactor, durability)
+        yield made.run(replace=replace, force=force, grow=grow)
 
 
 def run_id_of_trace(trace_id: str) -> str:
@@ -127,26 +138,30 @@ class _Import:
         self._tree = make_tree(spans)
         self._run_id = run_id_of_trace(trace_id)
         self._path = store.path_for(self._run_id)
-        self._digest = _digest(self._tree)
+        self._fingerprints = Fingerprints(self._tree.spans.values())
 
-    def run(self, *, replace: bool) -> ImportedRun:
+    def run(self, *, replace: bool = False, force: bool = False, grow: bool = False) -> ImportedRun:
         """Import the trace, unless it has been."""
-        exists = self._path.exists()
-        known = _imported_before(self._path) if exists else None
-        if known is not None and known.digest == self._digest and not replace:
-            return ImportedRun(self._run_id, self._path, "already-imported", known)
-        if exists and (known is None or not replace):
-            source = known or self._source("not")
-            return ImportedRun(self._run_id, self._path, "differs", source)
+        known, relation = None, None
+        if self._path.exists():
+            known = _imported_before(self._path)
+            if known is None:
+                return ImportedRun(self._run_id, self._path, "differs", self._source("not"))
+            relation = self._fingerprints.compared(known)
+            refused = _refusal(relation, replace=replace, force=force, grow=grow)
+            if refused is not None:
+                return ImportedRun(self._run_id, self._path, refused, known)
         if not self._found.tops:
             return ImportedRun(self._run_id, self._path, "no-run", self._source("not", (NO_RUN,)))
+        holds_all = relation in ("same", "more") or grow
+        kept = None if known is None or holds_all else self._path.with_name(_name_aside(known, self._path))
         try:
-            source = self._write_aside(replace=known is not None)
+            source = self._write_aside(replace=known is not None, kept=kept)
         except FileExistsError:  # somebody else imports the same
-            return self.run(replace=False)
-        return ImportedRun(self._run_id, self._path, "imported" if known is None else "replaced", source)
+            return self.run()
+        return ImportedRun(self._run_id, self._path, "imported" if known is None else "replaced", source, kept)
 
-    def _write_aside(self, *, replace: bool) -> ImportedFrom:
+    def _write_aside(self, *, replace: bool, kept: Path | None) -> ImportedFrom:
         """Write the file in a folder of its own, and put it in its place when it is whole.
 
         Raises:
@@ -161,6 +176,8 @@ class _Import:
                 place.mkdir(mode=0o700, exist_ok=True)
                 for blob in blobs.iterdir():
                     blob.replace(place / blob.name)
+            if kept is not None and not kept.exists():
+                kept.hardlink_to(self._path)
             _put(path, self._path, replace=replace)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -180,7 +197,8 @@ class _Import:
             trace_id=self._trace_id,
             root_span_id=roots[0].span_id if roots else None,
             spans=len(self._tree.spans),
-            digest=self._digest,
+            digest=self._fingerprints.digest,
+            fingerprints=self._fingerprints.text,
             left_out=found.left_out + found.too_deep,
             replayability=replayability,
             reasons=reasons,
@@ -262,16 +280,20 @@ def _put(path: Path, place: Path, *, replace: bool) -> None:
     sync_folder(place.parent)
 
 
-def _digest(tree: Tree) -> str:
-    """Return a digest of which spans there are, with their times and what they say."""
-    seen = hashlib.sha256()
-    for span in sorted(tree.spans.values(), key=lambda span: span.span_id):
-        seen.update(
-            f"{span.span_id} {span.parent_id} {span.start_ns} {span.end_ns} {digest(span.attributes)}\n".encode(
-                "utf-8", "replace"
-            )
-        )
-    return seen.hexdigest()
+def _refusal(relation: Relation, *, replace: bool, force: bool, grow: bool) -> Outcome | None:
+    """Return why a recording is not replaced by spans of this relation to it; None when it is."""
+    if force or (grow and relation == "more"):
+        return None
+    if relation == "less" or (relation == "same" and not replace):
+        return "already-imported"
+    if relation == "lacking":
+        return "lacks"
+    return None if replace else "differs"
+
+
+def _name_aside(recorded: ImportedFrom, path: Path) -> str:
+    """Return how a recording is called that another one replaces: no name of a run, so that no command reads it unasked."""
+    return f"{path.name}.{recorded.digest[:8]}.replaced"
 
 
 def _imported_before(path: Path) -> ImportedFrom | None:

@@ -7,6 +7,7 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from playhead.importing.following import follows
 from playhead.trace.events import MessageAdded, MessageRef
 from playhead.trace.types import ToolCall
 
@@ -34,6 +35,8 @@ class ForeignThread:
         self._last: LlmResponded | None = None
         self.rewritten = 0
         """Prompts that did not begin as the one before."""
+        self.otherwise = 0
+        """Prompts that went on with something else than the answer before and the results of its calls."""
         self.unseen = 0
         """Messages that prompts had and do not show."""
 
@@ -75,7 +78,8 @@ class ForeignThread:
         put in again.
         """
         added: list[MessageAdded] = []
-        if cut and cut == len(self._before) - self._leading + 1 and self._last is not None:
+        remembers = bool(cut) and cut == len(self._before) - self._leading + 1 and self._last is not None
+        if remembers and self._last is not None:
             self._remember(self._last, added)
         leading = self._leading = next(
             (place for place, each in enumerate(messages) if each.role != "system"), len(messages)
@@ -85,9 +89,17 @@ class ForeignThread:
             ids = [*self._before[: leading + cut], *ids[leading:]]
         else:
             self.unseen += cut
-        self.rewritten += ids[: len(self._before)] != self._before
-        self._before = ids
+        if ids[: len(self._before)] != self._before:
+            self.rewritten += 1
+        elif self._before and len(ids) == len(messages) + cut:
+            self.otherwise += not self._follows(messages[max(len(self._before) - cut, leading) :], not remembers)
+        self._before, self._last = ids, None
         return added, ranges_of(ids)
+
+    def _follows(self, new: Sequence[ForeignMessage], answer_is_shown: bool) -> bool:  # noqa: FBT001 - told by the prompt
+        """Tell whether a prompt goes on as that of a replay does, which ends at an answer without calls."""
+        ends = self._last is not None and self._last.text and not self._last.tool_calls
+        return bool(ends) or follows(new, self._last, self._results, answer_is_shown=answer_is_shown)
 
     def _ids_of(self, messages: Sequence[ForeignMessage], cut: int, added: list[MessageAdded]) -> list[int]:
         """Return the ids of the messages of a prompt; those that are new join the thread."""

@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.readings import REDACTED
+from playhead.importing.hiding import is_hidden, is_hidden_content
 from playhead.importing.truncation import without_mark
 from playhead.importing.values import NOTHING
+from playhead.importing.wording import how_shown, plain
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
-from playhead.trace.types import ToolCall
-from playhead.trace.values import json_hash, to_json
+from playhead.trace.types import ToolCall, text_of
+from playhead.trace.values import as_text, json_hash, to_json
 
 if TYPE_CHECKING:
     from playhead.importing.agents import ToolItem, Work
@@ -33,13 +34,13 @@ def as_it_ran(item: ToolItem, call: ToolCall | None, findings: Findings) -> Tool
     if item.is_agent_span and call.arguments is not None:
         return call  # its span holds a prompt, not arguments
     call = call if item.is_agent_span or call.name == name else call.model_copy(update={"name": name})
-    if ran is None or ran == call.arguments:
+    if ran is None or ran == call.arguments or is_hidden(ran):
         return call
     if call.arguments and _adds(ran, call.arguments):
         findings.counts["calls to whose arguments the program added something"] += 1
         return call
-    if call.arguments is not None:
-        findings.counts["calls that ran with other arguments than the model gave"] += 1
+    if call.arguments is not None and plain(ran) != plain(call.arguments):
+        findings.ran_otherwise.append(call.name)
     return call.model_copy(update={"arguments": ran, "raw_arguments": None})
 
 
@@ -51,7 +52,7 @@ def started_call(  # noqa: PLR0913 - what the event is made of
     if arguments is None:
         findings.without_arguments += [] if by_program else [call.name]  # no replay makes a program's own calls
         arguments = {}
-    elif isinstance(arguments, str):
+    else:
         findings.hold(call.name, arguments)
     return ToolCallStarted(
         call_id=call_id,
@@ -87,9 +88,13 @@ def completed_call(
         return None
     if result is NOTHING and told is not None:
         return told_result(started, told, findings, item.span.duration_ms)
-    findings.hold(started.tool, result, told.content if told is not None else None)
+    words = told.content if told is not None else None
     completed = _completed(started, item.span.duration_ms, ok=True, result=to_json(result))
-    return _understood(completed, told.content if told is not None else None) or completed
+    understood = _understood(completed, words)
+    if understood is None:
+        result = _as_told(result, told, item, findings)
+    findings.hold(started.tool, result, words)
+    return understood or completed.model_copy(update={"result": to_json(result)})
 
 
 def told_result(
@@ -123,12 +128,33 @@ class LaterResults:
         return known[place] if place < len(known) else None
 
 
+def _as_told(result: Any, told: ForeignMessage | None, item: ToolItem, findings: Findings) -> Any:  # noqa: ANN401
+    """Return a result as the model was told it, where a prompt has it in an envelope or without: so a replay tells it again.
+
+    A prompt that shows something else is a finding: which of both the tool returned is not known.
+    """
+    if told is None or is_hidden_content(told.content):
+        return result
+    text, value = text_of(told.content), to_json(result)
+    if findings.lengths.cut(text) is not None and as_text(value).startswith(without_mark(text)):
+        return result  # the export cut the prompt off
+    shown = how_shown(value, text)
+    images = {part.url for part in told.content if part.type == "image"} if isinstance(told.content, tuple) else set()
+    if shown == "other" or any(url not in as_text(value) for url in images):
+        findings.told_otherwise.append(item.reading.name or item.span.name)
+        return result
+    if shown == "same" or item.inside is not None or images:
+        return result
+    findings.counts["results that stand in prompts with other words around them, or without, and are taken so"] += 1
+    return text
+
+
 def _is_less(result: Any, told: Content, findings: Findings) -> bool:  # noqa: ANN401 - any JSON value
     """Tell whether a span holds less of a result than a later prompt."""
+    if is_hidden(result):
+        return not is_hidden_content(told)
     if not isinstance(result, str) or not isinstance(told, str) or told == result:
         return False
-    if result == REDACTED:
-        return True
     return findings.lengths.cut(result) is not None and told.startswith(without_mark(result))
 
 

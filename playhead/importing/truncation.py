@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic_core import from_json
 
+from playhead.importing.limits import MAX_INNER_VALUES
 from playhead.importing.values import NOTHING, parsed_json
+from playhead.importing.weight import too_many_in_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,7 +86,7 @@ def stops_at_usual_count(spans: Iterable[ForeignSpan]) -> bool:
 
 def breaks_off(text: str) -> bool:
     """Tell whether a text is the beginning of a JSON document."""
-    if text[:1] not in ("{", "[") or parsed_json(text) is not NOTHING:
+    if text[:1] not in ("{", "[") or too_many_in_json(text, MAX_INNER_VALUES) or parsed_json(text) is not NOTHING:
         return False
     try:
         from_json(text, allow_partial=True)

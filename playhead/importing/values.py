@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from playhead.importing.json_text import whole_characters
-from playhead.importing.limits import MAX_DEPTH
+from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
 from playhead.importing.spans import LAST_NS
+from playhead.importing.weight import too_many_in_json
 from playhead.trace.types import INTEGER_LIMIT
 from playhead.trace.values import scrub
 
@@ -59,7 +60,9 @@ def list_of(value: Any) -> list[Any]:  # noqa: ANN401
 
 
 def parsed_json(text: str) -> Any:  # noqa: ANN401
-    """Return what a JSON text says, `NOTHING` when it is none; deep nesting counts as none."""
+    """Return what a JSON text says, `NOTHING` when it is none; deep nesting and too many values count as none."""
+    if too_many_in_json(text, MAX_INNER_VALUES):
+        return NOTHING
     try:
         return from_json(text, allow_inf_nan=False)
     except (TypeError, ValueError):  # a TypeError for lone surrogates

@@ -92,10 +92,10 @@ def scan(path: Path) -> Iterator[Record | Problem]:
 class Following:
     """A trace that may still be written: what is there by now, and later what has come since."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a trace; raises like `scan`, as do all of its methods."""
+    def __init__(self, path: Path, file: io.BufferedIOBase | None = None) -> None:
+        """Read a trace that is open as `file`, or open it; raises like `scan`, as do all of its methods."""
         with ExitStack() as stack:
-            self._scan = _Scan(stack.enter_context(open_trace(path)), path)
+            self._scan = _Scan(stack.enter_context(file or open_trace(path)), path)
             self.close = stack.pop_all().close
             """Close the file."""
 

@@ -162,6 +162,8 @@ class TraceStore:
     def _hint(self, run_id: str, known: list[str]) -> str:
         if any((self.folder / f"{run_id}{suffix}").is_symlink() for suffix in SUFFIXES):
             return " There is a link of this name; name the path that it leads to."
+        if Path(run_id).is_file():
+            return f" There is a file of this name here, but a trace is named by its path only if that ends in {SUFFIXES[0]}."
         return nearest(run_id, known[:_NOBODY_KNOWS])
 
 

@@ -67,6 +67,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
             "all_counted": True,
             "interrupted": 0,
             "running": False,
+            "perhaps_on": None,
             "error": None,
         }
     ]
@@ -336,7 +337,7 @@ def test_what_is_no_trace_does_not_keep_the_others_back(store: Path, collector: 
     (store / "junk.jsonl").write_bytes(b"junk\n")
     result = playhead("export", "junk", "good", "--to", collector.address)
     assert result.exit_code == 3
-    assert "junk: junk.jsonl is not a Playhead trace" in result.stderr
+    assert "junk: its spans cannot be sent: junk.jsonl is not a Playhead trace" in result.stderr
     assert collector.counts == Counter(ids_of(store / "good.jsonl"))
     assert playhead("export", "nosuch", "--to", collector.address).exit_code == 3
 

@@ -22,12 +22,13 @@ from playhead.errors import UsageError
 from playhead.importing.collect import Collected, Collector, CollectServer, NotRecorded, spool
 from playhead.importing.collect import collector as collector_module
 from playhead.importing.collect.answers import accepted
+from playhead.importing.collect.server import OTHERS
 from playhead.importing.collect.spool import FOLDER
 from playhead.importing.store import import_spans
 from playhead.trace.recording import read_recording
 from tests.cli.command_line import playhead
 from tests.importing.collecting import JSON, LANGGRAPH, PROTOBUF, collecting, document, head, post, raw, recorded
-from tests.importing.traces import TRACE, shop
+from tests.importing.traces import CAPTURED, TRACE, Trace, imported, shop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +160,7 @@ def test_late_spans_of_a_recorded_trace_are_kept(tmp_path: Path) -> None:
     with collecting(tmp_path, quiet_s=0) as (made, address):
         post(address, document(3), JSON)
         [collected] = recorded(made, all_of_them=True)
-        assert collected.run.outcome == "differs"
+        assert collected.run.outcome == "lacks"
         [kept] = collected.kept_in
         assert kept.exists()
         assert len(read_recording(tmp_path / f"import-{TRACE}.jsonl").root.exchanges) == 1
@@ -331,6 +332,68 @@ def test_an_open_address_is_warned_of(tmp_path: Path) -> None:
     assert post(running.address, b"", "text/plain")[0] == 415
     code, _, err = running.end(signal.SIGTERM)
     assert (code, "refused: Content-Type text/plain" in err) == (0, True)
+
+
+def test_traces_that_are_no_runs_are_told_once(tmp_path: Path) -> None:
+    """A program's web requests come by the hundred: one line, and a count at its end; so for what comes again."""
+    running = Process(tmp_path, "--quiet", "0")
+    for number in range(3):
+        web = Trace(trace_id=f"{number + 1:032x}").add(1, None, "GET", {})
+        assert post(running.address, json.dumps(web.document).encode(), JSON)[0] == 200
+    assert post(running.address, document(), JSON)[0] == 200
+    code, out, err = running.end(signal.SIGTERM)
+    assert (code, len(out.splitlines())) == (0, 1)
+    assert err.count("no run") == 1
+    assert "left out: 3 traces in which no span is an agent" in err
+    again = Process(tmp_path)
+    post(again.address, document(0), JSON)
+    code, out, err = again.end(signal.SIGTERM)
+    assert (code, out, err) == (0, "", "came again: spans of 1 recorded traces, of which nothing was new\n")
+
+
+def test_late_spans_are_told_without_a_word_that_would_lose_others(tmp_path: Path) -> None:
+    """What is kept is named, and no option that this command does not have."""
+    imported(shop().foreign(tmp_path / "spans"), tmp_path / "runs")
+    late = Trace().tool(7, 1, "log", {"m": "x"}, "ok")
+    running = Process(tmp_path / "runs")
+    assert post(running.address, json.dumps(late.document).encode(), JSON)[0] == 200
+    code, out, err = running.end(signal.SIGTERM)
+    assert (code, json.loads(out)["outcome"], "--replace" in out + err) == (0, "lacks", False)
+    assert "spans that came after it was recorded are in" in err
+
+
+def test_a_folder_in_which_nothing_can_be_written(tmp_path: Path) -> None:
+    """It is said of the folder, as wrong usage."""
+    (tmp_path / "file").write_text("")
+    for command in (["collect", "--port", "0"], ["import", str(CAPTURED / "langgraph.pb.gz")]):
+        result = playhead(*command, "--trace-dir", tmp_path / "file" / "runs")
+        assert (result.exit_code, "--trace-dir names another folder" in result.stderr) == (exits.USAGE, True)
+
+
+def test_refusals_beyond_the_first_hundred_reasons_are_counted(tmp_path: Path) -> None:
+    """Clients choose words that are in reasons: those that are told one by one have an end, none is uncounted."""
+    with collecting(tmp_path) as (made, _):
+        server = CollectServer(made.take, port=0)
+        for number in range(150):
+            server._tell(f"reason {number}")
+            server._tell("reason 0")
+        server.stop()
+        assert (len(server.refused), server.refused.total()) == (101, 300)
+        assert (server.refused["reason 0"], server.refused[OTHERS]) == (151, 50)
+
+
+def test_half_a_character_costs_that_character_alone(tmp_path: Path) -> None:
+    """As in a file: the body is taken, and told."""
+    content = document().replace(b"How high", b"\\ud83d high")
+    with collecting(tmp_path, quiet_s=0) as (made, address):
+        status, said = post(address, content, JSON)
+        assert (status, b"halves of characters" in said, b'"rejectedSpans":"0"' in said.replace(b" ", b"")) == (
+            200,
+            True,
+            True,
+        )
+        [collected] = recorded(made)
+        assert "� high is Zed?" in str(read_recording(collected.run.path).header.task)
 
 
 def test_a_wrong_address_is_a_sentence(tmp_path: Path) -> None:

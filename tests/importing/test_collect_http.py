@@ -17,7 +17,8 @@ import pytest
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from playhead.errors import NotImportableError, UsageError
-from playhead.importing.collect import Collector, CollectServer, arrivals, bodies, weight
+from playhead.importing import weight
+from playhead.importing.collect import Collector, CollectServer, arrivals, bodies
 from playhead.importing.collect.spool import FOLDER
 from playhead.importing.readers import otlp_protobuf
 from tests.importing.collecting import (

@@ -146,6 +146,8 @@ def test_a_web_servers_traces_beside_a_run_are_left_out(tmp_path: Path) -> None:
     result = playhead("import", tmp_path / "all", "--trace-dir", tmp_path / "t")
     assert (result.exit_code, result.stdout.count(": imported (")) == (0, 1)
     assert "left out: 1 traces in which no span is an agent" in " ".join(result.stderr.split())
+    result = playhead("import", tmp_path / "all", "--trace-dir", tmp_path / "t", "--json")
+    assert [Path(each["path"]).exists() for each in objects(result)] == [True]
     assert len(import_file(tmp_path / "all", tmp_path / "u")) == 1
 
 
@@ -199,6 +201,40 @@ def test_import_of_other_spans_asks_for_a_clear_word(tmp_path: Path) -> None:
     assert (result.exit_code, "--replace imports it anew" in result.stdout) == (1, True)
     result = playhead("import", whole, "--trace-dir", tmp_path / "t", "--replace")
     assert (result.exit_code, "imported anew" in result.stdout) == (0, True)
+    late = tmp_path / "late.json"
+    late.write_text(json.dumps(Trace().tool(7, 1, "log", {"m": "x"}, "ok").document))
+    result = playhead("import", late, "--trace-dir", tmp_path / "t", "--replace")
+    assert (result.exit_code, "which would be lost" in result.stdout, "--force" in result.stdout) == (1, True, True)
+    result = playhead("import", late, "--trace-dir", tmp_path / "t", "--force")
+    assert (result.exit_code, "kept     the recording before" in result.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("packed", ["a torn line", "a first page", "a span without an id"])
+def test_import_of_a_part_is_no_success(packed: str, tmp_path: Path) -> None:
+    """What could be read is imported, and a cron job notices that it was not all."""
+    document = json.dumps(shop().document)
+    content = {
+        "a torn line": f"{document}\n{document[:-20]}\n",
+        "a first page": json.dumps({"data": shop().spans, "next_cursor": "x"}),
+        "a span without an id": document.replace(f"{1:016x}", "?", 1),
+    }[packed]
+    (tmp_path / "part").write_text(content)
+    result = playhead("import", tmp_path / "part", "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, result.stdout.count(": imported ("), "left out: 1 " in result.stderr) == (1, 1, True)
+
+
+@pytest.mark.parametrize("together", ["files", "lines"])
+def test_all_pages_of_an_api_are_a_whole(together: str, tmp_path: Path) -> None:
+    """The last one says that none comes after it: as files of one import, or one after the other in a file."""
+    pages = [{"data": shop().spans[:2], "next_cursor": "x"}, {"data": shop().spans[2:], "next_cursor": None}]
+    texts = [json.dumps(page) for page in pages]
+    paths = [tmp_path / str(number) for number in range(len(texts))]
+    for path, page in zip(paths, texts, strict=True):
+        path.write_text(page)
+    (tmp_path / "all").write_text("\n".join(texts))
+    given = paths if together == "files" else [tmp_path / "all"]
+    result = playhead("import", *given, "--trace-dir", tmp_path / "t")
+    assert (result.exit_code, result.stdout.count(": imported (4 spans)")) == (0, 1)
 
 
 def test_import_without_protobuf_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import time
+import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,12 @@ from hypothesis import strategies as st
 
 from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotImportableError
-from playhead.importing import import_spans, limits, read_source, sources
+from playhead.importing import import_spans, limits, read_source, sources, values
 from playhead.importing.conventions import CONVENTIONS, read
+from playhead.importing.json_text import whole_characters
+from playhead.importing.room import Room
 from playhead.importing.spans import ForeignEvent, ForeignSpan
+from playhead.importing.tree import make_tree
 from playhead.trace.integrity import check_trace
 from playhead.trace.recording import read_recording
 from tests.importing.formats import FORMATS, openinference_row
@@ -138,7 +143,7 @@ def test_any_spans_become_a_sound_recording(spans: list[ForeignSpan], tmp_path_f
     """Types, parents and ids as nobody should write them: the file is whole, and every reader reads it."""
     [run] = import_spans(spans, tmp_path_factory.mktemp("runs"), format_name="otlp-json")
     if run.outcome == "no-run":
-        assert all(read(span).kind == "other" for span in spans)
+        assert all(read(span).kind == "other" for span in make_tree(spans).spans.values())
         return
     recording = read_recording(run.path)
     assert check_trace(run.path).verdict in ("ok", "open")
@@ -259,13 +264,66 @@ def test_one_call_id_ten_thousand_times_takes_no_time(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
-def test_more_spans_than_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ones are imported, the others counted, whatever the format."""
+def test_more_spans_than_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of a trace would look like a whole one: nothing is imported, and what to do is said."""
     path = tmp_path / "lines"
     path.write_text("".join(json.dumps(openinference_row(span)) + "\n" for span in captured("openai-agents")))
-    monkeypatch.setattr(sources, "MAX_SPANS", 10)
-    source = read_source(path)
-    assert (len(source.spans), source.problems) == (10, {"spans after the first 10": 2})
+    with pytest.raises(NotImportableError, match=r"more than 10 spans.*split the export by traces"):
+        read_source(path, room=Room(spans=10))
+    with pytest.raises(NotImportableError, match=r"more than 20,000 bytes of memory.*split the export by traces"):
+        read_source(path, room=Room(memory=20_000))
+    assert len(read_source(path, room=Room(spans=12, memory=200_000)).spans) == 12
+
+
+BOMBS = {
+    "a document": (b"[" + b"[]," * 20_000 + b"0]", "more than 20,000 values"),
+    "lines": ((b'{"x":[' + b"[]," * 6_000 + b"0]}\n") * 30, "no spans of a known format"),
+    "a line": (
+        json.dumps(shop().document).encode() + b"\n" + b"[" + b"[]," * 20_000 + b"0]",
+        "more than 20,000 values",
+    ),
+    "a message": (b"\x0a\x00" * 30_000, "more than 20,000 values"),
+}
+
+
+@pytest.mark.parametrize("name", list(BOMBS))
+def test_a_document_of_many_values_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes of gzip can be gigabytes of lists: values are counted before anything is parsed, one document at a time."""
+    monkeypatch.setattr(sources, "MAX_VALUES", 20_000)
+    content, why = BOMBS[name]
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(content))
+    tracemalloc.start()
+    with pytest.raises(NotImportableError, match=why):
+        read_source(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 1024**2
+
+
+def test_json_of_many_values_in_an_attribute_is_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never parsed; and what many such texts would take once they are parsed counts before."""
+    bomb = "[" + "[]," * 400_000 + "0]"
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(shop(result=bomb).document))
+    with pytest.raises(NotImportableError, match="bytes of memory"):
+        read_source(path, room=Room(memory=40_000_000))
+    monkeypatch.setattr(values, "MAX_INNER_VALUES", 100_000)
+    assert values.parsed_json(bomb) is values.NOTHING
+    assert values.parsed_json('["' + "," * 200_000 + '"]') == ["," * 200_000]
+
+
+def test_halves_of_characters_are_told_from_whole_ones() -> None:
+    """Pairs stay, a backslash that is escaped escapes nothing, and long runs of either take no time."""
+    high, low = "\\ud83d", "\\ude00"
+    assert whole_characters(f"{high}{low} {high} {low} {high}{high}{low}{low} \\\\ud83d \\\\{high} \\n") == (
+        f"{high}{low} � � �{high}{low}� \\\\ud83d \\\\� \\n",
+        5,
+    )
+    began = time.monotonic()
+    assert whole_characters("\\" * 200_001)[1] == 0
+    assert whole_characters((high + low) * 100_000)[1] == 0
+    assert time.monotonic() - began < 2
 
 
 def test_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from playhead.importing.collect.bodies import JSON, read_body
-from playhead.trace.recording import read_recording
-from tests.importing.collecting import collecting, document
+from playhead.importing.collect.spool import FOLDER
+from playhead.importing.fingerprints import Fingerprints
+from playhead.trace.store import TraceStore
+from tests.importing.collecting import collecting, document, recorded
 from tests.importing.formats import KIND
-from tests.importing.traces import TRACE, imported, shop
+from tests.importing.traces import TRACE, Trace, imported, shop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,18 +26,90 @@ def sent(made: Collector, *places: int) -> list[Any]:
     return list(made.record())
 
 
-def test_what_comes_late_twice_does_not_replace_what_was_recorded(tmp_path: Path) -> None:
-    """An exporter that sends the root again, and something else after it, leaves a whole recording as it was."""
+LATE = json.dumps(
+    {"resourceSpans": [{"scopeSpans": [{"spans": Trace().tool(7, 1, "log", {"m": "x"}, "ok").spans}]}]}
+).encode()
+"""A span of the same run that was not recorded with the others."""
+
+
+def test_what_comes_again_after_a_recording_is_nothing_new(tmp_path: Path) -> None:
+    """An exporter that sends a part of a recorded run again: nothing is said to be wrong, and nothing is kept for ever."""
     path = tmp_path / f"import-{TRACE}.jsonl"
     with collecting(tmp_path, quiet_s=0) as (made, _):
         sent(made, 0, 1, 2, 3)
         before = path.read_bytes()
         list(made.record(all_of_them=True))  # and forget them
         outcomes = [each for place in (0, 3) for each in sent(made, place)]
-    assert [each.run.outcome for each in outcomes] == ["differs", "differs"]
+        assert [(each.run.outcome, each.kept_in) for each in outcomes] == [("already-imported", ())] * 2
+        list(made.record(all_of_them=True))
     assert path.read_bytes() == before
-    assert all(file.exists() for each in outcomes for file in each.kept_in)
-    assert len(read_recording(path).root.exchanges) == 2
+    assert sorted(each.name for each in (tmp_path / FOLDER).iterdir()) == ["lock"]
+
+
+def test_what_comes_late_does_not_replace_what_was_recorded(tmp_path: Path) -> None:
+    """Spans that nobody recorded, after the others were forgotten: the recording stays, they are kept, whatever comes with them."""
+    path = tmp_path / f"import-{TRACE}.jsonl"
+    with collecting(tmp_path, quiet_s=0) as (made, _):
+        sent(made, 0, 1, 2, 3)
+        before = path.read_bytes()
+        list(made.record(all_of_them=True))
+        sent(made, 0)
+        made.take(read_body(JSON, LATE))
+        [late] = recorded(made)
+    assert (late.run.outcome, path.read_bytes() == before) == ("lacks", True)
+    assert [file.exists() for file in late.kept_in] == [True, True]
+
+
+def test_a_collector_that_died_before_it_recorded_late_spans(tmp_path: Path) -> None:
+    """What it had acknowledged is all in its spool: the next one makes the recording of it, once."""
+    with collecting(tmp_path, quiet_s=0) as (made, _):
+        assert [each.run.outcome for each in sent(made, 0, 1, 3)] == ["imported"]
+        made.take(read_body(JSON, document(2)))
+    with collecting(tmp_path, quiet_s=0) as (made, _):
+        assert made.taken_again == 2
+        [again] = recorded(made, all_of_them=True)
+        assert (again.run.outcome, again.run.source.spans, again.kept_in) == ("replaced", 4, ())
+    with collecting(tmp_path) as (made, _):
+        assert made.taken_again == 0
+    assert [each.name for each in tmp_path.iterdir() if each.name != FOLDER] == [again.run.path.name]
+
+
+def test_a_part_of_a_run_does_not_replace_it(tmp_path: Path) -> None:
+    """`replace` does not take spans away; whoever forces it finds the recording before beside the new one."""
+    whole, folder = shop().foreign(tmp_path), tmp_path / "runs"
+    before = imported(whole, folder)[0].path.read_bytes()
+    late = Trace().tool(7, 1, "log", {"m": "x"}, "ok").foreign(tmp_path)
+    for spans, outcome in ((late, "lacks"), ([*whole[1:], *late], "lacks"), (whole[1:], "already-imported")):
+        run = imported(spans, folder, replace=True)[0]
+        assert (run.outcome, run.path.read_bytes() == before, run.kept) == (outcome, True, None)
+    assert imported(late, folder)[0].outcome == "lacks"
+    forced = imported(late, folder, force=True)[0]
+    assert (forced.outcome, forced.source.spans) == ("replaced", 1)
+    assert forced.kept is not None
+    assert forced.kept.read_bytes() == before
+    assert [summary.path for summary in TraceStore(folder).summaries()] == [forced.path]
+
+
+def test_spans_that_say_something_else_replace_and_are_kept(tmp_path: Path) -> None:
+    """All spans are there and one says something else: it is imported anew when asked, and what it said before is not lost."""
+    whole, folder = shop().foreign(tmp_path), tmp_path / "runs"
+    before = imported(whole, folder)[0].path.read_bytes()
+    other = [*whole[:3], replace(whole[3], attributes={**whole[3].attributes, "llm.model_name": "m-2"})]
+    run = imported(other, folder, replace=True)[0]
+    assert run.kept is not None
+    assert (run.outcome, run.kept.read_bytes() == before) == ("replaced", True)
+
+
+def test_a_recording_that_does_not_say_of_which_spans_is_not_replaced_by_fewer(tmp_path: Path) -> None:
+    """One of an older version, or of very many spans, knows only how many there were."""
+    spans = shop().foreign(tmp_path)
+    source = imported(spans, tmp_path / "runs")[0].source.model_copy(update={"fingerprints": ""})
+    assert Fingerprints(spans).compared(source) == "same"
+    assert Fingerprints(spans[1:]).compared(source) == "lacking"
+    assert Fingerprints([*spans[1:], replace(spans[0], end_ns=None)]).compared(source) == "changed"
+    assert (
+        Fingerprints(spans).compared(source.model_copy(update={"fingerprints": "no base64", "digest": ""})) == "changed"
+    )
 
 
 def test_spans_that_say_something_else_are_not_the_same(tmp_path: Path) -> None:

@@ -120,7 +120,8 @@ def test_the_same_call_twice_with_other_results_is_a_doubt(tmp_path: Path) -> No
         trace = Trace().agent(1).model(2, 1, [ASK], twice, **TOOLS)
         for number, result in enumerate(results, 3):
             trace.tool(number, 1, "lookup", {"key": "Zed"}, result)
-        trace.model(9, 1, [ASK, twice], ("assistant", "So."), **TOOLS)
+        told: list[Any] = [{"role": "tool", "content": each} for each in results]
+        trace.model(9, 1, [ASK, twice, *told], ("assistant", "So."), **TOOLS)
         run, _ = imported(trace.foreign(tmp_path), tmp_path / "-".join(results))
         assert (run.replayability, DOUBT in run.source.reasons) == (expected, expected != "full")
 

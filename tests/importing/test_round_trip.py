@@ -129,7 +129,7 @@ def test_prompts_that_were_cut_are_whole_again_or_said_not_to_be(seed: int, cap:
         recording = _run_of(seed, Path(folder) / "runs")
         back = brought_back(recording, Path(folder) / "imported", max_messages=cap)
         assert back.header.imported is not None
-        unseen = any("had and do not show" in note for note in back.header.imported.notes)
+        unseen = any("had and do not show" in reason for reason in back.header.imported.reasons)
         for name, owner in back.owners.items():
             for ours, then in zip(owner.exchanges, recording.owners[name].exchanges, strict=True):
                 now, before = _prompt(owner, ours)[0], _prompt(recording.owners[name], then)[0]

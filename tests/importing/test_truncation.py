@@ -47,7 +47,7 @@ def test_a_result_that_a_span_cut_off_is_whole_where_the_model_was_told_it(mark:
 
 def test_a_short_text_is_not_cut(tmp_path: Path) -> None:
     """Nobody sets so low a limit."""
-    assert imported(shop(result="So…").foreign(tmp_path), tmp_path / "runs")[0].replayability == "full"
+    assert imported(told("So…", "So…").foreign(tmp_path), tmp_path / "runs")[0].replayability == "full"
 
 
 def test_json_that_breaks_off_is_cut(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_bytes_that_are_no_utf_8_cost_no_more_than_themselves() -> None:
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        ({"data": [], "next_cursor": "abc"}, "its next_cursor says"),
-        ({"data": [], "meta": {"page": 1, "totalPages": 3}}, "its meta says"),
+        ({"data": [], "next_cursor": "abc"}, "pages that come after this one"),
+        ({"data": [], "meta": {"page": 1, "totalPages": 3}}, "pages that come after this one"),
     ],
 )
 def test_a_page_that_is_not_the_last_says_so(document: dict[str, Any], why: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.importing.collect.bodies import JSON, PROTOBUF, RefusedError
+from playhead.trace.varint import encode_varint
 
 if TYPE_CHECKING:
     from playhead.importing.readers.base import Problems
@@ -52,18 +53,10 @@ def refused(error: RefusedError, content_type: str | None) -> Answer:
 
 def _partial_success(rejected: int, why: str) -> bytes:
     """Return the message `partial_success {rejected_spans, error_message}`, field by field: it is that short."""
-    inner = b"\x08" + _varint(rejected) + _text(2, why)
-    return b"\x0a" + _varint(len(inner)) + inner
+    inner = b"\x08" + encode_varint(rejected) + _text(2, why)
+    return b"\x0a" + encode_varint(len(inner)) + inner
 
 
 def _text(number: int, text: str) -> bytes:
     content = text.encode("utf-8", "replace")[:_LONGEST].decode("utf-8", "ignore").encode()
-    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
-
-
-def _varint(number: int) -> bytes:
-    encoded = b""
-    while number > 0x7F:  # noqa: PLR2004 - the last byte has no highest bit
-        encoded += bytes((number & 0x7F | 0x80,))
-        number >>= 7
-    return encoded + bytes((number,))
+    return bytes((number << 3 | 2,)) + encode_varint(len(content)) + content

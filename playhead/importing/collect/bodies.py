@@ -9,12 +9,11 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_core import from_json
-
 from playhead.errors import MissingDependencyError, NotImportableError
-from playhead.importing.collect.weight import MAX_PARTS, memory_of, too_many_in_json, too_many_in_message
+from playhead.importing.json_text import read_json
 from playhead.importing.limits import MAX_SPANS
 from playhead.importing.readers import otlp_json, otlp_protobuf
+from playhead.importing.weight import MAX_PARTS, memory_of, too_many_in_json, too_many_in_message
 
 if TYPE_CHECKING:
     from playhead.importing.readers.base import Problems
@@ -120,7 +119,7 @@ def read_body(content_type: str, content: bytes) -> Body:
                 raise _too_many()
             found = otlp_protobuf.spans_of_message(content, problems)
         else:
-            found = otlp_json.FORMAT.spans(_document(content), problems)
+            found = otlp_json.FORMAT.spans(_document(content, problems), problems)
         spans = tuple(islice(found, MAX_SPANS + 1))
     except NotImportableError as error:
         raise RefusedError(400, str(error)) from None
@@ -135,11 +134,11 @@ def _too_many() -> RefusedError:
     return RefusedError(413, f"the body has more than {MAX_PARTS:,} values: {SMALLER}")
 
 
-def _document(content: bytes) -> Any:  # noqa: ANN401 - any JSON value
+def _document(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
     if too_many_in_json(content):
         raise _too_many()
     try:
-        document = from_json(content)
+        document = read_json(content, problems)
     except ValueError as error:
         raise RefusedError(400, f"the body is no JSON, or nested too deep: {str(error)[:100]}") from None
     if document == {}:  # a request without spans

@@ -150,6 +150,7 @@ class Collector:
                 self.folder,
                 format_name=NAME,
                 replace=trace.is_ours,
+                grow=True,  # an earlier collector had recorded a part of what it had acknowledged
                 redactor=self._redactor,
                 durability=self._durability,
             )
@@ -158,7 +159,7 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - whatever a trace does to its import, the others are recorded
             self._recorded(trace, len(spans), kept=True)
             return NotRecorded(trace.trace_id, f"{type(error).__name__}: {str(error)[:200]}", files)
-        lost = run.outcome == "differs"
+        lost = run.outcome in ("differs", "lacks")
         self._recorded(trace, len(spans), kept=lost)
         return Collected(run, trace.has_root, files if lost else ())
 

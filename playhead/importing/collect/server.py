@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 STOP_S: Final = 2.0
 """Seconds for which a server that stops waits for what is being taken in, and for clients to read their answers."""
 _MOST_REASONS: Final = 100
-"""Reasons of refusals that are kept."""
+"""Reasons of refusals that are kept one by one."""
+OTHERS: Final = "for other reasons than those that were said"
+"""What stands for the rest."""
 
 
 class CollectServer:
@@ -121,5 +123,5 @@ class CollectServer:
         return refused(failed, content_type)
 
     def _tell(self, why: str) -> None:
-        if why in self.refused or len(self.refused) < _MOST_REASONS:
-            self.refused[why] += 1
+        known = why in self.refused or len(self.refused) < _MOST_REASONS
+        self.refused[why if known else OTHERS] += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.conventions.finish import finish_reason_of
 from playhead.importing.conventions.messages import answer_of, arguments_of, message_of, messages_of
 from playhead.importing.conventions.openinference import parameters_of
 from playhead.importing.conventions.results import unwrapped_result
@@ -79,7 +80,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
         parameters=_parameters(attributes),
         messages=_with_instructions(said("gen_ai.system_instructions"), written or events),
         answer=answer,
-        finish_reason=first_text(reasons),
+        finish_reason=first_text(reasons) or finish_reason_of(said("gen_ai.output.messages")),
         usage=usage,
         unread=unread,
         tools=tuple(filter(None, map(spec_of, listed))) or None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.attributes import at, items_of
+from playhead.importing.conventions.finish import finish_reason_of
 from playhead.importing.conventions.messages import answer_of, call_of, content_of, joined, messages_of, role_of
 from playhead.importing.conventions.results import unwrapped_result
 from playhead.importing.conventions.tokens import usage_of
@@ -62,7 +63,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
         parameters=parameters_of(parameters),
         messages=tuple(map(_message, attributes.items("llm.input_messages"))) or messages_of(asked),
         answer=answer,
-        finish_reason=attributes.text("llm.finish_reason"),
+        finish_reason=attributes.text("llm.finish_reason") or finish_reason_of(answered),
         usage=usage,
         unread=(*unread, *([_COST] if cost_usd is None and attributes.value(_COST) is not NOTHING else [])),
         cost_usd=cost_usd,

@@ -15,14 +15,15 @@ Problems = Counter[str]
 """What was left out of a file, by why."""
 NO_START = "start times that are not there or cannot be read, for which the end stands"
 
+MORE_PAGES = "pages that come after this one, as it says"
+"""Counted for a document that an API answered with, and that is not the last one."""
+
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
     """A format whose documents are JSON."""
 
     name: str
-    what: str
-    """What such a file holds, for people."""
     fits: Callable[[Any], bool]
     """Tells from one document whether it is of this format."""
     spans: Callable[[Any, Problems], Iterator[ForeignSpan]]

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.readers.base import JsonFormat, first_row, listed
+from playhead.importing.formats import LANGFUSE
+from playhead.importing.readers.base import MORE_PAGES, JsonFormat, first_row, listed
 from playhead.importing.readers.openinference_jsonl import attributes_of
 from playhead.importing.spans import ForeignSpan
 from playhead.importing.values import integer_of, nanoseconds_of, object_of, parsed_json, text_of
@@ -54,7 +55,7 @@ def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa:
     )
     pages = object_of(document.get("meta")) if isinstance(document, dict) else {}
     if (integer_of(pages.get("totalPages")) or 0) > (integer_of(pages.get("page")) or 1):
-        problems["pages that come after this one, as its meta says"] += 1
+        problems[MORE_PAGES] += 1
     for row in listed(document, *_ROWS):
         made = _span(row, trace) if isinstance(row, dict) else None
         if made is None:
@@ -147,4 +148,4 @@ def _get(row: dict[str, Any], *names: str) -> Any:  # noqa: ANN401
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-FORMAT: Final = JsonFormat("langfuse", "a Langfuse export: a trace with observations, or observations", _fits, _spans)
+FORMAT: Final = JsonFormat(LANGFUSE, _fits, _spans)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.formats import OPENINFERENCE_JSONL
 from playhead.importing.limits import MAX_ATTRIBUTES
 from playhead.importing.readers.base import JsonFormat, first_row, listed
 from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
@@ -82,6 +83,4 @@ def events_of(value: Any) -> Iterator[ForeignEvent]:  # noqa: ANN401
             yield ForeignEvent(str(event.get("name") or ""), time_ns, attributes_of(event.get("attributes")))
 
 
-FORMAT: Final = JsonFormat(
-    "openinference-jsonl", "OpenInference JSON Lines: one span a line, with its context", _fits, _spans
-)
+FORMAT: Final = JsonFormat(OPENINFERENCE_JSONL, _fits, _spans)

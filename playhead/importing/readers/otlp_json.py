@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.formats import OTLP_JSON
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH
-from playhead.importing.readers.base import NO_START, JsonFormat, first_row, listed
+from playhead.importing.readers.base import MORE_PAGES, NO_START, JsonFormat, first_row, listed
 from playhead.importing.spans import ForeignEvent, ForeignSpan, Status
 from playhead.importing.values import count_of, exact_nanoseconds_of, float_of, id_of, integer_of, parent_of
 
@@ -39,6 +40,7 @@ def _fits(document: Any) -> bool:  # noqa: ANN401 - any JSON value
 def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
     groups = _get(document, "resourceSpans", "resource_spans", "batches") if isinstance(document, dict) else None
     if groups is None:
+        problems.update([MORE_PAGES] if isinstance(document, dict) and document.get("next_cursor") else [])
         yield from _each(listed(document, *_SINGLE), {}, problems)
         return
     for group in _objects(groups):
@@ -130,4 +132,4 @@ def _objects(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-FORMAT: Final = JsonFormat("otlp-json", "OTLP JSON: an object with resourceSpans, or lines of them", _fits, _spans)
+FORMAT: Final = JsonFormat(OTLP_JSON, _fits, _spans)

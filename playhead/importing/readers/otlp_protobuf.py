@@ -11,6 +11,7 @@ from playhead.errors import MissingDependencyError, NotImportableError
 from playhead.importing.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_DOCUMENT
 from playhead.importing.readers.base import NO_START
 from playhead.importing.spans import LAST_NS, ForeignEvent, ForeignSpan, Status
+from playhead.trace.varint import LONGEST, MORE, decode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
     from playhead.importing.readers.base import Problems
 
-NAME: Final = "otlp-protobuf"
-WHAT: Final = "OTLP protobuf: an ExportTraceServiceRequest, or many with their lengths"
 _STATUS: Final[tuple[Status, ...]] = ("unset", "ok", "error")
-_LONGEST_VARINT: Final = 5
+_NEITHER: Final = "it is neither one OTLP message nor a file of such with their lengths"
 _FIELD_1: Final = 0x0A
 """How a request with any span begins: field 1, with a length."""
 
@@ -63,8 +62,7 @@ def messages(file: IO[bytes], size: int) -> Iterator[bytes]:
     if head[4:5] == bytes((_FIELD_1,)) and 0 < fixed <= size - 4 and head[:1] == b"\0":
         yield from _delimited(file, size, _fixed_length)
         return
-    length, used = _varint(head)
-    if head[:1] != bytes((_FIELD_1,)) or _is_delimited(head, length, used, size):
+    if head[:1] != bytes((_FIELD_1,)) or _is_delimited(head, size):
         yield from _delimited(file, size, _varint_length)
         return
     if size > MAX_DOCUMENT:
@@ -72,14 +70,9 @@ def messages(file: IO[bytes], size: int) -> Iterator[bytes]:
     yield file.read(size)
 
 
-def _is_delimited(head: bytes, length: int, used: int, size: int) -> bool:
-    """Tell a request after its length from a request, which both may begin with the same byte."""
-    return (
-        head[used : used + 1] == bytes((_FIELD_1,))
-        and length + used == size
-        and size > used + 1
-        and _varint(head[1:])[0] + 1 + _varint(head[1:])[1] != size
-    )
+def _is_delimited(head: bytes, size: int) -> bool:
+    """Tell a request of ten bytes after its length from a request, for both begin with the same byte."""
+    return size == _FIELD_1 + 1 and head[1:2] == bytes((_FIELD_1,))
 
 
 def _delimited(file: IO[bytes], size: int, read_length: Callable[[IO[bytes]], int | None]) -> Iterator[bytes]:
@@ -88,7 +81,7 @@ def _delimited(file: IO[bytes], size: int, read_length: Callable[[IO[bytes]], in
             raise NotImportableError(f"a message of {length:,} bytes; at most {MAX_DOCUMENT:,} can be read at once")
         content = file.read(min(length, size))
         if len(content) < length:
-            raise NotImportableError("it is neither one OTLP message nor a file of such with their lengths")
+            raise NotImportableError(_NEITHER)
         yield content
 
 
@@ -101,19 +94,16 @@ def _varint_length(file: IO[bytes]) -> int | None:
     head = b""
     while byte := file.read(1):
         head += byte
-        if byte[0] < 0x80 or len(head) >= _LONGEST_VARINT:  # noqa: PLR2004 - the last byte has no highest bit
-            return _varint(head)[0]
+        if byte[0] < MORE or len(head) == LONGEST:
+            return _number(head)
     return None
 
 
-def _varint(head: bytes) -> tuple[int, int]:
-    """Return the number that the bytes begin with, and how many of them it takes."""
-    number = 0
-    for place, byte in enumerate(head[:_LONGEST_VARINT]):
-        number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:  # noqa: PLR2004 - as above
-            return number, place + 1
-    return number, _LONGEST_VARINT
+def _number(content: bytes) -> int:
+    try:
+        return decode_varint(content)[0]
+    except ValueError:
+        raise NotImportableError(_NEITHER) from None
 
 
 def _request(content: bytes) -> Any:  # noqa: ANN401 - a class made when it is imported

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.formats import PHOENIX
 from playhead.importing.limits import MAX_SPANS
-from playhead.importing.readers.base import JsonFormat, first_row, listed
+from playhead.importing.readers.base import MORE_PAGES, JsonFormat, first_row, listed
 from playhead.importing.readers.openinference_jsonl import attributes_of, events_of, status_of
 from playhead.importing.spans import ForeignSpan
 from playhead.importing.values import id_of, list_of, nanoseconds_of, object_of, parent_of, text_of
@@ -33,7 +34,7 @@ def _fits(document: Any) -> bool:  # noqa: ANN401 - any JSON value
 
 def _spans(document: Any, problems: Problems) -> Iterator[ForeignSpan]:  # noqa: ANN401
     if isinstance(document, dict) and document.get("next_cursor"):
-        problems["pages that come after this one, as its next_cursor says"] += 1
+        problems[MORE_PAGES] += 1
     for row in listed(_rows_of_columns(document), *_ROWS):
         inner = row.get("spans") if isinstance(row, dict) else None
         for each in inner if isinstance(inner, list) else [row]:
@@ -86,6 +87,4 @@ def _columns(row: dict[str, Any]) -> dict[str, Any]:
     return attributes_of(named)
 
 
-FORMAT: Final = JsonFormat(
-    "phoenix", "a Phoenix export: spans of its REST API, or its data frame as JSON", _fits, _spans
-)
+FORMAT: Final = JsonFormat(PHOENIX, _fits, _spans)

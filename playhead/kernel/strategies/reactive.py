@@ -17,6 +17,7 @@ from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
+from playhead.trace import finish_reasons
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -24,15 +25,7 @@ if TYPE_CHECKING:
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import ToolCallCompleted
 
-# fmt: off
-INCOMPLETE: Final = {
-    **dict.fromkeys(("length", "max_tokens", "model_context_window_exceeded"), "output_truncated"),
-    **dict.fromkeys((
-        "blocklist", "content_filter", "content_filtered", "guardrail_intervened", "prohibited_content", "recitation",
-        "refusal", "safety", "spii",
-    ), "output_filtered"),
-}
-# fmt: on
+INCOMPLETE: Final = finish_reasons.INCOMPLETE
 """The words of providers for an answer that is not whole, and how the run ends with it."""
 EMBEDDED: Final = "the answer holds a call of a tool; that is made first, answer when you have its result"
 """What the model is told where it ends with a call that it has yet to make."""

@@ -52,6 +52,8 @@ TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Every reason code that Playhead itself gives, with what it means. Hooks and custom killswitches may give others."""
+NOT_KNOWN: Final = "not_known"
+"""The reason code of an imported run whose spans do not say how it ended."""
 FIXES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "required_tools_missing": "Fix: raise required_retries=, ask for less in required_tools=, or say in system_prompt= "

@@ -7,11 +7,12 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
 from playhead.trace.otlp.destination import Destination, from_environment, is_wanted, named, not_offered
 from playhead.trace.otlp.live import LiveExport
+from playhead.trace.otlp.undelivered import Again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from playhead.trace.spans import SpanBuilder, SpanOptions
 
 log = logging.getLogger("playhead")
+
+_ELSEWHERE: Final = Again("--to URL", "a processor is handed no recorded run, but a collector can be sent all of it")
 
 
 class _Current:
@@ -60,16 +63,17 @@ def live_export(
     """
     destination = from_environment() if endpoint is None else named(endpoint, headers)
     if destination is None or (endpoint is None and not is_wanted()):
-        return _Nothing()
-    more = None if endpoint is None else f"--to {destination.name}{' --header NAME=env:VARIABLE' if headers else ''}"
-    return _begin(_to(destination, service_name, options, more))
+        return _NoExport()
+    header = " --header NAME=env:VARIABLE" if headers else ""
+    again = Again() if endpoint is None else Again(f"--resume --to {destination.name}{header}")
+    return _begin(_to(destination, service_name, options, again))
 
 
 def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -> LiveExport:
     """Hand the spans of the runs that begin in this process from now on to a span processor of an application's own.
 
-    Its `on_end` is called from Playhead's thread. Whether the spans arrive, only the processor knows: no cursor is kept,
-    and `playhead export` sends whole runs.
+    Its `on_end` is called from Playhead's thread. Whether the spans arrive, only the processor knows: no cursor is kept.
+    A recorded run cannot be handed to it later; `playhead export RUN --to URL` sends it to a collector, as a whole.
 
     Raises:
         UsageError: other spans are exported already.
@@ -81,7 +85,7 @@ def export_to(processor: SpanProcessor, *, options: SpanOptions | None = None) -
         return ToProcessor(processor), _builders(None, options)
 
     name = f"the span processor {type(processor).__name__}"
-    return _begin(LiveExport(name, connect, on_flush=processor.force_flush))
+    return _begin(LiveExport(name, connect, again=_ELSEWHERE, on_flush=lambda s: processor.force_flush(int(s * 1000))))
 
 
 def export_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
@@ -112,7 +116,7 @@ def _automatic() -> LiveExport | None:
     except UsageError as error:
         _refuse(str(error))
         return None
-    return None if destination is None else _begin(_to(destination, None, None, None))
+    return None if destination is None else _begin(_to(destination, None, None, Again()))
 
 
 def _refuse(why: str) -> None:
@@ -121,7 +125,7 @@ def _refuse(why: str) -> None:
         log.warning("spans are not exported: %s", why)
 
 
-def _to(destination: Destination, service: str | None, options: SpanOptions | None, more: str | None) -> LiveExport:
+def _to(destination: Destination, service: str | None, options: SpanOptions | None, again: Again) -> LiveExport:
     def connect() -> tuple[Sink, Callable[[], SpanBuilder]]:
         from playhead.trace.otlp.delivery import Otlp  # noqa: PLC0415 - in the thread
         from playhead.trace.otlp.encoding import require_opentelemetry  # noqa: PLC0415 - in the thread
@@ -129,7 +133,7 @@ def _to(destination: Destination, service: str | None, options: SpanOptions | No
         require_opentelemetry()
         return Otlp(destination), _builders(service, options)
 
-    return LiveExport(destination.name, connect, destination, more=more)
+    return LiveExport(destination.name, connect, destination, again=again)
 
 
 def _builders(service: str | None, options: SpanOptions | None) -> Callable[[], SpanBuilder]:
@@ -179,7 +183,7 @@ def _is_suppressed() -> bool:
     return bool(suppressed) or (outer.is_valid and not outer.trace_flags.sampled)
 
 
-class _Nothing(LiveExport):
+class _NoExport(LiveExport):
     """Stands where nothing is exported."""
 
     def __init__(self) -> None:

@@ -52,6 +52,8 @@ class Delivered:
     refusals: list[Refusal] = field(default_factory=list)
     without_content: list[int] = field(default_factory=list)
     """Places of spans that were taken only without their content."""
+    remarks: list[str] = field(default_factory=list)
+    """What the destination said of requests all of whose spans it took."""
     stopped: Answer | None = None
     """Why the rest was not delivered; None when there is no rest, or it is only to be handed over again."""
 
@@ -180,8 +182,9 @@ class _Delivery:
         """Note that a request was taken, but for so many of its spans as the collector says."""
         if answer.rejected:
             self._refuse(part, min(answer.rejected, len(part)), answer.reason or "no reason given")
-        else:
-            self._delivered.settled += len(part)
+            return
+        self._delivered.settled += len(part)
+        self._delivered.remarks += [answer.reason] if answer.reason else []
 
     def _refuse(self, part: range, count: int, reason: str) -> None:
         self._delivered.refusals.append(Refusal(part.start, part.stop - 1, count, reason))
@@ -208,6 +211,7 @@ def deliver_one_by_one(sink: Sink, spans: Sequence[ReadableSpan], *, timeout_s: 
         if one.refusals or one.stopped is not None:
             found.refusals.append(Refusal(place, place, 1, reason))
         found.without_content += [place] if one.without_content else []
+        found.remarks += one.remarks
         found.settled += 1
     if found.refused < found.settled:
         return found

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError
+from playhead.trace.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,10 +87,10 @@ def request_of(spans: Sequence[ReadableSpan], messages: Sequence[bytes]) -> byte
         resource, scope, urls = _origin_of(spans[places[0]])
         parts = [_field(_FIRST, scope)]
         for place in places:
-            parts += (_SECOND, _varint(len(messages[place])), messages[place])
+            parts += (_SECOND, encode_varint(len(messages[place])), messages[place])
         of_scope = sum(map(len, parts)) + len(urls[1])
-        head = _field(_FIRST, resource) + _SECOND + _varint(of_scope)
-        body += [_FIRST, _varint(len(head) + of_scope + len(urls[0])), head, *parts, urls[1], urls[0]]
+        head = _field(_FIRST, resource) + _SECOND + encode_varint(of_scope)
+        body += [_FIRST, encode_varint(len(head) + of_scope + len(urls[0])), head, *parts, urls[1], urls[0]]
     return b"".join(body)
 
 
@@ -169,7 +170,7 @@ def _attributes(attributes: Mapping[str, Any] | None) -> bytes:
             said = _string(value) if len(value) <= _REMEMBERED else _string_value(value)
         else:
             said = _other_value(value)
-        parts += (_ATTRIBUTE, _varint(len(key) + len(said)), key, said)
+        parts += (_ATTRIBUTE, encode_varint(len(key) + len(said)), key, said)
     return b"".join(parts)
 
 
@@ -191,7 +192,7 @@ _string = lru_cache(maxsize=2048)(_string_value)
 def _other_value(value: object) -> bytes:
     """Return anything else as the value of a KeyValue; numbers by hand, for most spans have some."""
     if type(value) is int and 0 <= value < _TOO_LARGE:
-        return _field(_VALUE, _INTEGER + _varint(value))
+        return _field(_VALUE, _INTEGER + encode_varint(value))
     if type(value) is float:
         return _field(_VALUE, _DOUBLE + _EIGHT_BYTES.pack(value))
     return _field(_VALUE, _any_value(value).SerializeToString())
@@ -254,15 +255,4 @@ def _url(schema: str | None) -> bytes:
 
 
 def _field(tag: bytes, content: bytes) -> bytes:
-    return tag + _varint(len(content)) + content
-
-
-@lru_cache(maxsize=8192)
-def _varint(number: int) -> bytes:
-    """Return a number as protobuf writes lengths: seven bits a byte, the lowest first."""
-    parts = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 - as above
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    parts.append(number)
-    return bytes(parts)
+    return tag + encode_varint(len(content)) + content

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from playhead.trace.otlp.delivery import Delivered
 from playhead.trace.otlp.encoding import encode
@@ -19,10 +19,22 @@ _IDS: Final = ("traceId", "spanId", "parentSpanId")
 KIND: Final = "openinference.span.kind"
 
 
+class Text(Protocol):
+    """Where text can be written."""
+
+    def write(self, text: str, /) -> int:
+        """Write text."""
+        ...
+
+    def flush(self) -> None:
+        """Hand over what was written."""
+        ...
+
+
 class SpanFile:
     """Takes spans as text."""
 
-    def __init__(self, file: TextIO, form: str) -> None:
+    def __init__(self, file: Text, form: str) -> None:
         self._file, self._form = file, form
 
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002

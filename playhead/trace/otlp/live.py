@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError
 from playhead.trace.otlp.cursor import Cursor
+from playhead.trace.otlp.notices import notices
+from playhead.trace.otlp.open_files import OpenFiles
 from playhead.trace.otlp.run_export import RunExport
 from playhead.trace.otlp.sources import QueueSource, TraceSource
-from playhead.trace.otlp.undelivered import Undelivered, count_undelivered, message, notices
+from playhead.trace.otlp.undelivered import Again, Undelivered, command, count_undelivered, message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
+    from pathlib import Path
 
     from playhead.trace.otlp.delivery import Sink
     from playhead.trace.otlp.destination import Destination
@@ -42,6 +45,8 @@ _SAID_AFTER_S: Final = 30.0
 """Seconds after which it is said that a destination takes nothing; by then it is no restart of it."""
 MAX_RUNS: Final = 10_000
 """Runs that wait for a destination; those that come then wait for `playhead export --resume`."""
+_KNOWN: Final = 1_000
+"""Of these, so many whose traces are known, to say how they are sent."""
 
 
 class LiveExport:
@@ -53,8 +58,8 @@ class LiveExport:
         connect: Callable[[], tuple[Sink, Callable[[], SpanBuilder]]],
         destination: Destination | None = None,
         *,
-        more: str | None = None,
-        on_flush: Callable[[], object] | None = None,
+        again: Again | None = None,
+        on_flush: Callable[[float], object] | None = None,
     ) -> None:
         """Prepare; nothing is imported and no thread starts before the first run.
 
@@ -62,11 +67,12 @@ class LiveExport:
             name: where the spans go, as it may be shown.
             connect: makes what takes the spans, and what makes a run's folder of events; called in the thread.
             destination: whose cursors are kept; None: nothing is acknowledged, so none are.
-            more: options that `playhead export` needs to find it; None when the environment says it.
-            on_flush: called by `flush` and `shutdown` when everything was handed over.
+            again: what sends recorded runs that did not arrive.
+            on_flush: called by `flush` and `shutdown` when everything was handed over, with the seconds that are left;
+                what returns False has not done it.
         """
         self.name = name
-        self._connect, self._destination, self._more = connect, destination, more
+        self._connect, self._destination, self._again = connect, destination, again or Again()
         self._on_flush = on_flush
         self._stopped = False
         self._begin_anew()
@@ -74,7 +80,9 @@ class LiveExport:
     def _begin_anew(self) -> None:
         """Forget all runs: at the start, and in a forked child, for they are its parent's."""
         self._new: deque[RunExport] = deque()
-        self._waiting = self._turned_away = self._lost_runs = 0
+        self._files = OpenFiles()
+        self._first_turned_away: list[Path] = []
+        self._waiting = self._turned_away = self._lost_runs = self._remarks = 0
         self._readers = 2
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
@@ -100,8 +108,7 @@ class LiveExport:
         if self._stopped:
             return
         if self._broken is not None or len(self._new) + self._waiting >= MAX_RUNS:
-            self._turned_away += recorder.writer is not None
-            self._lost_runs += recorder.writer is None
+            self._turn_away(recorder)
             return
         self._new.append(self._export_of(run_id, recorder, subscriptions))
         self._start()
@@ -116,23 +123,22 @@ class LiveExport:
     @property
     def pending(self) -> int:
         """Runs of which something may be left to deliver."""
-        return len(self._new) + self._waiting
+        return sum(not run.done for run in self._all_runs())
 
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Deliver every span that is complete by now; return whether that was done in time.
 
         What is recorded after the call is not waited for, so that it returns however busy the application is.
         """
+        late_at = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive():
             return not self.pending
-        marks = [(run, run.next_seq() - 1) for run in (*self._new, *self._runs())]
+        marks = [(run, run.next_seq() - 1) for run in self._all_runs()]
         with self._changed:
             self._hurry = True
             self._wake.set()
             done = self._changed.wait_for(lambda: all(run.has_come_to(seq) for run, seq in marks), timeout_s)
-        if done and self._on_flush is not None:
-            self._on_flush()
-        return done and all(run.failure is None for run, _ in marks)
+        return done and self._flush_within(late_at) and all(run.failure is None for run, _ in marks)
 
     def shutdown(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is left, and say what could not be; runs that begin later are not sent. Again, it does nothing."""
@@ -142,8 +148,16 @@ class LiveExport:
 
     def undelivered(self, late_at: float | None = None) -> Undelivered:
         """Count the spans that are not delivered by now: those that are complete, and those of runs that were cut off."""
-        runs = [run for run in [*self._runs(), *self._new] if not run.done]
+        runs = [run for run in self._all_runs() if not run.done]
         return count_undelivered(runs, time.monotonic() + 10.0 if late_at is None else late_at)
+
+    def _turn_away(self, recorder: Recorder) -> None:
+        """Leave a run to `playhead export`, if it has a trace."""
+        if recorder.writer is None:
+            self._lost_runs += 1
+        else:
+            self._turned_away += 1
+            self._first_turned_away += [recorder.writer.path] if self._turned_away <= _KNOWN else []
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -161,8 +175,7 @@ class LiveExport:
                 self._round(pump)
                 self._wait(pump)
             self._last_round(pump)
-            if self._on_flush is not None:
-                self._on_flush()
+            self._flush(self._end_at)
             sink.close()
         except (ImportError, PlayheadError) as error:
             self._break(str(error))
@@ -177,7 +190,8 @@ class LiveExport:
             if self._hurry:
                 self._hurry, pump.patience.again_at = False, 0.0
             while self._new:  # before each request: a run that is busy may never come to its end
-                pump.runs.append(self._new.popleft())
+                pump.runs.append(self._new[0])  # so that whoever looks sees it: in one place, or in both
+                self._new.popleft()
             step = pump.step(timeout_s=left)
             self._after(pump)
             if step != "sent":
@@ -210,10 +224,13 @@ class LiveExport:
     def _tell(self, pump: Pump) -> None:
         """Say once what is wrong with the destination, or with reading the traces."""
         long_ago = time.monotonic() - _SAID_AFTER_S
-        run = next((run for run in pump.runs if run.trouble and run.trouble_since < long_ago), None)
-        if run is not None and not self._said_trouble:
+        short = [(run, found) for run in pump.runs if (found := run.reading.shortage).reason and found.since < long_ago]
+        for run, shortage in short[:1] if not self._said_trouble else ():
             self._said_trouble = True
-            log.warning("run %s: its spans wait, for its trace cannot be read now: %s", run.run_id, run.trouble)
+            log.warning("run %s: its spans wait, for its trace cannot be read now: %s", run.run_id, shortage.reason)
+        for remark in pump.totals.remarks[self._remarks :]:
+            self._remarks += 1
+            log.warning("%s takes the spans, and says: %s", self.name, remark)
         failing = pump.patience.failing_since
         if failing is None or pump.stopped is None:
             self._said = False
@@ -227,9 +244,10 @@ class LiveExport:
         """Say what is not as it should be of a run that is done, or given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
-        if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
+        cursor = run.settled.cursor
+        if cursor is not None and cursor.error is not None and not self._unwritten:
             self._unwritten = True
-            log.warning("what was sent cannot be written down: %s: %s", run.cursor.error, run.cursor.path)
+            log.warning("what was sent cannot be written down: %s: %s", cursor.error, cursor.path)
 
     def _break(self, why: str) -> None:
         self._broken = why
@@ -244,7 +262,7 @@ class LiveExport:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
-        for run in self._runs():
+        for run in self._all_runs():
             self._tell_of(run)
         self._say(self.undelivered(started + timeout_s))
         self._let_go()
@@ -254,7 +272,7 @@ class LiveExport:
         with self._starting:
             self._readers -= 1
         if not self._readers:
-            for run in self._runs():
+            for run in self._all_runs():
                 run.close()
 
     def _start(self) -> None:
@@ -270,13 +288,31 @@ class LiveExport:
                     self._break(str(error))
                 self._thread = thread
 
-    def _runs(self) -> list[RunExport]:
-        while self._pump is not None:
-            try:
-                return list(self._pump.runs)
-            except RuntimeError:  # the thread has just changed it
-                continue
-        return []
+    def _all_runs(self) -> list[RunExport]:
+        """Return the runs that are not done, the first first; read in this order, for the thread moves them in the other."""
+        new = _copy(self._new)
+        sent = [] if self._pump is None else _copy(self._pump.runs)
+        return list(dict.fromkeys([*sent, *new]))
+
+    def _flush_within(self, late_at: float) -> bool:
+        """Flush what the spans were handed to, in a thread of its own, for it may take no notice of the time."""
+        if self._on_flush is None:
+            return True
+        done: list[bool] = []
+        thread = threading.Thread(target=lambda: done.append(self._flush(late_at)), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no thread to be had
+            return False
+        thread.join(max(late_at - time.monotonic(), 0.0))
+        return done == [True]
+
+    def _flush(self, late_at: float) -> bool:
+        try:
+            return self._on_flush is None or self._on_flush(max(late_at - time.monotonic(), 0.0)) is not False
+        except Exception as error:  # noqa: BLE001 - a processor is code of the user's
+            log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
+            return False
 
     def _builder(self) -> SpanBuilder:
         assert self._make_builder is not None  # noqa: S101 - the thread has connected before it asks
@@ -293,7 +329,7 @@ class LiveExport:
         return RunExport(
             run_id,
             path,
-            lambda: TraceSource(path, lambda: recorder.sealed),
+            lambda: TraceSource(path, lambda: recorder.sealed, self._files),
             self._builder,
             cursor,
             next_seq=lambda: writer.next_seq,
@@ -302,13 +338,10 @@ class LiveExport:
     def _say(self, undelivered: Undelivered) -> None:
         """Say what could not be delivered."""
         if undelivered:
-            log.warning("%s", message(undelivered, self.name, self._why_not(undelivered), self._more))
+            log.warning("%s", message(undelivered, self.name, self._why_not(undelivered), self._again))
         if self._turned_away:
-            log.warning(
-                "%d more runs were not sent to %s: playhead export --since … --resume sends them",
-                self._turned_away,
-                self.name,
-            )
+            sends = f"{self._again.how}: {command(self._first_turned_away, self._again)}"
+            log.warning("%d more runs were not sent to %s; %s", self._turned_away, self.name, sends)
         if self._lost_runs:
             log.warning(
                 "%d more runs were not sent to %s, and have no trace: they are lost", self._lost_runs, self.name
@@ -316,7 +349,8 @@ class LiveExport:
 
     def _why_not(self, undelivered: Undelivered) -> str | None:
         """Return why there are spans that were not delivered, if that is known."""
-        trouble = next((run.trouble for run in undelivered.runs if run.trouble), None)
+        shortages = (run.reading.shortage.reason for run in undelivered.runs)
+        trouble = next(filter(None, shortages), None)
         reason = self._broken or (None if self._pump is None else _reason(self._pump)) or trouble
         if reason is None and self._thread is not None and self._thread.is_alive():
             return "it did not answer in time" if self._pump else "what sends them was not loaded in time"
@@ -328,6 +362,14 @@ def _end_with_worker(end: Callable[[], None]) -> None:
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, end, exitpriority=0)
+
+
+def _copy(runs: Collection[RunExport]) -> list[RunExport]:
+    while True:
+        try:
+            return list(runs)
+        except RuntimeError:  # the thread has just changed it
+            continue
 
 
 def _reason(pump: Pump) -> str | None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import TraceError
 from playhead.trace.otlp.delivery import Patience, Sink, deliver_one_by_one
 from playhead.trace.otlp.encoding import MAX_BYTES, size_of
-from playhead.trace.otlp.naming import NAMED, name_of
 
 if TYPE_CHECKING:
     from playhead.trace.otlp.delivery import Delivered
@@ -21,6 +20,9 @@ MAX_SPANS: Final = 512
 """Spans of one request."""
 BREAKS: Final = 3
 """Times that a collector may break at a request before its spans are sent one by one."""
+MAX_REMARKS: Final = 10
+"""Texts of a destination that are passed on; it may count something in each."""
+_MORE_REMARKS: Final = "more of this kind, which is not told any more"
 UNREADABLE_S: Final = 10.0
 """Seconds after which a trace that cannot be read, for now, is given up."""
 _ROOM: Final = MAX_BYTES * 3 // 4
@@ -36,18 +38,16 @@ class Totals:
 
     accepted: int = 0
     refused: int = 0
-    smaller: int = 0
-    """Accepted only without their content, for they were too large."""
-    smaller_named: list[str] = field(default_factory=list)
-    """Names and ids of the first of these."""
+    remarks: list[str] = field(default_factory=list)
+    """What the destination said of spans that it took, each text once; of more than `MAX_REMARKS`, that there are more."""
 
-    def add(self, delivered: Delivered, settled: list[Closed]) -> None:
-        """Count what became of these."""
+    def add(self, delivered: Delivered) -> None:
+        """Count what became of spans."""
         self.refused += delivered.refused
         self.accepted += delivered.settled - delivered.refused
-        self.smaller += len(delivered.without_content)
-        names = [name_of(settled[place].span) for place in delivered.without_content]
-        self.smaller_named = [*self.smaller_named, *names][:NAMED]
+        for remark in delivered.remarks:
+            if remark not in self.remarks and len(self.remarks) <= MAX_REMARKS:
+                self.remarks.append(remark if len(self.remarks) < MAX_REMARKS else _MORE_REMARKS)
 
 
 class Pump:
@@ -64,8 +64,9 @@ class Pump:
         self.sink = sink
         self._unreadable_s = unreadable_s
         self.patience = patience or Patience()
-        self.runs: deque[RunExport] = deque()
-        """Those that are not done."""
+        self.runs: list[RunExport] = []
+        """Those that are not done, in the order in which they came."""
+        self._turn = 0
         self.totals = Totals()
         self.stopped: Answer | None = None
         """Why the destination took nothing the last time; None when it did."""
@@ -78,7 +79,7 @@ class Pump:
             return "stuck"
         self._batch = self._batch or self._gather()
         if not self._batch:
-            return "stuck" if any(run.trouble for run in self.runs) else "idle"
+            return "stuck" if any(run.reading.shortage.reason for run in self.runs) else "idle"
         delivered = self._delivered(timeout_s)
         self._settle(delivered)
         stopped = self.stopped = delivered.stopped
@@ -94,7 +95,8 @@ class Pump:
         done = [run for run in self.runs if run.done]
         for run in done:
             run.close()
-            self.runs.remove(run)
+        if done:
+            self.runs = [run for run in self.runs if not run.done]
         return done
 
     def _delivered(self, timeout_s: float | None) -> Delivered:
@@ -109,18 +111,19 @@ class Pump:
         """Return the next spans, of each run in turn until a request is full."""
         batch: list[Closed] = []
         size = 0
-        for run in [each for each in self.runs if each.failure is None]:
+        first = self._turn % len(self.runs) if self.runs else 0
+        for run in [each for each in (*self.runs[first:], *self.runs[:first]) if each.failure is None]:
             while len(batch) < MAX_SPANS and size < _ROOM and (closed := self._taken(run)) is not None:
                 batch.append(closed)
                 size += size_of(closed.span)
-        self.runs.rotate(-1)
+        self._turn += 1
         return batch
 
     def _settle(self, delivered: Delivered) -> None:
         settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
         for run, count in Counter(each.run for each in settled).items():
             run.settle(count, delivered, settled)
-        self.totals.add(delivered, settled)
+        self.totals.add(delivered)
 
     def _taken(self, run: RunExport) -> Closed | None:
         try:
@@ -130,7 +133,8 @@ class Pump:
         except Exception as error:  # noqa: BLE001 - one run that cannot be read must not hold up the others
             run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
         else:
-            if run.trouble is not None and time.monotonic() - run.trouble_since > self._unreadable_s:
-                run.failure = run.trouble
+            shortage = run.reading.shortage
+            if shortage.reason is not None and time.monotonic() - shortage.since > self._unreadable_s:
+                run.failure = shortage.reason
             return closed
         return None

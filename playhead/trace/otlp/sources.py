@@ -7,12 +7,14 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
-from playhead.errors import RunIdError, TraceError
+from playhead.errors import TraceError
 from playhead.trace.events import RunCompleted
+from playhead.trace.otlp.open_files import OpenFiles, TraceFile
+from playhead.trace.otlp.running import is_over
 from playhead.trace.reader import Following, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from playhead.trace.line import Record
@@ -43,6 +45,11 @@ class Source(Protocol):
     lost: int
     """Events that will never come."""
 
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What is wrong with the file, as far as it was read."""
+        ...
+
     def new(self) -> Iterator[Record]:
         """Yield what has come since the last time; may be called again when it has ended, not when it has raised."""
         ...
@@ -60,15 +67,20 @@ class Source(Protocol):
 class TraceSource:
     """A run's file, read as far as it is written. The trace is the source: what waits in it is not in memory."""
 
-    def __init__(self, path: Path, is_over: Callable[[], bool] | None = None) -> None:
-        """Read a trace; `is_over` says whether a run whose end is not in the file has ended all the same.
+    def __init__(self, path: Path, ended: Callable[[], bool] | None = None, files: OpenFiles | None = None) -> None:
+        """Read a trace.
+
+        Args:
+            path: the file.
+            ended: says whether a run whose end is not in the file has ended all the same; None: its lock does.
+            files: those among which this one is open.
 
         Raises:
             TraceNotFoundError: there is no such file, or it cannot be read.
         """
-        self._path = path
-        self._is_over = is_over or (lambda: not is_running(path))
-        self._file = Following(path)
+        self._is_over = ended or (lambda: is_over(path))
+        self._file = TraceFile(path, files or OpenFiles())
+        self._lines = Following(path, self._file)
         self._ended = False
         self.lost = 0
         self.over = False
@@ -79,14 +91,16 @@ class TraceSource:
     def new(self) -> Iterator[Record]:
         """Yield the records of the lines that are whole by now; raises like `playhead.trace.reader.scan`."""
         over = self._ended or self._is_over()  # asked before: what is written until then is read
-        yield from self._records(self._file.new())
+        yield from self._records(self._lines.new())
+        self._file.raise_failure()
         if (over or self._ended) and not self.over:
             self.over = True
-            yield from self._records(self._file.ending())
+            self._file.rest()
+            yield from self._records(self._lines.ending())
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        self._lines.close()
 
     def _records(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
         for item in items:
@@ -108,6 +122,7 @@ class QueueSource:
         self._is_over = is_over
         self.next_seq = 0
         """The number of the event that comes next."""
+        self.problems: Sequence[Problem] = ()
         self.lost = 0
         """Events that did not fit in. What came before the first of them is delivered, nothing after it."""
 
@@ -146,14 +161,3 @@ def _raise_for_now(problem: Problem) -> None:
         for code in _FOR_NOW:
             if os.strerror(code) in problem.message:
                 raise OSError(code, problem.message)
-
-
-def is_running(path: Path) -> bool:
-    """Return whether a run whose trace has no end goes on: the process that runs it lives, or is elsewhere."""
-    try:
-        from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where nothing is known of it
-
-        control = Control.of(path)
-    except (ImportError, RunIdError):
-        return False
-    return control is not None and (control.held or control.process.host != os.uname().nodename)

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import PlayheadError
-from playhead.trace.otlp.cursor import in_words
-from playhead.trace.otlp.naming import NAMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from playhead.trace.otlp.run_export import RunExport
 
 NAMED_RUNS: Final = 3
 """Runs whose names are part of the command; more are named by their time."""
+_FOLDERS: Final = 3
+"""Folders for which a command is named."""
+_EARLIEST: Final = 100
+"""Of the runs that came first, so many are asked when they began."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Undelivered:
     """Spans of runs that did not arrive."""
 
     runs: tuple[RunExport, ...]
-    """Whose they are."""
+    """Whose they are, in the order in which the runs began."""
     spans: int
     """How many that are counted."""
     all_counted: bool
@@ -36,6 +38,16 @@ class Undelivered:
     def __bool__(self) -> bool:
         """Return whether there are any."""
         return self.spans > 0 or not self.all_counted
+
+
+@dataclass(frozen=True)
+class Again:
+    """What sends recorded runs that did not arrive."""
+
+    options: str = "--resume"
+    """Of `playhead export`; the environment says where to, unless they do."""
+    how: str = "to send them"
+    """What the command does."""
 
 
 def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
@@ -48,22 +60,6 @@ def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
         if number != 0:
             found.append(run)
     return Undelivered(tuple(found), spans, all_counted)
-
-
-def notices(run: RunExport, destination: str) -> Iterator[str]:
-    """Yield what is to be known of a run whose spans were sent: what was refused, left out or lost."""
-    for refused in in_words(run.refused_now):
-        yield f"{destination} refused {refused}"
-    if run.reached.more_refused:
-        yield f"{destination} refused {run.reached.more_refused:,} more spans"
-    if run.smaller:
-        names = f"{', '.join(run.smaller[:NAMED])}{', …' if len(run.smaller) > NAMED else ''}"
-        spans = "1 span was" if len(run.smaller) == 1 else f"{len(run.smaller):,} spans were"
-        yield f"{spans} too large for {destination}, and sent without content: {names}"
-    if run.lost:
-        yield "it has no trace, and too many of its events waited: its later spans are lost"
-    if run.failure is not None:
-        yield f"its spans cannot be sent on: {run.failure}"
 
 
 def _count(run: RunExport, late_at: float) -> int | None:
@@ -81,21 +77,21 @@ def _in_file(rest: RunExport, late_at: float) -> int | None:
     try:
         while time.monotonic() < late_at:
             if rest.take() is None:
-                return None if rest.trouble else number
+                return None if rest.reading.shortage.reason else number
             number += 1
     finally:
         rest.close()
     return None
 
 
-def message(undelivered: Undelivered, destination: str, reason: str | None, more: str | None) -> str:
+def message(undelivered: Undelivered, destination: str, reason: str | None, again: Again) -> str:
     """Return the sentence that says it.
 
     Args:
         undelivered: what did not arrive.
         destination: where it was to go.
         reason: why it did not.
-        more: options that name the destination; None when the environment does.
+        again: what sends it.
     """
     runs = undelivered.runs
     number = f"{undelivered.spans:,}" if undelivered.all_counted else f"at least {undelivered.spans:,}"
@@ -107,26 +103,35 @@ def message(undelivered: Undelivered, destination: str, reason: str | None, more
     if len(kept) < len(runs):
         lost = len(runs) - len(kept)
         said += f"; {f'those of {lost:,}' if kept else 'they'} are lost, for nothing was recorded in a file"
-    return f"{said}. The trace keeps them; to send them: {_command(kept, more)}" if kept else said
+    return f"{said}. The trace keeps them; {again.how}: {command(kept, again)}" if kept else said
 
 
-def _command(paths: list[Path], more: str | None) -> str:
-    to = f" {more}" if more else ""
-    folder = paths[0].parent
-    if any(path.parent != folder for path in paths):
-        return f"playhead export {shlex.join(map(str, paths[:NAMED_RUNS]))} --resume{to}"
+def command(paths: Sequence[Path], again: Again) -> str:
+    """Return what sends these traces, of which the first began first: for each folder one command, for `_FOLDERS` at most."""
+    folders: dict[Path, list[Path]] = {}
+    for path in paths:
+        folders.setdefault(path.parent, []).append(path)
+    if len(folders) > 1 and len(paths) <= NAMED_RUNS:
+        return f"playhead export {shlex.join(map(str, paths))} {again.options}"
+    said = [_for_folder(folder, within, again) for folder, within in list(folders.items())[:_FOLDERS]]
+    more = len(folders) - len(said)
+    return "; ".join(said) + (f"; and the same for {more:,} more folders" if more else "")
+
+
+def _for_folder(folder: Path, paths: list[Path], again: Again) -> str:
     where = "" if folder == _usual_folder() else f" --trace-dir {shlex.quote(str(folder))}"
-    if len(paths) <= NAMED_RUNS:
-        return f"playhead export {' '.join(path.stem for path in paths)} --resume{to}{where}"
-    return f"playhead export --since {_oldest(paths)} --resume{to}{where}"
+    if len(paths) > NAMED_RUNS:
+        return f"playhead export --since {_earliest(paths)} {again.options}{where}"
+    return f"playhead export {' '.join(path.stem for path in paths)} {again.options}{where}"
 
 
-def _oldest(paths: list[Path]) -> str:
+def _earliest(paths: list[Path]) -> str:
+    """Return when the first of these runs began, rather too early than too late."""
     from datetime import UTC, datetime  # noqa: PLC0415 - when something was not delivered
 
     from playhead.trace.store import summarise  # noqa: PLC0415 - the same
 
-    started = [started for path in paths[:1000] if (started := summarise(path).started_us) is not None]
+    started = [summarise(path).started_us or 0 for path in paths[:_EARLIEST] if path.exists()]
     return datetime.fromtimestamp(min(started, default=0) // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -9,6 +9,7 @@ import zlib
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import urljoin, urlsplit
 
 from playhead.trace.otlp.answers import read_answer
 from playhead.trace.otlp.naming import plain
@@ -50,7 +51,7 @@ class Answer:
 
     meaning: Meaning
     reason: str = ""
-    """In words, safe to be shown; of one that accepts, why it rejects some spans all the same."""
+    """In words, safe to be shown; of one that accepts, why it rejects some spans all the same, or a warning."""
     rejected: int = 0
     """Spans of a request that is accepted which are rejected all the same."""
     retry_after_s: float | None = None
@@ -140,7 +141,9 @@ class Wire:
         if status in _FOR_NOW or status >= 500:  # noqa: PLR2004 - as HTTP has it
             pause = _pause(response.headers.get("retry-after"))
             return Answer("unavailable" if status in _FOR_NOW else "failed", reason, retry_after_s=pause)
-        if status in _OF_THE_ENDPOINT or status < 400:  # noqa: PLR2004 - redirects are not followed
+        if status < 400:  # noqa: PLR2004 - redirects are not followed
+            return Answer("unusable", reason + self._leading(response))
+        if status in _OF_THE_ENDPOINT:
             return Answer("unusable", reason)
         return Answer("refused", reason)
 
@@ -152,6 +155,17 @@ class Wire:
             return Answer("accepted", plain(self.destination.without_secrets(said.reason)), said.spans)
         what = plain(self.destination.without_secrets(kind.partition(";")[0].strip())) or "something else"
         return Answer("unusable", f"{response.status_code}, but with {what} instead of OTLP's answer; {_WRONG_ADDRESS}")
+
+    def _leading(self, response: requests.Response) -> str:
+        """Return where a redirect leads, without what may be a key: nothing is sent there unless somebody names it."""
+        location = response.headers.get("location", "")
+        try:
+            there = urlsplit(urljoin(self.destination.address, location))
+            port = f":{there.port}" if there.port else ""
+        except ValueError:
+            return ""
+        place = plain(self.destination.without_secrets(f"{there.scheme}://{there.hostname}{port}{there.path}"))
+        return f"; it leads to {place}: if that is the collector, name this address" if location else ""
 
     def _failure(self, error: requests.exceptions.RequestException) -> tuple[Meaning, str]:
         """Return what a failed request means; of its own words nothing is said, for they may repeat headers."""

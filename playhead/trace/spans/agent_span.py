@@ -127,7 +127,7 @@ def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeVa
     attributes: dict[str, AttributeValue] = {
         "agent.iterations": ending.iterations,
         "agent.success": ending.status == "done" and ending.terminated_by in ANSWERED and ending.output is not None,
-        "agent.total_tokens": total_of(ending.usage),
+        **({"agent.total_tokens": total_of(ending.usage)} if ending.usage.total_tokens else {}),
         "agent.terminated_by": clean(ending.terminated_by),
         "agent.terminated_source": clean(ending.terminated_source),
     }

@@ -81,9 +81,10 @@ def request(requested: LlmRequested, owner: SpanOwner, prompt: Prompt, session: 
 def response(responded: LlmResponded, masking: Masking) -> Attributes:
     """Return what the span of a request ends with that was answered."""
     usage, reason = responded.usage, clean(responded.finish_reason or "")
+    counted = usage.total_tokens > 0  # no prompt is of no token
     attributes: Attributes = {
-        "gen_ai.usage.input_tokens": usage.input_tokens,
-        "gen_ai.usage.output_tokens": usage.output_tokens,
+        **({"gen_ai.usage.input_tokens": usage.input_tokens} if counted else {}),
+        **({"gen_ai.usage.output_tokens": usage.output_tokens} if counted else {}),
     }
     details = {
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,

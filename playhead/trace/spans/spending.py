@@ -28,7 +28,9 @@ def total_of(usage: Usage) -> int:
 
 
 def token_attributes(usage: Usage) -> dict[str, AttributeValue]:
-    """Return the token counts."""
+    """Return the token counts; none when nobody counted, for no prompt is of no token."""
+    if not usage.total_tokens:
+        return {}
     attributes: dict[str, AttributeValue] = {
         S.LLM_TOKEN_COUNT_PROMPT: usage.input_tokens,
         S.LLM_TOKEN_COUNT_COMPLETION: usage.output_tokens,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from opentelemetry.sdk.trace import SpanProcessor
 
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.otlp import live_export
+from playhead.trace.otlp import export_to, live_export
+from playhead.trace.otlp.run_export import RunExport
 from tests.trace.otlp.collector import Collector, Reply
 from tests.trace.otlp.spans import agent, ids_of
 
@@ -77,4 +80,76 @@ def test_it_returns_when_its_time_is_over(tmp_path: Path, collect: Callable[...,
     started = time.monotonic()
     assert not handle.flush(0.1)
     assert time.monotonic() - started < 1
+    handle.shutdown(0.2)
+
+
+class Slow(deque[RunExport]):
+    """Is interrupted by the other thread wherever a run is taken out."""
+
+    def popleft(self) -> RunExport:
+        run = super().popleft()
+        taken.set()
+        time.sleep(0.1)
+        return run
+
+
+taken = threading.Event()
+
+
+def test_a_run_that_the_thread_takes_just_now_is_waited_for(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+    """There is no moment in which a run is nowhere: `flush` does not say that nothing is left, nor does the count."""
+    taken.clear()
+    collector = collect(usual=Reply(delay_s=0.1))
+    handle = live_export(collector.address)
+    handle._new = Slow()
+    agent(tmp_path).run_sync("Find it.")
+    assert taken.wait(5)
+    assert handle.pending == 1
+    assert len(handle.undelivered().runs) == 1
+    assert handle.flush(5)
+    assert len(collector.counts) == 8
+
+
+class Processor(SpanProcessor):
+    """Takes spans; what its `force_flush` does is said."""
+
+    def __init__(self, flush: Callable[[int], bool]) -> None:
+        self.flush = flush
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.flush(timeout_millis)
+
+
+def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path) -> None:
+    """It is told how much that is; when it takes no notice, `flush` returns all the same, and says no."""
+    given: list[int] = []
+
+    def flush(milliseconds: int) -> bool:
+        given.append(milliseconds)
+        time.sleep(1.0 if milliseconds < 1000 else 0.0)
+        return True
+
+    handle = export_to(Processor(flush))
+    agent(tmp_path).run_sync("Find it.")
+    assert handle.flush(5)
+    assert 3000 < given[0] <= 5000
+    started = time.monotonic()
+    assert not handle.flush(0.2)
+    assert time.monotonic() - started < 0.8
+    handle.shutdown(0.1)
+
+
+def test_what_a_processor_raises_when_flushed_reaches_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It was not flushed, which `flush` returns and the log says; one that says so itself is believed."""
+
+    def flush(_: int) -> bool:
+        if not caplog.messages:
+            raise RuntimeError("broken")
+        return False
+
+    handle = export_to(Processor(flush))
+    agent(tmp_path).run_sync("Find it.")
+    assert not handle.flush(5)
+    assert caplog.messages == ["the span processor Processor could not be flushed: RuntimeError"]
+    assert not handle.flush(5)
     handle.shutdown(0.2)

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.otlp import live_export
+from playhead.trace.otlp import live, live_export, pump
 from playhead.trace.otlp.cursor import Refused, in_words
+from playhead.trace.otlp.delivery import Delivered
+from playhead.trace.otlp.pump import MAX_REMARKS, Totals
+from tests.cli.command_line import playhead
 from tests.trace.otlp.collector import Collector, Received, Reply, rejecting
 from tests.trace.otlp.spans import agent, record_run
 
@@ -97,7 +100,7 @@ def test_a_batch_of_several_runs_blames_each_for_no_more_than_it_knows(
     ]
     pump.runs.extend(runs)
     assert pump.step() == "sent"
-    said = [in_words(run.refused_now)[0].partition(" (")[0] for run in runs]
+    said = [in_words(run.settled.refused_now)[0].partition(" (")[0] for run in runs]
     assert said == ["1 of 2 spans, not saying which of them: too old; or spans of another run are meant"] * 2
     for run in runs:
         run.close()
@@ -115,3 +118,58 @@ def test_a_refused_span_is_not_its_batch(tmp_path: Path, collect: Callable[..., 
 
 def _no_tools(received: Received) -> Reply:
     return Reply(400 if any(span.name.startswith("tool:") for span in received.spans) else 200)
+
+
+def test_a_warning_of_a_collector_that_takes_everything_is_passed_on_once(
+    tmp_path: Path, collect: Callable[..., Collector], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A partial success that rejects nothing says something all the same; each text once, as one plain line."""
+    collector = collect(rejecting(0, "kept for \x1b[1m1 hour\nonly"), usual=rejecting(0, "cut"))
+    handle = live_export(collector.address)
+    for _ in range(3):
+        agent(tmp_path).run_sync("Find it.")
+        assert handle.flush(5)
+    assert caplog.messages == [
+        f"{handle.name} takes the spans, and says: kept for  [1m1 hour only",
+        f"{handle.name} takes the spans, and says: cut",
+    ]
+
+
+def test_warnings_of_a_collector_are_bounded() -> None:
+    """One that counts something in each is not passed on for ever, and that is said."""
+    totals = Totals()
+    for number in range(50):
+        totals.add(Delivered(1, remarks=[f"{number} cut"] * 2))
+    assert totals.remarks == [*(f"{number} cut" for number in range(MAX_REMARKS)), pump._MORE_REMARKS]
+
+
+def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_alike(
+    tmp_path: Path,
+    collect: Callable[..., Collector],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Damage, and events that belong to nothing that began."""
+    collector = collect()
+    handle = live_export(collector.address)
+    path = tmp_path / "run.jsonl"
+
+    @tool
+    def harm() -> str:
+        """Take out the line that says that this call began, and write junk."""
+        *lines, last = path.read_bytes().splitlines(keepends=True)
+        assert b'"tool-call-started"' in last
+        with path.open("r+b") as file:
+            file.write(b"".join(lines) + b"x" * (len(last) - 1) + b"\n")
+        return "done"
+
+    monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # it reads when all is written
+    Agent(ScriptedModel([call("harm"), text("done")]), tools=[harm], trace=tmp_path).run_sync("go", run_id="run")
+    monkeypatch.undo()
+    handle._start()
+    assert handle.flush(5)
+    said = [each.removeprefix("run run: ") for each in caplog.messages]
+    assert [each.partition(": ")[2].partition(":")[0] for each in said[:3]] == ["bad-line", "chain", "gap"]
+    assert said[3].endswith("to nothing that began, and is in no span")
+    shown = playhead("export", path, "--to", collector.address)
+    assert [each.removeprefix("run: ") for each in shown.stderr.splitlines()] == said

@@ -96,8 +96,8 @@ def test_a_process_that_is_killed_at_any_event_loses_no_span(tmp_path: Path, lin
             path.write_bytes(b"".join(lines[:end]) + torn)
             run = export(path, backend)
             assert Counter(backend.taken) == Counter([*closed_in(path), *opened_in(path)])
-            assert run.interrupted == len(opened_in(path))
-            assert export(path, backend).accepted == 0  # it is known to be there, too
+            assert run.reading.interrupted == len(opened_in(path))
+            assert export(path, backend).settled.accepted == 0  # it is known to be there, too
 
 
 def test_a_run_that_goes_on_after_all_sends_its_spans_when_they_close(tmp_path: Path, lines: list[bytes]) -> None:
@@ -126,7 +126,7 @@ def test_a_collector_that_dies_at_any_span_gets_the_rest_later(tmp_path: Path, r
     counts = Counter(backend.taken)
     assert counts.keys() == set(ids_of(path))
     assert sum(counts.values()) - len(counts) <= 1  # two spans that one event closed share a place in the cursor
-    assert run.skipped == len(ids_of(path)) - run.accepted
+    assert run.settled.skipped == len(ids_of(path)) - run.settled.accepted
 
 
 def test_a_run_that_is_known_to_be_there_is_not_even_read(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_run_that_is_known_to_be_there_is_not_even_read(tmp_path: Path) -> Non
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b"".join(line[:-5] + b"\n" for line in lines[1:]))
     run = export(path, Backend())
-    assert (run.accepted, run.skipped, run.done) == (0, 8, True)
+    assert (run.settled.accepted, run.settled.skipped, run.done) == (0, 8, True)
 
 
 def test_without_resume_everything_is_sent_again_and_the_cursor_stays(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_without_resume_everything_is_sent_again_and_the_cursor_stays(tmp_path: 
     again = Backend(room=3)
     export(path, again, resume=False)
     assert (len(again.taken), Cursor(path, HERE).path.read_bytes()) == (3, kept)
-    assert export(path, Backend()).accepted == 0
+    assert export(path, Backend()).settled.accepted == 0
 
 
 def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     second = ids_of(path)[1]
     backend = Backend(refuses=lambda each: each == second)
     run = export(path, backend)
-    assert (run.accepted, run.refused) == (7, 1)
+    assert (run.settled.accepted, run.settled.refused) == (7, 1)
     said = json.loads(Cursor(path, HERE).path.read_text())
     (refused,) = said["reached"]["refused"]
     assert (refused["count"], refused["among"], refused["reason"]) == (1, None, "no")
@@ -165,7 +165,11 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     assert (said["reached"]["accepted"], said["reached"]["complete"]) == (7, True)
     again = Backend()
     run = export(path, again)
-    assert (again.taken, run.skipped, run.reached.refused[0].spans) == ([], 8, (f"tool:lookup {second}",))
+    assert (again.taken, run.settled.skipped, run.settled.reached.refused[0].spans) == (
+        [],
+        8,
+        (f"tool:lookup {second}",),
+    )
 
 
 def test_a_cursor_of_an_older_version_is_believed(tmp_path: Path) -> None:
@@ -214,7 +218,7 @@ def test_a_cursor_that_cannot_be_believed_is_none(tmp_path: Path, content: str) 
     cursor = Cursor(path, HERE)
     cursor.path.write_text(content)
     assert cursor.load(read(path)[0][0].h) == Reached()
-    assert export(path, Backend()).accepted == 8
+    assert export(path, Backend()).settled.accepted == 8
 
 
 def test_a_cursor_of_another_trace_of_the_same_id_is_none(tmp_path: Path) -> None:
@@ -223,7 +227,7 @@ def test_a_cursor_of_another_trace_of_the_same_id_is_none(tmp_path: Path) -> Non
     export(path, Backend())
     path.unlink()
     record_run(tmp_path, steps=2)
-    assert export(path, Backend()).accepted == len(ids_of(path))
+    assert export(path, Backend()).settled.accepted == len(ids_of(path))
 
 
 def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None:
@@ -232,8 +236,8 @@ def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None
     (tmp_path / ".export").mkdir()
     (tmp_path / ".export").chmod(0o777)
     run = export(path, Backend())
-    assert run.cursor is not None
-    assert (run.accepted, run.cursor.error) == (8, "others can write into it")
+    assert run.settled.cursor is not None
+    assert (run.settled.accepted, run.settled.cursor.error) == (8, "others can write into it")
 
 
 def test_a_cursor_stays_small_however_much_is_refused() -> None:
@@ -310,14 +314,14 @@ def test_a_span_at_which_a_collector_breaks_does_not_block_the_others(tmp_path: 
     backend = Breaking(third)
     run = pumped(path, backend, 4)
     assert set(backend.taken) == set(ids_of(path)) - {third}
-    assert (run.accepted, run.refused, run.reached.refused[0].spans[0][-16:]) == (7, 1, third)
+    assert (run.settled.accepted, run.settled.refused, run.settled.reached.refused[0].spans[0][-16:]) == (7, 1, third)
 
 
 def test_a_collector_that_breaks_at_everything_is_broken_itself(tmp_path: Path) -> None:
     """No span is refused for that, however often it is tried."""
     path = record_run(tmp_path)
     run = pumped(path, Breaking(*ids_of(path)), 9)
-    assert (run.accepted, run.refused, run.done) == (0, 0, False)
+    assert (run.settled.accepted, run.settled.refused, run.done) == (0, 0, False)
 
 
 def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -> None:
@@ -329,7 +333,7 @@ def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -
         for each in (gone, path)
     )
     assert pump.step() == "sent"
-    assert sorted((run.run_id, run.failure, run.accepted) for run in pump.finished()) == [
+    assert sorted((run.run_id, run.failure, run.settled.accepted) for run in pump.finished()) == [
         ("gone", f"{gone}: no such file", 0),
         ("run", None, 8),
     ]

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from playhead.trace.otlp.live import LiveExport
+from playhead.trace.otlp.pump import Totals
+from playhead.trace.otlp.reading import Shortage
 
 
 def test_a_new_run_does_not_wait_until_a_busy_one_has_ended() -> None:
     """As long as there is something to send, new runs are taken in between two requests."""
     export = LiveExport("nowhere", lambda: (_ for _ in ()).throw(AssertionError))
-    run: Any = SimpleNamespace(run_id="new", trouble=None)
+    run: Any = SimpleNamespace(run_id="new", reading=SimpleNamespace(shortage=Shortage()))
     steps: list[bool] = []
 
     def step(*, timeout_s: float | None) -> str:
@@ -23,6 +25,8 @@ def test_a_new_run_does_not_wait_until_a_busy_one_has_ended() -> None:
         return "idle" if len(steps) == 3 else "sent"
 
     patience = SimpleNamespace(again_at=0.0, failing_since=None)
-    pump: Any = SimpleNamespace(runs=deque(), step=step, finished=list, patience=patience, stopped=None)
+    pump: Any = SimpleNamespace(
+        runs=deque(), step=step, finished=list, patience=patience, stopped=None, totals=Totals()
+    )
     export._round(pump)
     assert steps == [False, True, True]

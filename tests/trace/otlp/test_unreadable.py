@@ -13,7 +13,7 @@ from playhead import Agent, tool
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import control_files, reader
 from playhead.trace.blobs import BlobFolder
-from playhead.trace.otlp import cursor, run_export
+from playhead.trace.otlp import cursor, reading
 from playhead.trace.otlp.cursor import Cursor
 from playhead.trace.otlp.pump import Pump
 from playhead.trace.otlp.run_export import RunExport
@@ -56,8 +56,8 @@ def pumped(path: Path, unreadable_s: float = 60.0) -> tuple[RunExport, Backend, 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again without a pause."""
-    monkeypatch.setattr(run_export, "_AGAIN_S", 0.0)
-    monkeypatch.setattr(run_export, "_LONGEST_S", 0.0)
+    monkeypatch.setattr(reading, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(reading, "_LONGEST_S", 0.0)
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOSPC, errno.ENOMEM], ids=errno.errorcode.__getitem__)
@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_opened_now_is_opened_later(
     monkeypatch.setattr(reader, "_open", failing(reader._open, code, {0, 1}))
     run, backend, steps = pumped(path)
     assert steps == ["stuck", "stuck", "sent"]
-    assert (backend.taken, run.failure, run.trouble) == (ids_of(path), None, None)
+    assert (backend.taken, run.failure, run.reading.shortage.reason) == (ids_of(path), None, None)
 
 
 def test_one_that_stays_unreadable_is_given_up_after_some_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +99,8 @@ def test_a_value_that_cannot_be_read_now_is_no_lost_event(
     monkeypatch.setattr(BlobFolder, "_read", failing(BlobFolder._read, errno.EMFILE, calls))
     run, backend, _ = pumped(path)
     assert Counter(backend.taken) == expected
-    assert (run.accepted, run.skipped, run.failure) == (len(expected), 0, None)
-    assert run.reached.complete
+    assert (run.settled.accepted, run.settled.skipped, run.failure) == (len(expected), 0, None)
+    assert run.settled.reached.complete
 
 
 def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +108,6 @@ def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, mo
     path = record_run(tmp_path)
     monkeypatch.setattr(cursor, "write_over", failing(control_files.write_over, errno.ENOSPC, {0, 1}))
     run, _, _ = pumped(path)
-    assert run.cursor is not None
-    assert run.cursor.error is None
-    assert run.cursor.load(read(path)[0][0].h).complete
+    assert run.settled.cursor is not None
+    assert run.settled.cursor.error is None
+    assert run.settled.cursor.load(read(path)[0][0].h).complete
