@@ -35,6 +35,7 @@ FILES: Final = {
     "blind6": ("blind6.jsonl", "traps_blind6.jsonl"),
     "blind7": ("blind7.jsonl", "traps_blind7.jsonl"),
     "set8-tuning": ("set8_tuning.jsonl", "traps_set8_tuning.jsonl"),
+    "set8-held-out": ("set8_held_out.jsonl", "traps_set8_held_out.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -54,6 +55,8 @@ WHAT: Final = {
     "and 1 trap of 90 ran; then read case by case, and what failed was mended: no blind figures any more.",
     "set8-tuning": "One half of a set by somebody else who had not seen the healer. Before it was read: 166 of 196 (84.7 %), 29 refused, "
     "1 wrong, no trap of 60 ran. Read since then, and tuned on.",
+    "set8-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 174 of 195 (89.2 %), 21 refused, 0 wrong, "
+    "1 of 59 traps ran. Read since then, and what failed was mended: no blind figures any more.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {

@@ -49,6 +49,20 @@ _LISTED: Final = re.compile(
 _ITEM: Final = re.compile(r"^[ \t]*[-*\u2022][ \t]+[`*\"]{0,3}(\w{1,61})[`*\"]{0,3}[ \t]?[:=][ \t*]{0,4}", re.MULTILINE)
 _OPTIONAL: Final = re.compile(r"(?<=[A-Za-z0-9_])\?(?=\s?:)")
 """The mark behind a name that says that it may be left out."""
+_ACTS: Final = re.compile(r"\baction(?: with [\w.-]{1,80})?[ \t]*:[ \t]*`?\Z", re.IGNORECASE)
+_NO_INPUT: Final = re.compile(
+    r"`?[.;]?\s{0,9}action[ _]?input[ \t]*:\s{0,9}(?:none|n/a|no (?:additional |more |further |other )?"
+    r"(?:arguments?|inputs?|parameters?)(?: (?:is |are )?(?:needed|required))?)\.?\s*\Z",
+    re.IGNORECASE,
+)
+"""What says behind a call in code that it is whole."""
+MAX_LABEL: Final = 120
+"""Characters of the label of an action."""
+
+
+def ends_step(text: str, start: int, end: int) -> bool:
+    """Return whether a call in code is a step's action, behind which only stands that it has no more input."""
+    return _NO_INPUT.match(text, end) is not None and _ACTS.search(text[max(0, start - MAX_LABEL) : start]) is not None
 
 
 def bare_steps(text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool) -> Iterator[Found]:

@@ -33,6 +33,12 @@ _IDLE: Final = re.compile(r"(?:[ \t]*(?:#[^\n]*|(?:from [\w.]{1,80} )?import [\w
 _GIVEN: Final = re.compile(r"([A-Za-z_]\w{0,60})[ ]?=(?!=)[ ]?")
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 MAX_ARGUMENTS: Final = 60
+MAX_END: Final = 40
+"""Characters at the end of a text that show whether its last value is whole."""
+SHOWN_END: Final = re.compile(r"(?:[\"'}\]]|\b(?:[Tt]rue|[Ff]alse|[Nn]one|null))\s*\Z")
+"""A last value that is whole where the text ends: of a number more digits may be missing."""
+FENCED_END: Final = re.compile(r"[\"'}\]\w]\s*\Z")
+"""One that is whole where its fence ends."""
 _CALLERS: Final = frozenset(
     ("calltool", "usetool", "invoketool", "runtool", "executetool", "callfunction", "toolcall", "invoke")
 )
@@ -44,17 +50,23 @@ class _NoCallError(ValueError):
 
 
 def call_at(
-    text: str, start: int, *, ends_line: bool = True, constants: Mapping[str, Any] = _NONE
+    text: str,
+    start: int,
+    *,
+    ends_line: bool = True,
+    constants: Mapping[str, Any] = _NONE,
+    unclosed: re.Pattern[str] | None = None,
 ) -> tuple[Written, int] | None:
     """Return the call that begins at a place, and where it ends; None when none does, or it has to end its line and does not.
 
-    `constants` are the values of the names that may stand in it.
+    `constants` are the values of the names that may stand in it. `unclosed` says how a text may end in which only the last
+    parenthesis is missing; None when it may not.
     """
     found = _START.match(text, start)
     if found is None:
         return None
     try:
-        arguments, beside, place = _Reading(text, found.end(), constants).arguments()
+        arguments, beside, place = _Reading(text, found.end(), constants, unclosed).arguments()
     except _NoCallError:
         return None
     if found["print"]:
@@ -110,6 +122,7 @@ class _Reading:
     text: str
     place: int
     constants: Mapping[str, Any] = field(default_factory=dict)
+    unclosed: re.Pattern[str] | None = None
 
     def arguments(self) -> tuple[Any, dict[str, Any], int]:
         """Return what stands up to the closing parenthesis: by name, one value alone, or a tuple of values without names and those with one."""
@@ -122,6 +135,8 @@ class _Reading:
         while not self._is_next(")"):
             self._read_one(named, alone)
             if not self._is_next(",") and self.text[self.place : self.place + 1] != ")":
+                if named and not alone and self._lacks_only_the_end():
+                    break
                 raise _NoCallError
             if len(named) + len(alone) > MAX_ARGUMENTS:
                 raise _NoCallError
@@ -132,6 +147,12 @@ class _Reading:
         if alone and not isinstance(alone[0], (dict, list)) and not _is_json(alone[0]):
             return {"0": alone[0], **named}, {}, self.place  # its name is known where one has to be there
         return (alone[0] if alone else named), {}, self.place
+
+    def _lacks_only_the_end(self) -> bool:
+        """Return whether the text ends here, behind a value that shows its end."""
+        if self.unclosed is None or self.place != len(self.text):
+            return False
+        return self.unclosed.search(self.text, max(0, self.place - MAX_END)) is not None
 
     def _read_one(self, named: dict[str, Any], alone: list[Any]) -> None:
         """Read the next value into those with a name, or those without, which come first."""

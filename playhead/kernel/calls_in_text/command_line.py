@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.calls_in_text.found import Found, Written
 from playhead.kernel.calls_in_text.standing import segments
-from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.schema import fits, properties, required
+from playhead.kernel.healing.values import is_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +22,8 @@ MAX_LINE: Final = 2000
 _COMMAND: Final = re.compile(
     r"\s*(?:\$ )?(?P<name>[A-Za-z_][\w-]{0,100})(?P<rest>[ \t]+(?:--?[a-z]|[a-z]\w{0,60}=)[^\n]*)\s*", re.IGNORECASE
 )
+_OF_ONE: Final = re.compile(r"\s*(?P<name>[A-Za-z_]\w{0,100})[ \t]+(?P<value>[A-Za-z0-9_./@-]{0,200}[A-Za-z0-9])\s*")
+"""A tool's name and one value."""
 _OF_SHELL: Final = re.compile(r"[$`|&;<>*?~\\#]|\$\(")
 """What a shell would read, or write elsewhere."""
 _OPTION: Final = re.compile(r"--?([A-Za-z][\w-]{0,60})(?:=(.*))?|([A-Za-z]\w{0,60})=(.*)", re.DOTALL)
@@ -43,8 +46,28 @@ def commands(text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool) -> Iter
         found = _COMMAND.fullmatch(piece) if is_whole and len(piece) <= MAX_LINE else None
         spec = specs.get(found["name"].replace("-", "_")) if found else None
         arguments = _options(found["rest"], spec) if found is not None and spec is not None else None
+        if spec is None and is_whole:
+            spec, arguments = _of_one(piece, specs) or (None, None)
         if spec is not None and arguments is not None:
             yield Found(part.outer_start, part.outer_end, (Written(spec.name, arguments, sure=False),), explicit=True)
+
+
+def is_command_of_one(text: str, specs: Mapping[str, ToolSpec]) -> bool:
+    """Return whether a text is a tool's name and the one value that it has to get."""
+    return _of_one(text, specs) is not None
+
+
+def _of_one(text: str, specs: Mapping[str, ToolSpec]) -> tuple[ToolSpec, dict[str, object]] | None:
+    """Return the tool and its arguments; None where the value may be a word about the tool: it has to have a digit or a path's sign."""
+    found = _OF_ONE.fullmatch(text) if len(text) <= MAX_LINE else None
+    spec = specs.get(found["name"]) if found is not None else None
+    if found is None or spec is None or not any(mark.isdigit() or mark in "/@" for mark in found["value"]):
+        return None
+    needed, known = required(spec.parameters), properties(spec.parameters)
+    is_one = len(needed) == 1 and known.get(needed[0], {}).get("type") == "string"
+    is_one = is_one and found["value"][:1] != "-" and not is_empty(found["value"])
+    arguments: dict[str, object] = {needed[0]: found["value"]} if is_one else {}
+    return (spec, arguments) if is_one and fits(spec.parameters, arguments, spec.parameters) else None
 
 
 def stepped_commands(text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool) -> Iterator[Found]:

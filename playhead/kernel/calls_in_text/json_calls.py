@@ -11,6 +11,7 @@ from playhead.kernel.calls_in_text.json_form import calls_of
 from playhead.kernel.calls_in_text.sentences import is_told_of, tool_of_sentence
 from playhead.kernel.calls_in_text.standing import (
     MAX_BROKEN,
+    MAX_LINE,
     is_announced,
     is_item_alone,
     outer_of,
@@ -31,13 +32,16 @@ _CLOSES: Final = re.compile(r"\s{0,20},?\s{0,20}[)\]]|\s*\Z|[ \t]*[`*]")
 _OPENING: Final = re.compile(r"[{\[]")
 _NAME_BEFORE: Final = re.compile(
     r"(?<![\w./:-])[`*\"']{0,3}(?P<name>[A-Za-z_][\w.:-]{0,80}?)[`*\"']{0,3}"
-    r"(?:[ \t]*(?:tool|function|with|using|the|these|this|given|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
+    r"(?:[ \t]*(?:tool|function|with|using|the|these|this|given|specified|provided|and|following|arguments|args|input|inputs|parameters|params|json)\b){0,5}"
     r"[ \t]*[:=(>-]{0,2}[ \t]*"
     r"(?:\n+#{1,6}[ \t]*(?:action input|tool input|arguments|args|inputs?|parameters|params)[ \t]*\n|"
-    r"\n+[ \t*#]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
+    r"\n+[ \t*#-]{0,6}(?:action[ _]?input|tool[ _]?input|arguments|args|input|inputs|parameters|params)[ \t*`]{0,4}[:=][ \t*]{0,4})?"
     r"(?:\n{0,2}```\w{0,10}\s|\n)?[ \t]*\Z",
     re.IGNORECASE,
 )
+
+_LISTED: Final = re.compile(r"\n[ \t*#]{0,6}-")
+_ITEM: Final = re.compile(r"[ \t]{0,20}[-•][ \t]")
 
 
 def json_calls(
@@ -82,6 +86,8 @@ def _json_call(
     named = _NAME_BEFORE.search(piece, max(begin, start - 160), start) if isinstance(value, dict) else None
     if named is not None and "(" in piece[named.end("name") : start] and _CLOSES.match(piece, end) is None:
         return None  # of a call with more than this object
+    if named is not None and _LISTED.search(named[0]) and _has_more_items(piece, named.start(), end):
+        return None
     if named is not None and is_tool(named["name"]):
         opens = starts_line(piece, begin, named.start())
         if not opens and is_told_of(piece, start, named["name"]):
@@ -89,6 +95,12 @@ def _json_call(
         if alone or opens or is_announced(piece, named.start(), end):
             return Found(named.start(), end, (Written(named["name"], value),))
     return Found(start, end, calls) if alone and calls else None
+
+
+def _has_more_items(piece: str, start: int, end: int) -> bool:
+    """Return whether a list has items before the one that a place is in, or behind another place: its calls may be choices."""
+    before = piece[max(0, start - MAX_LINE) : start].rpartition("\n")[0].rstrip().rpartition("\n")[2]
+    return _ITEM.match(before) is not None or _ITEM.match(piece[end : end + MAX_LINE].lstrip("`* \t\n")) is not None
 
 
 def _is_unknown(found: Found, is_tool: Callable[[str], bool]) -> bool:

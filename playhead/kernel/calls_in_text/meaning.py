@@ -78,7 +78,7 @@ _MADE: Final = re.compile(
 """A heading over calls that were made."""
 _OPENED: Final = re.compile(
     r"(?:```\w{0,20}|(?:const |let |var )?\b\w{0,20}(?:call|action|request)\w{0,10} ?=|<[^<>\n]{1,60}>|\[[A-Z_]{3,20}\]|\[(?:(?:tool|function)[_ ]?(?:call|use)|tool|call)[ ]?:|(?<=>)call:|\bto=(?:functions\.)?|"
-    r"(?:^[ \t*#]{0,6}|(?<=: ))(?:action|tool(?: call)?|function(?: call)?|call)[ \t*]{0,4}:)\s*\Z",
+    r"(?:^[ \t*#-]{0,6}|(?<=: ))(?:action|tool(?: call)?|function(?: call)?|call)[ \t*]{0,4}:)\s*\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 """What opens a call: it is no paragraph of its own."""
@@ -87,9 +87,14 @@ _CLOSED: Final = re.compile(r"\A(?:\s{0,9}(?:</[^<>\n]{1,60}>|<[|\uff5c][^<>\n]{
 _TOKEN: Final = re.compile(r"<[|\uff5c][^<>\n]{1,40}[|\uff5c]>")
 """A token of a chat template, which is no word."""
 _REMARKED: Final = re.compile(
+    r"(?:(?<=```json\n)|(?<=```jsonc\n)|(?<=```json5\n))(?:[ \t]{0,8}//[ \t]{0,8}"
+    r"(?:(?i:(?:what|as)[ ](?:was|is|you|the user|we)[ ](?:asked|requested|wanted)(?:[ ]for)?|as[ ](?:asked|requested)|"
+    r"(?:the[ ]|my[ ])?(?:json[ ]|tool[ ]|function[ ])?(?:call|request|arguments|input|parameters))[.:]?[ \t]{0,8})\n){1,3}\Z|"
     r"(?<=```python\n)(?:[ \t]{0,8}#[^\n]{0,200}\n){1,3}(?:[A-Za-z_]\w{0,60}[ \t]?=[ \t]?(?:await[ \t])?)?\Z"
 )
 """Comments of code that stand before a call in its fence: they introduce nothing."""
+_COMMENT: Final = re.compile(r"(?:\A|\n)[ \t]{0,8}//[^\n]{0,200}\n[ \t]{0,8}\Z")
+"""A comment right before a call that says something else of it."""
 _MOST_OPENED: Final = 6
 _COLON: Final = re.compile(r":(?=\s)")
 _STEP: Final = re.compile(r"\b(?:step \d|(?:first|next|last|final) step)[^:\n]{0,20}:\Z", re.IGNORECASE)
@@ -282,7 +287,10 @@ def is_introduced(text: str, start: int) -> bool:
     Asked for tools that change something: of what else a sentence may say of a call there is no end, so it is not enough that it
     has no word that takes the call back. Of other languages nothing is known.
     """
-    before = _paragraph(_REMARKED.sub("", text[max(0, start - MAX_AROUND) : start]))
+    before = _REMARKED.sub("", text[max(0, start - MAX_AROUND) : start])
+    if _COMMENT.search(before) is not None:
+        return False
+    before = _paragraph(before)
     return all(map(_makes_it, (before, *_introducing(before))))
 
 

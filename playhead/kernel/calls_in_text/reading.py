@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.calls_in_text.any_tags import tag_calls
-from playhead.kernel.calls_in_text.bare_steps import bare_steps
+from playhead.kernel.calls_in_text.bare_steps import bare_steps, ends_step
 from playhead.kernel.calls_in_text.broken_tags import broken_tag_calls
-from playhead.kernel.calls_in_text.call_syntax import call_at, constants_of
-from playhead.kernel.calls_in_text.command_line import commands, stepped_commands
+from playhead.kernel.calls_in_text.call_syntax import FENCED_END, SHOWN_END, call_at, constants_of
+from playhead.kernel.calls_in_text.command_line import commands, is_command_of_one, stepped_commands
 from playhead.kernel.calls_in_text.found import Found, Written
 from playhead.kernel.calls_in_text.headed import headed_calls
 from playhead.kernel.calls_in_text.json_calls import json_calls
@@ -97,7 +97,9 @@ def read_calls(
         cut_off: whether the reply reached its longest length: then nothing is completed.
         nameless: whether arguments alone may be a call: of the one tool without side effects that they fit.
     """
-    if len(text) > MAX_TEXT or not any(mark in text for mark in ("{", "[", "(", "<", ":", " -", "=")):
+    if len(text) > MAX_TEXT or not (
+        any(mark in text for mark in ("{", "[", "(", "<", ":", " -", "=")) or is_command_of_one(text, specs)
+    ):
         return [], text
     whole, text = text, without_template(text)
     same = {folded(name) for name in specs}
@@ -114,7 +116,7 @@ def read_calls(
         lambda: bare_steps(text, specs, cut_off=cut_off),
         lambda: stepped_commands(text, specs, cut_off=cut_off),
         lambda: json_calls(text, specs, is_tool, cut_off=cut_off),
-        lambda: _syntax_calls(text, is_tool),
+        lambda: _syntax_calls(text, is_tool, cut_off=cut_off),
         lambda: commands(text, specs, cut_off=cut_off),
         lambda: yaml_calls(text, cut_off=cut_off),
         lambda: broken_tag_calls(text, specs, cut_off=cut_off),
@@ -269,10 +271,10 @@ def _is_all(text: str, found: Found) -> bool:
     return not _EMPTY_WRAP.sub("", text[: found.start] + text[found.end :]).strip()
 
 
-def _syntax_calls(text: str, is_tool: Callable[[str], bool]) -> Iterator[Found]:
+def _syntax_calls(text: str, is_tool: Callable[[str], bool], *, cut_off: bool) -> Iterator[Found]:
     for part in segments(text):
         constants, begin = constants_of(text, part.start, part.end) if part.fenced else ({}, part.start)
-        found = list(_lines_with_calls(text, part, begin, constants))
+        found = list(_lines_with_calls(text, part, begin, constants, cut_off=cut_off))
         if _PROGRAM.search(text, part.start, part.end) or (part.fenced and not _only_calls(text, part, begin, found)):
             continue
         yield from found or _announced_calls(text, part, is_tool)
@@ -290,6 +292,9 @@ def _announced_calls(text: str, part: Segment, is_tool: Callable[[str], bool]) -
             broken += 1
             continue
         start, place = named.start(), call[1]
+        if ends_step(piece, start, place) and part.end == len(text):
+            yield Found(start, len(text), (call[0],), step=True)
+            return
         listed = piece[start - 1 : start] in ("[", ",", " ") and piece[place : place + 1] in ("]", ",")
         opens, ends = starts_line(piece, part.start, start), _REST.match(piece, place)
         if (
@@ -300,11 +305,14 @@ def _announced_calls(text: str, part: Segment, is_tool: Callable[[str], bool]) -
             yield outer_of(part, text, start, place, (call[0],))
 
 
-def _lines_with_calls(text: str, part: Segment, begin: int, constants: Mapping[str, Any]) -> Iterator[Found]:
+def _lines_with_calls(
+    text: str, part: Segment, begin: int, constants: Mapping[str, Any], *, cut_off: bool
+) -> Iterator[Found]:
     begin = part.start if "#" in text[part.start : begin] else begin  # a comment may say something of the call
     piece, place, broken = text[: part.end], part.start, 0
+    unclosed = None if not part.fenced else FENCED_END if part.closed else None if cut_off else SHOWN_END
     while broken < MAX_BROKEN and (line := _LINE.search(piece, place)):
-        call = call_at(piece, line.end(), constants=constants)
+        call = call_at(piece, line.end(), constants=constants, unclosed=unclosed)
         if call is None:
             place, broken = line.end() + 1, broken + (piece.find("(", line.end(), line.end() + 200) >= 0)
         else:

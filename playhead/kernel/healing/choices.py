@@ -87,6 +87,8 @@ _SHORT: Final = (
 
 
 _ARTICLE: Final = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
+SHORT: Final = 3
+"""Letters from which a part of a choice is a word that may have a slip in it."""
 MAX_WORDS: Final = 4
 """Words of a value that names a choice and what it is one of."""
 _HEADS: Final = frozenset(
@@ -140,7 +142,7 @@ def _meant(texts: list[str], value: str, name: str) -> str | None:
         lambda each: _is_short(written, folded(each)),
         lambda each: _has_same_words(words(value), words(each)),
         lambda each: _says_more(words(value), words(each), words(name)),
-        lambda each: _is_near(written, folded(each)),
+        lambda each: _is_near(written, folded(each)) and not _is_other_short(words(value), words(each)),
     )
     for same in readings:
         found = [each for each in texts if same(each)]
@@ -193,6 +195,13 @@ def _with_head(texts: list[str], written: str, about: tuple[str, ...]) -> str | 
     others = [each for each in texts if each not in found and not {*words(each)}.isdisjoint(own)]
     is_plain = len(own) <= MAX_WORDS and not any(sign in _SIGNS or sign.isdigit() for sign in written)
     return found[0] if len(found) == 1 and not others and is_plain else None
+
+
+def _is_other_short(written: tuple[str, ...], choice: tuple[str, ...]) -> bool:
+    """Return whether a letter or two of their own differ, or letters beside a number: `gpu-h100` is no `gpu-a100`."""
+    if len(written) != len(choice):
+        return any(map(str.isdigit, choice))
+    return any(one != other and min(len(one), len(other)) < SHORT for one, other in zip(written, choice, strict=True))
 
 
 def _is_near(written: str, choice: str) -> bool:

@@ -12,6 +12,8 @@ from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, 
 from playhead.kernel.healing.words import is_short_for, singular, words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from playhead.trace.types import ToolSpec
 
 NOUN: Final = 4
@@ -58,6 +60,15 @@ _OTHER_SORTS: Final = frozenset(
 """Nouns that make another thing of the one before them."""
 _KIN: Final = ("atures", "ature", "als", "al")
 """Endings of nouns that are made of verbs, beside those of every form: `signature`, `appraisal`."""
+_TAILS: Final = (("from",), ("with",), ("by",), ("using",))
+"""What may stand before it."""
+_MAKES, _ENDS = frozenset(("make", "create")), frozenset(("kill", "terminate"))
+"""Verbs that are used for each other."""
+_ALSO_END: Final = frozenset(
+    ("abort", "cancel", "close", "deactivate", "delete", "destroy", "disable", "drop", "end", "finish", "force", "halt", "interrupt", "kill",
+     "pause", "purge", "quit", "remove", "requeue", "reset", "restart", "shutdown", "signal", "stop", "suspend", "terminate")
+)  # fmt: skip
+"""Verbs of tools of which one may be meant by `kill`."""
 _JOINING: Final = frozenset(("on", "of", "for", "to", "in", "a", "an", "the"))
 _THING: Final = re.compile(r"\b(?:a|an|the) (?=((?:[a-z]+ ?){1,4}))")
 _ENDING: Final = frozenset(
@@ -69,7 +80,8 @@ _NEGATION: Final = frozenset(("not", "no", "never", "without", "except", "instea
 def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether a name begins with the tool's own verb and has its nouns, but for what a slip of the pen makes of them."""
     name = words(spec.name)
-    if _is_deed(written, name) or _is_noun_of_verb(written, name) or _is_said_first(written, spec):
+    says_same = _is_same_deed(written, spec) or _has_tail(written, spec) or _is_deed(written, name)
+    if says_same or _is_noun_of_verb(written, name) or _is_said_first(written, spec):
         return True
     if len(name) < 2 or len(written) < 2 or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
         return False
@@ -85,6 +97,33 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     if any(word in ACTIONS and word not in name and word not in things for word in written[1:]):
         return False
     return _nouns_are(written[1:], name[1:], _said_beside(spec, name) | _known_beside(written, name, spec))
+
+
+def _is_same_deed(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether a name says the same with another verb; of what is ended, only where each argument has to fit as it stands."""
+    name = words(spec.name)
+    if len(name) < 2 or written[1:] != name[1:]:  # noqa: PLR2004 - verb, noun
+        return False
+    pair = {written[0], name[0]}
+    return pair == _MAKES or (pair == _ENDS and len(required(spec.parameters)) < SAID)
+
+
+def is_one_of_many(written: tuple[str, ...], meant: str, known: Iterable[str]) -> bool:
+    """Return whether a name ends something in another word than the tool that is meant, and another tool ends the same things, too."""
+    name = words(meant)
+    is_other = written[1:] == name[1:] and {written[0], name[0]} == _ENDS
+    return is_other and any(
+        words(each)[1:] == name[1:] and not _ALSO_END.isdisjoint(words(each)[:1]) for each in known if each != meant
+    )
+
+
+def _has_tail(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether a name says behind the tool's own what it has to get: `generate_report_from_template`, with a `template_path`."""
+    name = words(spec.name)
+    tail = written[len(name) + 1 :]
+    if len(name) < 2 or written[: len(name)] != name or written[len(name) : len(name) + 1] not in _TAILS or not tail:  # noqa: PLR2004
+        return False
+    return any({*tail} <= {*words(each)} for each in required(spec.parameters))
 
 
 def _is_deed(written: tuple[str, ...], name: tuple[str, ...]) -> bool:

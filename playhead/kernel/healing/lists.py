@@ -23,6 +23,8 @@ _BULLETS: Final = re.compile(r"(?:\s*+(?:[-*•]|\d{1,3}[.)])[ \t]++[^\n]++(?:\n
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _CODE: Final = re.compile(r"[a-z0-9][\w@./+#-]*|[A-Z0-9][A-Z0-9_./#-]*\d[\w./#-]*", re.ASCII)
 """A word in small letters, or one with a digit: an id, a tag, a column; no name of a person, which may have commas."""
+_WORDS: Final = re.compile(r"[^\W\d_]\w{0,60}(?:,[^\W\d_]\w{0,60})++")
+"""Single words, with nothing but commas between them."""
 _EMAIL: Final = re.compile(r"[^\s,;@<>]+@[^\s,;@<>]+")
 _ONE_FIELD: Final = r"([A-Za-z_]\w{0,60})([=:])[ ]?(\"[^\"]{0,500}\"|'[^']{0,500}'|[^\s,;{}\[\]\"'=]{1,500})"
 _FIELD: Final = re.compile(_ONE_FIELD)
@@ -37,8 +39,11 @@ _NAMES: Final = frozenset(("name", "id", "email", "path", "file", "title", "labe
 """Fields of which one alone says which thing is meant."""
 
 
-def parts_of(text: str, items: Schema, name: str) -> list[str] | None:
-    """Return the parts of a text, where only parts or only the whole can be meant; None when that cannot be said."""
+def parts_of(text: str, items: Schema, name: str, least: int = 0) -> list[str] | None:
+    """Return the parts of a text, where only parts or only the whole can be meant; None when that cannot be said.
+
+    A list that has `least` two items cannot be the whole.
+    """
     text, kind = text.strip(), type_of(items)
     if not text or len(text) > MAX_TEXT:
         return None
@@ -51,7 +56,13 @@ def parts_of(text: str, items: Schema, name: str) -> list[str] | None:
     if "enum" in items:
         return _chosen(text, items["enum"], name)
     parts = _TIGHT_SPLIT.split(text)
-    return parts if _are_told_apart(parts, items, name) else None
+    return parts if (least > 1 and _are_words(text, parts, name)) or _are_told_apart(parts, items, name) else None
+
+
+def _are_words(text: str, parts: list[str], name: str) -> bool:
+    """Return whether a text is single words with nothing but commas between them, and none of them leaves the end open."""
+    is_plain = _OPEN_END.isdisjoint(map(str.lower, parts)) and _OF_COMMAND.isdisjoint(words(name))
+    return is_plain and _WORDS.fullmatch(text) is not None
 
 
 def tagged(text: str) -> list[tuple[str, str]] | None:

@@ -126,10 +126,12 @@ def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes, speak
 
 def _by_arguments(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant | None:
     """Return the one tool that a name nearly is and that the arguments say is meant, which no other tool takes."""
-    from playhead.kernel.healing.evidence import is_nearly  # noqa: PLC0415 - only for a name that no tool has
+    from playhead.kernel.healing.evidence import is_nearly, is_one_of_many  # noqa: PLC0415 - only for a name that no tool has
 
     near = [each for each in known if is_nearly(words(written), known[each]) and speaks_for(each)]
     if len(near) != 1 or any(takes(each) for each in known if each != near[0]):
+        return None
+    if is_one_of_many(words(written), near[0], known):
         return None
     return Meant(near[0])
 

@@ -204,13 +204,17 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
 
 def _without_thing(written: str, name: str, tool: str) -> int:
     """Return PART where a name says besides only what the tool is about: `parking_zone` of `extend_parking`, where it has a `zone_code`."""
-    things, own, other = words(tool)[1:], words(written), words(name)
-    rest = [word for word in own if word not in things]
-    if len(rest) == len(own) or not rest or not {*things}.isdisjoint(other) or _GENERAL.issuperset(rest):
+    things, own, other = {*map(singular, words(tool)[1:])}, words(written), words(name)
+    rest = [word for word in own if singular(word) not in things]
+    if len(rest) == len(own) or not rest or not things.isdisjoint(map(singular, other)) or _GENERAL.issuperset(rest):
         return 0
     if not all(word in _GENERAL or any(same_word(word, each) for each in rest) for word in other):
         return 0
-    return PART if MODIFIERS.isdisjoint(rest) and ATTRIBUTES.isdisjoint(rest) and likeness("_".join(rest), name) else 0
+    return (
+        PART
+        if MODIFIERS.isdisjoint(rest) and ATTRIBUTES.isdisjoint({*rest} - {*other}) and likeness("_".join(rest), name)
+        else 0
+    )
 
 
 def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bool:

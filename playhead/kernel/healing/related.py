@@ -55,7 +55,7 @@ def related(
     )
     if is_same:
         return WORDS
-    forms = (_is_limited, _is_change, _is_counted, _is_measured)
+    forms = (_is_limited, _is_change, _is_counted, _is_measured, _is_address)
     return PART if any(form(own, other, schema) for form in forms) else 0
 
 
@@ -74,6 +74,7 @@ def measures_other(written: str, name: str, schema: object) -> bool:
     if not own or not other or not any(option.get("type") in ("integer", "number") for option in options(said, said)):
         return False
     is_place = len(own) > 1 and own[-1] in _ORDINALS and singular(other[-1]) != other[-1] and own[-1] not in other
+    own = own[1:] if own[0] == "min" and other[0] in ("min", "minimum") else own  # which are no minutes
     units = [group for group in UNITS if not group.isdisjoint(own) and group.isdisjoint(other)]
     told = {*other, *words(str(said.get("description", "")))}
     meant = [group for group in UNITS if not group.isdisjoint(told)]
@@ -140,6 +141,12 @@ def _named(name: tuple[str, ...], known: Collection[str]) -> str | None:
 def _is_limited(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
     """Return whether a name says to what something is limited: `limit_to` of `limit`."""
     return own == (*other, "to") and other[-1] in _MEASURES and schema.get("type") in ("integer", "number")
+
+
+def _is_address(own: tuple[str, ...], other: tuple[str, ...], schema: Mapping[str, Any]) -> bool:
+    """Return whether a name calls the URI of a thing its path: `resource_path` of `resource_uri`, where any text may be one."""
+    is_any = schema.get("type") == "string" and not {"format", "pattern"} & schema.keys()
+    return is_any and len(own) > 1 and own[:-1] == other[:-1] and (own[-1], other[-1]) == ("path", "uri")
 
 
 def _is_doer(own: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -203,6 +203,16 @@ def is_for_caller(name: str, parameter: str) -> bool:
     return is_note and len(own) + (name[:1] in ("_", "$")) > 1
 
 
+_LAST_ONES: Final = (
+    ("is", "final", "step"),
+    ("is", "last", "step"),
+    ("final", "step"),
+    ("last", "step"),
+    ("is", "final"),
+)
+"""Names that say of the agent's own loop whether it ends here."""
+
+
 def is_telemetry(spec: ToolSpec, name: str, item: object) -> bool:
     """Return whether a field is the caller's own record of the call, of nothing that the tool, its text or its parameters know."""
     own = words(name)
@@ -213,7 +223,7 @@ def is_telemetry(spec: ToolSpec, name: str, item: object) -> bool:
 
 def _is_record(own: tuple[str, ...], item: object) -> bool:
     rest = {*own}
-    if is_of_turn(own, item):
+    if is_of_turn(own, item) or (own in _LAST_ONES and isinstance(item, bool)):
         return True
     if own[-1] in _NUMBERS and len(own) > 1 and rest <= _TIES | _NUMBERS | {"tool"}:
         return not _ALWAYS_TIES.isdisjoint(own) or (
@@ -245,5 +255,5 @@ def _knows(spec: ToolSpec, own: tuple[str, ...]) -> bool:
     """Return whether a word of a name is one of the tool's, so that its value may be meant for it."""
     said = {*words(spec.name), *words(spec.description)}
     said |= {word for each in properties(spec.parameters) for word in words(each)}
-    idle = {*_NUMBERS, *_OF_SURE, *_WHOSE, *_OF_PROTOCOL} - {"call", "tool", "step"}
+    idle = {*_NUMBERS, *_OF_SURE, *_WHOSE, *_OF_PROTOCOL, "is"} - {"call", "tool", "step", "final"}
     return not {singular(word) for word in own if word not in idle}.isdisjoint(map(singular, said))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.json_reading import parsed, value_at
+from playhead.kernel.healing.lifting import lifted
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
 from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.swallowed import without_swallowed
@@ -75,7 +76,7 @@ _HOLDS: Final = frozenset(
     )
 )
 _VALUES: Final = frozenset(
-    ("values", "value", "data", "fields", "dict", "map", "set", "object", "json", "payload", "list")
+    ("values", "value", "data", "fields", "dict", "map", "set", "object", "json", "payload", "list", "schema")
 )
 _OF_CALL: Final = frozenset(
     ("tool", "call", "function", "action", "api", "raw", "structured", "json", "the", "my", "method", "input", "model")
@@ -115,7 +116,7 @@ def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: 
     value = {("0" if name == "__arg1" else name): item for name, item in without_noise(spec, value).items()}
     value = without_swallowed(schema, value)
     value = _values_alone(schema, value)
-    value = _placed(schema, value)
+    value = lifted(schema, _placed(schema, value))
     return _gathered(schema, value) if gather else value
 
 

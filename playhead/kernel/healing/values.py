@@ -213,7 +213,7 @@ class Types:
         if isinstance(value, str):
             inner = parsed(value) if value.strip()[:1] in ("[", "{") else listed(value)
             bare = _BARE_LIST.fullmatch(value)
-            value = parts_of(bare[1] if bare else value, items, name) if inner is None else inner
+            value = parts_of(bare[1] if bare else value, items, name, _least(schema)) if inner is None else inner
         return NO_READING if value is None else self._list(items, value, name, depth)
 
     def _list(self, items: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -226,6 +226,12 @@ class Types:
         bare = bare_items(value if isinstance(value, list) else [value], items, name)
         read = [self.read(items, each, name, depth + 1) for each in bare]
         return NO_READING if any(each is NO_READING for each in read) else read
+
+
+def _least(schema: Schema) -> int:
+    """Return how many items a list has to have."""
+    least = schema.get("minItems", 0)
+    return least if isinstance(least, int) else 0
 
 
 def is_empty(value: object) -> bool:

@@ -35,6 +35,7 @@ FLOOR = {
     "blind6": 175,
     "blind7": 196,
     "set8-tuning": 194,
+    "set8-held-out": 194,
 }
 """Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
 these floors only keep what was reached."""
