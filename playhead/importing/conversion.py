@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.endings import concluded_ending, otherwise_in_a_replay, output_of, stated_ending
 from playhead.importing.findings import Findings, Spent
 from playhead.importing.headers import beginning_of
-from playhead.importing.hiding import is_hidden
 from playhead.importing.matching import match
 from playhead.importing.model_calls import CallIds, ModelCalls
 from playhead.importing.succession import look_through
@@ -29,8 +29,7 @@ from playhead.trace.events import (
     RunCompleted,
     ToolsDefined,
 )
-from playhead.trace.events.run import ANSWERED, NOT_KNOWN
-from playhead.trace.finish_reasons import incomplete
+from playhead.trace.events.run import ANSWERED
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -218,30 +217,10 @@ class Conversion:
         return NOTHING if ending.get("output") is None else ending["output"]
 
     def _terminated_by(self, error: ErrorInfo | None, output: Any, text: str | None) -> str:  # noqa: ANN401
-        if error is not None:
-            return "llm_error" if isinstance(self._models.last, LlmFailed) else "error"
-        last = self._models.last
-        if isinstance(last, LlmResponded) and not last.tool_calls and (cut := incomplete(last.finish_reason)):
-            return cut
-        if text is not None:
-            return "end_turn"
-        given = output is not None and any(_gives(each, output) for each in self._matched.turns[-1].asked)
-        return "final_answer_tool" if given else NOT_KNOWN
+        asked, stated = self._matched.turns[-1].asked, stated_ending(self._work)
+        concluded = concluded_ending(error, self._models.last, asked, output, text)
+        self._findings.endings += otherwise_in_a_replay(stated, concluded, asked, output, text)
+        return stated or concluded
 
     def _emit(self, time_ns: int, iteration: int | None, event: EventBase) -> None:
         self._emit_at(time_ns, self._owner, iteration, event)
-
-
-def output_of(work: Work, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what an agent's spans say of its output; the last answer, where that is a framework's whole state."""
-    output = NOTHING if work.speaker is None else work.speaker.reading.output
-    is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
-    says_less = is_state or is_hidden(output)
-    return text if output is NOTHING or (says_less and text is not None) else output
-
-
-def _gives(asked: Asked, output: Any) -> bool:  # noqa: ANN401
-    """Tell whether a call gives the answer: what it returned, or what it was given, is what the agent did."""
-    returned = NOTHING if asked.item is None else asked.item.reading.result
-    arguments = asked.call.arguments or {}
-    return output in (returned, arguments) or output in arguments.values()

@@ -52,6 +52,10 @@ class Findings:
     """Tools of whose results later prompts say something else than the span."""
     ran_otherwise: list[str] = field(default_factory=list)
     """Tools whose calls ran with other arguments than the model gave."""
+    endings: list[str] = field(default_factory=list)
+    """Why a replay does not end as an agent did."""
+    renamed: list[str] = field(default_factory=list)
+    """Calls that ran under another name than the model gave: both names."""
     unknown_messages: int = 0
     """Messages of prompts of which the spans say only that there is one."""
     doubtful: list[str] = field(default_factory=list)

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Final
 from playhead.importing.agents import played
 from playhead.importing.hiding import is_hidden_content, is_hidden_message
 from playhead.importing.readings import REDACTED
+from playhead.importing.requests_that_differ import (
+    in_words,
+    not_offered,
+    other_models,
+    other_parameters,
+    other_tools,
+    silent,
+)
 from playhead.importing.truncation import breaks_off, stops_at_usual_count
 from playhead.trace.types import text_of
 
@@ -43,6 +51,8 @@ def report_of(tree: Tree, found: Sorted, findings: Findings) -> Report:
         *_unsure(found, findings),
         *_prompts(findings),
         *_otherwise(findings),
+        *_differing(found),
+        *dict.fromkeys(findings.endings),
         *_doubts(found, findings),
     )
     level: Replayability = "not" if missing else "tools-only" if unsure else "full"
@@ -134,6 +144,26 @@ def _otherwise(findings: Findings) -> Iterator[str]:
         yield f"later prompts show other results than the tools' spans: {named(findings.told_otherwise)}"
     if findings.ran_otherwise:
         yield f"calls ran with other arguments than the model gave: {named(findings.ran_otherwise)}"
+    if findings.renamed:
+        yield f"calls ran under other names than the model gave: {named(findings.renamed)}"
+
+
+def _differing(found: Sorted) -> Iterator[str]:
+    """Yield what is not the same in all requests of an agent, as it is in a replay."""
+    works = list(played(found.root))
+    tools = [other_tools(work) for work in works]
+    if others := [name for offered, _ in tools for name in offered]:
+        yield f"the model was offered other tools in some requests: {named(others)}"
+    if described := [name for _, ways in tools for name in ways]:
+        yield f"the model was told of tools in other words in some requests: {named(described)}"
+    if unknown := [name for work in works for name in not_offered(work)]:
+        yield f"calls of tools that no request offered, which a replay answers in its own words: {named(unknown)}"
+    if parameters := [name for work in works for name in other_parameters(work)]:
+        yield f"some requests had other parameters than the first: {named(parameters)}"
+    if models := [name for work in works for name in other_models(work)]:
+        yield f"the requests of an agent went to several models: {named(models)}"
+    if told := sum(map(in_words, works)):
+        yield f"prompts tell of calls or their results in words, where a replay has messages of their own: {told:,}"
 
 
 def _doubts(found: Sorted, findings: Findings) -> Iterator[str]:
@@ -203,6 +233,8 @@ def _notes(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
     yield from (f"{what}: {count:,}" for what, count in counts.items() if count and not what.startswith("matched by "))
     if found.is_whole and any(root.parent_id is not None for root, _ in found.tops):
         yield "the outermost agent is below a parent that is not there: what else that did is not known"
+    if quiet := sum(map(silent, played(found.root))):
+        yield f"requests that do not say which tools or parameters they had, where others do: {quiet:,}"
     yield from _of_agents(found.root)
     limit = findings.lengths.limit
     if limit is not None and any(len(text) == limit for text in _texts(found)):

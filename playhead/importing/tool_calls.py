@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.importing.hiding import is_hidden, is_hidden_content
 from playhead.importing.truncation import without_mark
 from playhead.importing.values import NOTHING
-from playhead.importing.wording import how_shown, plain
+from playhead.importing.wording import how_shown, same_json
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, json_hash, to_json
@@ -33,13 +33,15 @@ def as_it_ran(item: ToolItem, call: ToolCall | None, findings: Findings) -> Tool
         return ToolCall(id="", name=name, arguments=ran, raw_arguments=item.reading.raw)
     if item.is_agent_span and call.arguments is not None:
         return call  # its span holds a prompt, not arguments
-    call = call if item.is_agent_span or call.name == name else call.model_copy(update={"name": name})
-    if ran is None or ran == call.arguments or is_hidden(ran):
+    if not item.is_agent_span and call.name != name:
+        findings.renamed.append(f"{call.name} as {name}")
+        call = call.model_copy(update={"name": name})
+    if ran is None or is_hidden(ran) or same_json(ran, call.arguments):
         return call
     if call.arguments and _adds(ran, call.arguments):
         findings.counts["calls to whose arguments the program added something"] += 1
         return call
-    if call.arguments is not None and plain(ran) != plain(call.arguments):
+    if call.arguments is not None or (call.raw_arguments and not is_hidden(call.raw_arguments)):
         findings.ran_otherwise.append(call.name)
     return call.model_copy(update={"arguments": ran, "raw_arguments": None})
 
@@ -180,4 +182,6 @@ def _understood(completed: ToolCallCompleted, told: Any) -> ToolCallCompleted | 
 
 def _adds(given: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Tell whether the given arguments are the wanted ones and more."""
-    return len(given) > len(wanted) and all(name in given and given[name] == each for name, each in wanted.items())
+    return len(given) > len(wanted) and all(
+        name in given and same_json(given[name], each) for name, each in wanted.items()
+    )

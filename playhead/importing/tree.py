@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from playhead.importing.endings import as_it_ended
 from playhead.importing.values import has_halves
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Tree:
 def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
     """Return the tree of the spans of one trace, in time linear in their number."""
     tree = Tree()
-    for span in spans:
+    for span in map(as_it_ended, spans):
         known = tree.spans.get(span.span_id)
         tree.repeated += known is not None
         tree.conflicting += known is not None and _is_another(span, known)

@@ -45,6 +45,24 @@ def plain(value: Any) -> str:  # noqa: ANN401 - any JSON value
     return _NULL.sub("none", words)
 
 
+def same_json(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON values
+    """Tell whether two values are the same JSON: numbers by value, names in any order, and nothing of another type."""
+    waiting = [(one, other)]
+    while waiting:
+        first, second = waiting.pop()
+        if isinstance(first, dict) and isinstance(second, dict):
+            if first.keys() != second.keys():
+                return False
+            waiting += [(each, second[name]) for name, each in first.items()]
+        elif isinstance(first, list) and isinstance(second, list):
+            if len(first) != len(second):
+                return False
+            waiting += zip(first, second, strict=True)
+        elif isinstance(first, bool) != isinstance(second, bool) or first != second:
+            return False
+    return True
+
+
 def stands_in(words: str, others: str) -> bool:
     """Tell whether plain words stand in others in one piece."""
     return f" {words} " in f" {others} "

@@ -89,7 +89,7 @@ def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
     result = playhead("import", *files, "--trace-dir", tmp_path)
     assert result.exit_code == 0
     assert result.stdout.count(": imported (") == len(NAMES)
-    assert result.stdout.count("replay   full: it can be replayed") == len(NAMES) - 1
+    assert result.stdout.count("replay   full: it can be replayed") == len(NAMES) - 2
     assert "because  what the model was told of its tools is not in the spans" in result.stdout
     again = objects(playhead("import", *files, "--trace-dir", tmp_path, "--json"))
     assert {run["outcome"] for run in again} == {"already-imported"}
@@ -249,7 +249,7 @@ def test_import_without_protobuf_says_what_to_install(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("form", ["otlp-json", "openinference-jsonl"])
 def test_what_playhead_exports_it_imports(form: str, tmp_path: Path) -> None:
     """A recording of ours, through its own export and import: its format is told, and a replay can use all of it."""
-    recorded = ROOT / "tests" / "golden" / "reactive-sub-agents.jsonl"
+    recorded = ROOT / "tests" / "golden" / "direct-tools.jsonl"
     exported = playhead("export", recorded, "--format", form)
     assert exported.exit_code == 0
     (tmp_path / "spans").write_text(exported.stdout)

@@ -156,10 +156,15 @@ def test_another_form_of_the_same_result_is_no_other_result(name: str, tmp_path:
     assert expected is None or made.completed.observation() == expected
 
 
-def test_calls_and_results_in_words_are_a_form_too(tmp_path: Path) -> None:
-    """Smolagents tells the model of both as the assistant's and the user's words; other words among them are not that."""
+def test_calls_and_results_in_words_are_read_too(tmp_path: Path) -> None:
+    """Smolagents tells the model of both as the assistant's and the user's words, which a replay does not: that is the reason.
+
+    Other words among them are another.
+    """
     in_words = [SYSTEM, TASK, CALLING, OBSERVATION]
-    assert imported(run_of(then=in_words).foreign(tmp_path), tmp_path / "a")[0].replayability == "full"
+    run, _ = imported(run_of(then=in_words).foreign(tmp_path), tmp_path / "a")
+    [why] = run.source.reasons
+    assert (run.replayability, "calls or their results in words" in why) == ("tools-only", True)
     for added in (
         [*in_words, ("user", " ".join(f"word{number}" for number in range(40)))],
         [SYSTEM, TASK, CALLING, ("user", "Observation:\n9,999 feet")],
