@@ -28,23 +28,13 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = "playhead.interrupted"
 """What marks a span of ours whose end is only that of its recording."""
 _FINAL: Final = frozenset(
-    map(
-        plain_name,
-        (
-            *("final_answer", "give_final_answer", "provide_final_answer", "final_result", "final_output"),
-            *(
-                "final_response",
-                "finish",
-                "finish_task",
-                "finish_run",
-                "submit",
-                "submit_answer",
-                "submit_final_answer",
-            ),
-            *("submit_result", "attempt_completion", "task_complete", "complete_task"),
-        ),
+    plain_name(name)
+    for name in (
+        "attempt_completion", "complete_task", "final_answer", "final_output", "final_response", "final_result", "finish",
+        "finish_run", "finish_task", "give_final_answer", "provide_final_answer", "submit", "submit_answer",
+        "submit_final_answer", "submit_result", "task_complete",
     )
-)
+)  # fmt: skip
 """Names of tools that give an agent's answer, in the frameworks that have such a one."""
 
 
