@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.remarks import is_of_turn, is_telemetry
+from playhead.kernel.healing.remarks import THOUGHTS, is_of_turn, is_telemetry
 from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
@@ -65,52 +65,14 @@ NAME_FIELDS: Final = frozenset(
     ["name", "tool", "toolname", "function", "functionname", "action", "command", "recipientname"]
 )
 """Names of what holds the tool's name, folded."""
-_NOISE: Final = frozenset(
-    [
-        "thought",
-        "thoughts",
-        "thinking",
-        "reasoning",
-        "rationale",
-        "explanation",
-        "justification",
-        "analysis",
-        "reflection",
-        "scratchpad",
-        "chainofthought",
-        "why",
-        "reason",
-        "reasons",
-        "purpose",
-        "intent",
-        "intention",
-        "goal",
-        "motivation",
-        "confidence",
-        "toolcallid",
-        "calltoolid",
-        "callid",
-        "tooluseid",
-        "requestid",
-        "requestheartbeat",
-        "jsonrpc",
-        "strict",
-        "schema",
-        "step",
-        "index",
-        "explain",
-        "because",
-        "monologue",
-        "dummy",
-        "randomstring",
-        "securityrisk",
-        "taskprogress",
-        "toolaction",
-        "waitforprevioustools",
-        "noargs",
-        "unused",
-    ]
-)
+_NOISE: Final = THOUGHTS | frozenset(
+    (
+        "analysis", "because", "callid", "calltoolid", "chainofthought", "confidence", "dummy", "explain",
+        "index", "jsonrpc", "noargs", "randomstring", "reason", "reasons", "requestheartbeat", "requestid",
+        "schema", "scratchpad", "securityrisk", "step", "strict", "taskprogress", "toolaction", "toolcallid",
+        "tooluseid", "unused", "waitforprevioustools", "why",
+    )
+)  # fmt: skip
 """Names of what models put beside the arguments, and what no tool does anything with, folded."""
 _REASONS: Final = frozenset(
     ["thought", "thoughts", "thinking", "reasoning", "rationale", "explanation", "justification", "motivation"]

@@ -38,29 +38,14 @@ _ALWAYS_TIES: Final = frozenset(["trace", "span", "correlation", "invocation", "
 _NUMBERS: Final = frozenset(["id", "ids", "uuid", "guid", "number", "no", "index", "context", "parent"])
 _SURE: Final = frozenset(["certainty", "confidence", "likelihood", "sureness"])
 _OF_SURE: Final = frozenset(["score", "level", "rating", "value", "in", "tool", "call", "choice", "percent", "pct"])
-_THOUGHTS: Final = frozenset(
-    [
-        "thought",
-        "thoughts",
-        "thinking",
-        "reasoning",
-        "rationale",
-        "explanation",
-        "justification",
-        "reflection",
-        "assumption",
-        "assumptions",
-        "intent",
-        "intention",
-        "motivation",
-        "monologue",
-        "deliberation",
-        "critique",
-        "purpose",
-        "goal",
-        "hypothesis",
-    ]
-)
+THOUGHTS: Final = frozenset(
+    (
+        "explanation", "goal", "intent", "intention", "justification", "monologue", "motivation", "purpose",
+        "rationale", "reasoning", "reflection", "thinking", "thought", "thoughts",
+    )
+)  # fmt: skip
+"""Names of what a model thinks of its own call; here and where fields are left out as noise."""
+_THOUGHTS: Final = THOUGHTS | frozenset(("assumption", "assumptions", "critique", "deliberation", "hypothesis"))
 _STEPS: Final = (("next", "step"), ("next", "steps"), ("self", "check"), ("self", "reflection"), ("sanity", "check"), ("expected", "outcome"),
                  ("expected", "result"), ("chain", "of", "thought"), ("step", "by", "step"), ("tool", "choice"), ("user", "goal"),
                  ("user", "request"), ("user", "question"), ("user", "query"), ("inner", "monologue"), ("my", "plan"), ("call", "plan"),
