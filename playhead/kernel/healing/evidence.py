@@ -62,8 +62,26 @@ _KIN: Final = ("atures", "ature", "als", "al")
 """Endings of nouns that are made of verbs, beside those of every form: `signature`, `appraisal`."""
 _TAILS: Final = (("from",), ("with",), ("by",), ("using",))
 """What may stand before it."""
-_MAKES, _ENDS = frozenset(("make", "create")), frozenset(("kill", "terminate"))
-"""Verbs that are used for each other."""
+_DEEDS: Final = (
+    frozenset(("create", "make", "add", "new", "register", "insert", "open", "file", "log", "record", "submit", "post", "raise")),
+    frozenset(("update", "edit", "modify", "change", "set", "alter", "revise", "amend")),
+    frozenset(("send", "post", "deliver", "dispatch", "transmit", "publish")),
+    frozenset(("book", "reserve", "schedule", "create", "make", "arrange")),
+    frozenset(("run", "execute", "trigger")),
+    frozenset(("start", "launch")),
+    frozenset(("buy", "purchase", "order")),
+)  # fmt: skip
+"""Verbs that are used for each other; none that takes something away, for which no other will do."""
+_ENDS: Final = frozenset(("kill", "terminate"))
+_SAFE: Final = frozenset(("low", "medium"))
+"""Risks of tools that may be named by another verb."""
+_TWINS: Final = (
+    frozenset(("mail", "email")), frozenset(("db", "database")), frozenset(("ticket", "issue")), frozenset(("todo", "task")),
+    frozenset(("folder", "directory", "dir")), frozenset(("photo", "picture", "image")), frozenset(("invoice", "bill")),
+    frozenset(("booking", "reservation")), frozenset(("parcel", "package")), frozenset(("meeting", "event", "appointment")),
+    frozenset(("memo", "note")), frozenset(("customer", "client")), frozenset(("cart", "basket")),
+)  # fmt: skip
+"""Nouns that name the same, where no tool of the other name is offered."""
 _ALSO_END: Final = frozenset(
     ("abort", "cancel", "close", "deactivate", "delete", "destroy", "disable", "drop", "end", "finish", "force", "halt", "interrupt", "kill",
      "pause", "purge", "quit", "remove", "requeue", "reset", "restart", "shutdown", "signal", "stop", "suspend", "terminate")
@@ -102,10 +120,12 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
 def _is_same_deed(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether a name says the same with another verb; of what is ended, only where each argument has to fit as it stands."""
     name = words(spec.name)
-    if len(name) < 2 or written[1:] != name[1:]:  # noqa: PLR2004 - verb, noun
+    if len(name) < 2 or [*map(singular, written[1:])] != [*map(singular, name[1:])]:  # noqa: PLR2004 - verb, noun
         return False
     pair = {written[0], name[0]}
-    return pair == _MAKES or (pair == _ENDS and len(required(spec.parameters)) < SAID)
+    if pair == _ENDS:
+        return len(required(spec.parameters)) < SAID
+    return spec.risk in _SAFE and any(pair <= group for group in _DEEDS)
 
 
 def is_one_of_many(written: tuple[str, ...], meant: str, known: Iterable[str]) -> bool:
@@ -177,7 +197,7 @@ def _is_noun(written: str, noun: str) -> bool:
     """Return whether a word is a noun with one letter wrong, or short for it; never another word that is known."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
 
-    if is_short_for(written, noun) or _are_kin(written, noun):
+    if is_short_for(written, noun) or _are_kin(written, noun) or any({written, noun} <= twins for twins in _TWINS):
         return True
     if len(noun) < NOUN or written in _known_words() or singular(written) in _known_words():
         return False

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.healing.lookups import is_got, is_same_list
-from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS
-from playhead.kernel.healing.words import folded, singular, words
+from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS, MODIFIERS
+from playhead.kernel.healing.words import folded, is_short_for, singular, words
 
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
@@ -44,6 +44,13 @@ _MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
 _PROTOCOL: Final = frozenset(("mcp", "functions", "function", "tools", "tool", "default_api", "api"))
 _MAKERS: Final = frozenset(("google", "openai", "anthropic", "claude", "gemini", "gpt", "mistral", "qwen", "llama"))
 """Makers of models, which say nothing before a protocol."""
+_SERVERS: Final = frozenset((
+    "airtable", "asana", "aws", "azure", "bigquery", "bing", "bitbucket", "brave", "confluence", "discord", "dropbox", "duckduckgo",
+    "exa", "figma", "gcal", "gcp", "gdrive", "github", "gitlab", "gmail", "google", "hubspot", "intercom", "jira", "kubernetes",
+    "linear", "mongodb", "mysql", "notion", "openweather", "outlook", "postgres", "postgresql", "redis", "salesforce", "serpapi",
+    "shopify", "slack", "snowflake", "sqlite", "stripe", "tavily", "teams", "telegram", "trello", "twilio", "whatsapp", "zendesk", "zoom",
+))  # fmt: skip
+"""Services, as models write them before or within a name without any mark: `slack_post_message`, `create_github_issue`."""
 _RISKS: Final = frozenset({"low", "medium"})
 """Risks of tools whose server may be made up."""
 _ELSEWHERE: Final = frozenset(
@@ -157,6 +164,7 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
     """
     single = _MCP_SINGLE.match(written)
     parts = [single[1], written[single.end() :]] if single else _SPACE.split(written)
+    parts = _service_apart(written) if len(parts) == 1 else parts
     if len(parts) == 1 or not parts[-1]:
         return []
     space = {word for part in parts[:-1] for word in words(part) if word not in _NEUTRAL and not word.isdigit()}
@@ -170,6 +178,14 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
         or space <= _said_of(known[each])
         or (is_elsewhere_too and known[each].risk in _RISKS and speaks_for(each))
     ]
+
+
+def _service_apart(written: str) -> list[str]:
+    """Return the service that a name of several words says besides, and the name without it; the name alone where it says none."""
+    own = words(written)
+    rest = [word for word in own if word not in _SERVERS]
+    is_one = len(rest) == len(own) - 1 and len(rest) > 1
+    return [next(word for word in own if word in _SERVERS), "_".join(rest)] if is_one else [written]
 
 
 def _said_of(spec: ToolSpec) -> set[str]:
@@ -277,6 +293,7 @@ def _in_other_words(written: str, known: Mapping[str, ToolSpec], takes: Takes) -
     if len(described) == 1 and takes(described[0]):
         return Meant(described[0])
     about = [each for each in known if _is_about(own, words(each))]
+    about = about or [each for each in known if known[each].read_only and _is_looked_up(own, known[each])]
     if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):
         return None
     is_whole = len(own) == len(words(about[0])) or is_same_list(own, words(about[0]))
@@ -306,6 +323,23 @@ def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
         {word for pair in zip(order, other, strict=True) if pair[0] != pair[1] for word in pair} for order in orders
     ]
     return any(each <= group for each in differ for group in _LOOKING)
+
+
+def _is_looked_up(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether a name looks up, by any verb for it, what the tool's name and description speak of: `get_forecast` of `get_weather`."""
+    verb, name = _verb((*written, "")[0]), (*words(spec.name), "")
+    said = _said_of(spec)
+    looks = verb in (name[0], *words(spec.description[:200])[:1]) or any(
+        verb in group and name[0] in group for group in _LOOKING
+    )
+    things = {*map(singular, written[1:])} - _VAGUE
+    is_thing = MODIFIERS.isdisjoint(things) and ACTIONS.isdisjoint(things - said)
+    return (
+        looks
+        and bool(things)
+        and is_thing
+        and all(each in said or any(is_short_for(each, word) for word in name) for each in things)
+    )
 
 
 def _verb(word: str) -> str:

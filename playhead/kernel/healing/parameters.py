@@ -29,6 +29,8 @@ BEGINNING: Final = 3
 """Letters that a name has to share with the parameter of which it has the structure."""
 MAX_LENGTH: Final = 60
 _WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
+_CHANGING: Final = frozenset({"update", "edit", "modify", "change", "set", "patch", "adjust"})
+"""What tools do of which a value may be called the new one."""
 _BOUNDS: Final = frozenset({"min", "max", "minimum", "maximum"})
 _KINDS: Final = frozenset({"type", "kind", "mode", "option", "choice", "action"})
 """Names that only say that one of several is chosen."""
@@ -176,12 +178,17 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     given: Collection[str],
 ) -> int:
     """Return how sure it is that a name, with its value, means one parameter."""
-    from playhead.kernel.healing.related import measures_other, related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
+    from playhead.kernel.healing.related import is_other_money, measures_other, related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
 
     known = properties(schema)
     if words(name) == ("timestamp",) and each not in required(schema) and len(words(each)) > 1:
         return 0  # it may be the call's own
-    if is_for_caller(name, each) or says_other_side(name, each, types.tool) or measures_other(name, each, known[each]):
+    if (
+        is_other_money(name, each)
+        or is_for_caller(name, each)
+        or says_other_side(name, each, types.tool)
+        or measures_other(name, each, known[each])
+    ):
         return 0
     by_name = max(likeness(name, each), related(name, each, known, given, types.tool))
     by_name = by_name or _without_thing(name, each, types.tool[0])
@@ -196,7 +203,7 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
             else 0
         )
         or _described(name, known[each])
-        or _wished(name, each, known[each])
+        or _wished(name, each, known[each], types.tool[0])
         or _switched(name, each, known[each])
         or _chosen(name, item, known[each])
     )
@@ -310,11 +317,12 @@ def _described(written: str, schema: object) -> int:
     return PART if {*own} <= {*map(singular, words(said))} else 0
 
 
-def _wished(written: str, name: str, schema: object) -> int:
+def _wished(written: str, name: str, schema: object, tool: str) -> int:
     """Return PART where a name says that the value is the one wished for; of a path or a text it may say another one."""
     is_told = isinstance(schema, dict) and (schema.get("type") in ("integer", "number") or "enum" in schema)
     own = words(written)
-    return PART if is_told and own[:1] in _WISHES and own[1:] == words(name) else 0
+    is_wish = own[:1] in _WISHES or (own[:1] == ("new",) and words(tool)[0] in _CHANGING)
+    return PART if is_told and is_wish and own[1:] == words(name) else 0
 
 
 def _switched(written: str, name: str, schema: object) -> int:

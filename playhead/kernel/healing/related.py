@@ -24,6 +24,14 @@ _MEASURES: Final = frozenset(
     ("size", "length", "limit", "count", "duration", "timeout", "interval", "amount", "quantity", "weight", "age", "budget", "width",
      "height", "distance", "period", "delay")
 )  # fmt: skip
+_REPLACED: Final = frozenset(("old", "search", "find", "before", "original", "previous", "replace_this", "match"))
+_REPLACEMENT: Final = frozenset(("new", "replace", "replacement", "with", "after", "updated"))
+_SNIPPETS: Final = (
+    frozenset(("text", "string", "str", "content", "snippet", "code", "value", "lines", "word", "for", "replace"))
+    - _REPLACEMENT
+)
+"""Words of what is replaced that say nothing of which part it is."""
+_HUNDREDTHS: Final = frozenset(("cent", "cents", "pence", "penny", "pennies", "minor", "subunits"))
 _WITH: Final = frozenset(("source", "src", "from", "compare", "feature"))
 """Words for the branch with the changes of a pull request."""
 _INTO: Final = frozenset(("target", "into", "to", "destination", "dest"))
@@ -50,6 +58,7 @@ def related(
     is_same = (
         _is_branch(own, name, tool)
         or _is_same_side(own, other, known, given, {*words(tool[0])})
+        or _is_replaced(own, other, known, given)
         or _is_doer(own, other)
         or _is_doer(other, own)
     )
@@ -126,6 +135,30 @@ def _is_same_side(
     if len(rest) == 1 and _PLACES.issuperset(others) and rest[0] in said:
         return True  # `input_video` of a tool that converts videos
     return len(rest) == len(others) and all(map(same_word, rest, others))
+
+
+def is_other_money(written: str, name: str) -> bool:
+    """Return whether one of two names says that money is counted in hundredths, and the other does not: 5 is not 5 cents."""
+    one, other = (not _HUNDREDTHS.isdisjoint(words(each)) for each in (written, name))
+    return one != other
+
+
+def _is_replaced(
+    own: tuple[str, ...], other: tuple[str, ...], known: Collection[str], given: Collection[str]
+) -> bool:  # fmt: skip
+    """Return whether one name says what is replaced, or by what, as the other does, of a text: `search` of `oldText`, beside a `newText`."""
+    sides = [_part(name) for name in (own, other)]
+    if sides[0] is None or sides[0] != sides[1]:
+        return False
+    two = [sorted(part for part in map(_part, map(words, names)) if part is not None) for names in (known, given)]
+    return two == [["new", "old"], ["new", "old"]]
+
+
+def _part(name: tuple[str, ...]) -> str | None:
+    """Return which part of a replacement a name says; None where it says something else besides."""
+    rest = [word for word in name if word not in _SNIPPETS]
+    said = [part for part, those in (("old", _REPLACED), ("new", _REPLACEMENT)) if rest and those.issuperset(rest)]
+    return said[0] if said else None
 
 
 def _side(name: tuple[str, ...]) -> frozenset[str] | None:

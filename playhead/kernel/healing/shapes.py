@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.lifting import lifted
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
-from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
+from playhead.kernel.healing.places import gathered_objects, listed, placed, with_fields, with_place
+from playhead.kernel.healing.schema import Schema, fits, properties
 from playhead.kernel.healing.swallowed import without_swallowed
 from playhead.kernel.healing.values import NO_READING, is_empty, unwrapped
 from playhead.kernel.healing.vocabulary import MODIFIERS
@@ -52,13 +53,14 @@ _PREFIX: Final = re.compile(
     r"\s+){0,8}(?:arguments|args|parameters|params|input|json|follows|call)\s*:)\s*(?=[{\[])",
     re.IGNORECASE,
 )
+_BARE: Final = re.compile(r"\s{0,9}[^\s{}\[\]<>=\"':]([^\n{}\[\]<>=\"]{0,200})")
+"""A text in place of arguments that is a value alone."""
 _TAGGED: Final = re.compile(r"<(?P<tag>\w{1,30})>(?P<inner>.*)</(?P=tag)>", re.DOTALL)
 _SCHEMA_WORDS: Final = frozenset(
     ["type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$defs"]
 )
 _TYPE_WORDS: Final = frozenset(["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "items", "properties"])
 """Words of which a property's schema has one."""
-_RANGES: Final = frozenset(("range", "ranges", "limits", "bounds", "interval", "between", "filter"))
 _HOLDS: Final = frozenset(
     (
         "args",
@@ -111,13 +113,15 @@ def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: 
         if inner is value:
             break
         value = inner
+    if isinstance(value, str) and spec.read_only and _BARE.fullmatch(value):
+        value = {"0": value.strip()}
     if not isinstance(value, dict):
         return value
-    value = {("0" if name == "__arg1" else name): item for name, item in without_noise(spec, value).items()}
+    value = with_place(schema, without_noise(spec, with_fields(schema, value)))
     value = without_swallowed(schema, value)
     value = _values_alone(schema, value)
-    value = lifted(schema, _placed(schema, value))
-    return _gathered(schema, value) if gather else value
+    value = lifted(schema, placed(schema, value))
+    return gathered_objects(schema, listed(schema, value)) if gather else value
 
 
 def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -284,61 +288,9 @@ def _pairs(value: list[Any]) -> dict[str, Any] | None:
     return found or None
 
 
-def _placed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with the value that has a place, but no name, under the one name that has to be there."""
-    missing = [name for name in required(schema) if name not in value]
-    if len(missing) != 1 or isinstance(value.get("0"), (dict, list, type(None))) or "0" in properties(schema):
-        return value
-    return {(missing[0] if name == "0" else name): item for name, item in value.items()}
-
-
 def _values_alone(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments without the objects that each of them is alone in: `{"path": {"value": "a.txt"}}`."""
     inner = {name: unwrapped(item, "") if isinstance(item, dict) else NO_READING for name, item in value.items()}
     if not value or any(item is NO_READING for item in inner.values()) or fits(schema, value, schema):
         return value
     return inner
-
-
-def _gathered(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with objects put together again whose properties were laid flat."""
-    known = properties(schema)
-    inside = {
-        name: properties(option)
-        for name, own in known.items()
-        if name not in value
-        for option in options(resolved(own, schema), schema)
-        if type_of(option) == "object" and properties(option)
-    }
-    if not inside:
-        return value
-    gathered: dict[str, dict[str, Any]] = {}
-    found: dict[str, Any] = {}
-    for name, item in value.items():
-        places = [] if name in known else _places(name, inside)
-        if len(places) != 1 or places[0][1] in gathered.get(places[0][0], {}):
-            found[name] = item
-            continue
-        gathered.setdefault(places[0][0], {})[places[0][1]] = item
-    return {**found, **gathered}
-
-
-def _places(name: str, inside: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return where a name belongs: `shipping_city`, `shipping.city`, or `city` when one object alone has it."""
-    key = folded(name)
-    with_prefix = [
-        (outer, own) for outer, names in inside.items() for own in names if key == folded(outer) + folded(own)
-    ]
-    inner = [(outer, own) for outer, names in inside.items() for own in names if key == folded(own)]
-    return (
-        with_prefix or inner or [(outer, own) for outer, names in inside.items() if (own := _bound(name, outer, names))]
-    )
-
-
-def _bound(name: str, outer: str, names: dict[str, Any]) -> str:
-    """Return the bound that a name says of a range which has just two: `min` of `min_price`, where it is a `price_range`."""
-    own = words(name)
-    bound = [word for word in own if word in ("min", "max")]
-    stem = [word for word in words(outer) if word not in _RANGES]
-    is_of = len(bound) == 1 and {*names} == {"min", "max"} and own in ((bound[0], *stem), (*stem, bound[0]))
-    return bound[0] if is_of and stem else ""

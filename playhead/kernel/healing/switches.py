@@ -128,9 +128,10 @@ def is_same_time(written: str, name: str, schema: object, root: Schema) -> bool:
 
 def is_same_address(written: str, name: str, schema: object, root: Schema) -> bool:
     """Return whether two names of an e-mail address say the same: `report_email` of `report_to`."""
-    formats = {option.get("format") for option in options(resolved(schema, root), root)}
+    held = [resolved(option.get("items", option), root) for option in options(resolved(schema, root), root)]
+    formats = {option.get("format") for option in held if isinstance(option, dict)}
     own, other = ([word for word in words(each) if word not in _MAIL] for each in (written, name))
-    return formats == {"email"} and bool(own) and len(own) == len(other) and _all_in(own, other)
+    return formats == {"email"} and len(own) == len(other) and _all_in(own, other)
 
 
 def is_where_to(written: str, name: str, schema: object, root: Schema) -> bool:

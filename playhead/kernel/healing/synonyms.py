@@ -97,6 +97,7 @@ per_page page_size results_per_page | surname last_name family_name | forename f
 heart_rate pulse pulse_rate | date_of_birth birthday birth_date dob birthdate | zip_code postcode postal_code zip
 check_in arrival_date check_in_date arrival | check_out departure_date check_out_date departure
 license_plate plate_number number_plate registration_number plate | workdir working_dir working_directory cwd
+thread_ts thread_id thread | assignee assigned_to assign_to | per_page limit max_results page_size | freshness time_range timeframe recency time_filter
 as_of balance_date reporting_date key_date | sort_by order_by sort_order sorting ordering sort order
 how_many count quantity number
 """

@@ -259,7 +259,12 @@ def unwrapped(value: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - any JS
     if len(inner) != 1:
         return NO_READING
     ((key, item),) = inner.items()
-    return item if folded(key) in _WRAPPED_IN or (name and folded(key) == folded(name)) else NO_READING
+    if folded(key) in _WRAPPED_IN or (name and folded(key) == folded(name)):
+        return item
+    from playhead.kernel.healing.parameters import likeness  # noqa: PLC0415 - only for an object in place of a value
+
+    is_its_own = bool(name) and len(value) == 1 and isinstance(item, str) and likeness(key, name) > 0
+    return item if is_its_own else NO_READING
 
 
 def _or_none(reading: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -146,11 +146,13 @@ VERBS = [
 
 
 def test_another_action_is_never_done():
-    """With another verb no tool is meant that does something else; `use`, and verbs for looking, aside."""
+    """With another verb no tool is meant that does something else; `use`, verbs for looking, and `edit`, `update` and `set` for each other aside."""
     for call in EXPECTED:
         name = "_".join(words(call["name"])[1:])
         for verb in VERBS:
             written = f"{verb}_{name}"
+            if {verb, words(call["name"])[0]} < {"edit", "update", "set"}:
+                continue
             assert written in SPECS or heal(written, call["arguments"], SPECS).arguments is None, written
 
 

@@ -1,0 +1,145 @@
+"""Arguments in another place than their own: laid flat, in an object of fields, or with a place instead of a name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from playhead.kernel.healing.schema import Schema, options, properties, required, resolved, type_of
+from playhead.kernel.healing.words import folded, words
+
+SEVERAL: Final = 2
+"""Fields that say together of which object they are."""
+_ANY: Final = frozenset(
+    (
+        "arg",
+        "arg0",
+        "arg1",
+        "argument",
+        "args",
+        "input",
+        "toolinput",
+        "actioninput",
+        "inputtext",
+        "param",
+        "parameter",
+        "value",
+        "userinput",
+    )
+)
+"""Names that say of a value only that it is one."""
+_FIELDS: Final = frozenset(
+    (
+        "fields",
+        "updates",
+        "changes",
+        "data",
+        "attributes",
+        "properties",
+        "options",
+        "params",
+        "parameters",
+        "args",
+        "arguments",
+        "details",
+        "settings",
+        "values",
+        "extra",
+        "filters",
+        "kwargs",
+    )
+)
+"""Names that say of an object only that it has fields."""
+_RANGES: Final = frozenset(("range", "ranges", "limits", "bounds", "interval", "between", "filter"))
+
+
+def with_fields(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with those that stand together in an unknown object beside the others: `{"id": 4, "fields": {"status": …}}`."""
+    known = properties(schema)
+    held = [
+        name
+        for name, item in value.items()
+        if name not in known
+        and isinstance(item, dict)
+        and item
+        and folded(name) in _FIELDS
+        and item.keys() <= known.keys()
+    ]
+    if len(held) != 1 or value[held[0]].keys() & value.keys():
+        return value
+    return {**{name: item for name, item in value.items() if name != held[0]}, **value[held[0]]}
+
+
+def with_place(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the one that a name only calls an argument, under the name of what has no name but a place."""
+    known = properties(schema)
+    unknown = [name for name in value if name not in known]
+    is_one = len(unknown) == 1 and folded(unknown[0]) in _ANY and not isinstance(value[unknown[0]], (dict, list))
+    return {("0" if is_one and name == unknown[0] else name): item for name, item in value.items()}
+
+
+def placed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the value that has a place, but no name, under the one name that has to be there."""
+    missing = [name for name in required(schema) if name not in value]
+    if len(missing) != 1 or isinstance(value.get("0"), (dict, list, type(None))) or "0" in properties(schema):
+        return value
+    return {(missing[0] if name == "0" else name): item for name, item in value.items()}
+
+
+def gathered_objects(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with objects put together again whose properties were laid flat."""
+    known = properties(schema)
+    inside = {
+        name: properties(option)
+        for name, own in known.items()
+        if name not in value
+        for option in options(resolved(own, schema), schema)
+        if type_of(option) == "object" and properties(option)
+    }
+    if not inside:
+        return value
+    gathered: dict[str, dict[str, Any]] = {}
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        places = [] if name in known else _places(name, inside)
+        if len(places) != 1 or places[0][1] in gathered.get(places[0][0], {}):
+            found[name] = item
+            continue
+        gathered.setdefault(places[0][0], {})[places[0][1]] = item
+    return {**found, **gathered}
+
+
+def listed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the one item of a list put together whose properties were laid flat, where all that is unknown is of it."""
+    known = properties(schema)
+    unknown = [name for name in value if name not in known]
+    missing = [name for name in required(schema) if name not in value]
+    if len(missing) != 1 or len(unknown) < SEVERAL:
+        return value
+    own = resolved(known[missing[0]], schema)
+    inner = properties(resolved(own.get("items", {}), schema)) if type_of(own) == "array" else {}
+    places = {name: [each for each in inner if folded(each) == folded(name)] for name in unknown}
+    if any(len(place) != 1 for place in places.values()):
+        return value
+    item = {places[name][0]: value[name] for name in unknown}
+    return {**{name: value[name] for name in value if name in known}, missing[0]: [item]}
+
+
+def _places(name: str, inside: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return where a name belongs: `shipping_city`, `shipping.city`, or `city` when one object alone has it."""
+    key = folded(name)
+    with_prefix = [
+        (outer, own) for outer, names in inside.items() for own in names if key == folded(outer) + folded(own)
+    ]
+    inner = [(outer, own) for outer, names in inside.items() for own in names if key == folded(own)]
+    return (
+        with_prefix or inner or [(outer, own) for outer, names in inside.items() if (own := _bound(name, outer, names))]
+    )
+
+
+def _bound(name: str, outer: str, names: dict[str, Any]) -> str:
+    """Return the bound that a name says of a range which has just two: `min` of `min_price`, where it is a `price_range`."""
+    own = words(name)
+    bound = [word for word in own if word in ("min", "max")]
+    stem = [word for word in words(outer) if word not in _RANGES]
+    is_of = len(bound) == 1 and {*names} == {"min", "max"} and own in ((bound[0], *stem), (*stem, bound[0]))
+    return bound[0] if is_of and stem else ""
