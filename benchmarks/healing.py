@@ -36,6 +36,10 @@ FILES: Final = {
     "blind7": ("blind7.jsonl", "traps_blind7.jsonl"),
     "set8-tuning": ("set8_tuning.jsonl", "traps_set8_tuning.jsonl"),
     "set8-held-out": ("set8_held_out.jsonl", "traps_set8_held_out.jsonl"),
+    "set9m-tuning": ("set9/set9m_tuning.jsonl", "set9/traps_set9m_tuning.jsonl"),
+    "set9m-held-out": ("set9/set9m_held_out.jsonl", "set9/traps_set9m_held_out.jsonl"),
+    "set9r-tuning": ("set9/set9r_tuning.jsonl", "set9/traps_set9r_tuning.jsonl"),
+    "set9r-held-out": ("set9/set9r_held_out.jsonl", "set9/traps_set9r_held_out.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -57,6 +61,10 @@ WHAT: Final = {
     "1 wrong, no trap of 60 ran. Read since then, and tuned on.",
     "set8-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 174 of 195 (89.2 %), 21 refused, 0 wrong, "
     "1 of 59 traps ran. Read since then, and what failed was mended: no blind figures any more.",
+    "set9m-tuning": "Not measured yet.",
+    "set9m-held-out": "Not measured yet.",
+    "set9r-tuning": "Not measured yet.",
+    "set9r-held-out": "Not measured yet.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
@@ -66,6 +74,8 @@ TOOLS: Final = {
     "blind6": "tools_blind6.json",
     "blind7": "tools_blind7.json",
     "set8": "tools_set8.json",
+    "set9m": "set9/tools_set9m.json",
+    "set9r": "set9/tools_set9r.json",
 }
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
