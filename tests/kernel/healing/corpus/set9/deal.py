@@ -25,10 +25,9 @@ def halves(cases: Iterable[Case]) -> tuple[list[Case], list[Case]]:
     groups: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for case in cases:
         meant = case["expected"]
-        about = meant["name"] if meant else case["kind"]
-        own = case.get("group") or (
-            json.dumps(meant, sort_keys=True) if meant and case["source"] != "hand" else case["id"]
-        )
+        about = "model" if "group" in case else meant["name"] if meant else case["kind"]
+        of_call = json.dumps(meant, sort_keys=True) if meant and case["source"] == "mutation" else case["id"]
+        own = case.get("group", of_call)
         groups[about][own].append(case)
     rng = Random(SEED)
     dealt: tuple[list[Case], list[Case]] = ([], [])
