@@ -37,9 +37,8 @@ FILES: Final = {
     "set8-tuning": ("set8_tuning.jsonl", "traps_set8_tuning.jsonl"),
     "set8-held-out": ("set8_held_out.jsonl", "traps_set8_held_out.jsonl"),
     "set9m-tuning": ("set9/set9m_tuning.jsonl", "set9/traps_set9m_tuning.jsonl"),
-    "set9m-held-out": ("set9/set9m_held_out.jsonl", "set9/traps_set9m_held_out.jsonl"),
     "set9r-tuning": ("set9/set9r_tuning.jsonl", "set9/traps_set9r_tuning.jsonl"),
-    "set9r-held-out": ("set9/set9r_held_out.jsonl", "set9/traps_set9r_held_out.jsonl"),
+    # the halves of the ninth set that are kept back come here when they are measured
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -62,9 +61,7 @@ WHAT: Final = {
     "set8-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 174 of 195 (89.2 %), 21 refused, 0 wrong, "
     "1 of 59 traps ran. Read since then, and what failed was mended: no blind figures any more.",
     "set9m-tuning": "Not measured yet.",
-    "set9m-held-out": "Not measured yet.",
     "set9r-tuning": "Not measured yet.",
-    "set9r-held-out": "Not measured yet.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
@@ -150,7 +147,7 @@ def _with_paths(spec: ToolSpec, arguments: dict[str, Any], files: list[str] | No
     tree = Tree([normpath(file) for file in files], folders)
     known = {*tree.files, *folders, "."}
     asked = {path: kind for path, kind in paths_in(schema, arguments, schema) if normpath(path) not in known}
-    meant = {path: meant_path(path, kind, tree) for path, kind in asked.items()}
+    meant = {path: meant_path(path, kind, tree, reads=spec.read_only) for path, kind in asked.items()}
     return dict(with_paths(schema, arguments, {path: to for path, to in meant.items() if to is not None}, schema))
 
 

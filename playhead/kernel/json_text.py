@@ -24,7 +24,7 @@ MAX_WASTED: Final = 200_000
 """Characters that are read of such beginnings, all together: each may go on to the end of the text."""
 _OPENING: Final = re.compile(r"[{\[]")
 _TOKEN: Final = re.compile(
-    r"(?P<space>\s+|//[^\n]*|\#[^\n]*)|(?P<mark>[{}\[\]:,])|(?P<quote>[\"'\u201c\u201d\u2018\u2019])"
+    r"(?P<space>\s+|\\[nrt](?![a-z])|//[^\n]*|\#[^\n]*)|(?P<mark>[{}\[\]:,])|(?P<quote>[\"'`\u201c\u201d\u2018\u2019])"
     r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.]))|(?P<word>[A-Za-z_$][\w$-]*)"
 )
 _WORDS: Final = {"true": "true", "True": "true", "false": "false", "False": "false", "null": "null", "None": "null",
@@ -32,6 +32,7 @@ _WORDS: Final = {"true": "true", "True": "true", "false": "false", "False": "fal
 _CLOSED_BY: Final = {
     **dict.fromkeys('"', '"'),
     **dict.fromkeys("'", "'"),
+    **dict.fromkeys("`", "`"),
     **dict.fromkeys("\u201c\u201d", "\u201d"),
     **dict.fromkeys("\u2018\u2019", "\u2019"),
 }
@@ -82,14 +83,17 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
         yield block
 
 
-def mend(text: str, start: int = 0) -> tuple[str, int, bool]:
+def mend(text: str, start: int = 0, *, inner: bool = False) -> tuple[str, int, bool]:
     """Return the value that begins at this bracket as strict JSON, where it ends, and whether its brackets were closed.
+
+    With `inner`, a bracket inside that was not closed is closed where the text goes on outside of it: before the bracket that closes
+    what is around it, or before the next name of the object around a list.
 
     Raises:
         CutOffError: the text ends in the middle of a value.
         BrokenJsonError: it cannot be said what is meant.
     """
-    return _Mending(text, start).run()
+    return _Mending(text, start, inner=inner).run()
 
 
 def _mended_block(text: str, start: int) -> tuple[JsonBlock, int, int]:
@@ -126,6 +130,8 @@ class _Mending:
 
     text: str
     place: int
+    inner: bool = False
+    """Whether brackets inside are closed where they must have been."""
     out: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     """The brackets that are open."""
@@ -167,6 +173,8 @@ class _Mending:
             self._close(mark)
 
     def _close(self, mark: str) -> None:
+        if self.inner and len(self.open) > 1 and _CLOSES[self.open[-1]] != mark == _CLOSES[self.open[-2]]:
+            self._close(_CLOSES[self.open[-1]])
         self._expect(_CLOSES[self.open[-1]] == mark and self.last not in ("key", ":"), mark)
         if self.last == ",":  # a trailing comma
             self.out.pop()
@@ -174,6 +182,9 @@ class _Mending:
         self._put(mark, "value")
 
     def _scalar(self, json_text: str) -> None:
+        if self.inner and self.open[-2:] == ["{", "["] and self.last == "," and _NAME.match(self.text, self.place):
+            self._close("]")
+            self._put(",", ",")
         if self._lacks_a_comma() and json_text[0] == '"' and _NAME.match(self.text, self.place):
             self._put(",", ",")
         if self.open[-1] == "{" and self.last in ("{", ","):

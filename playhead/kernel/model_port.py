@@ -243,7 +243,7 @@ class ModelPort:
             thinking=None if completion.thinking is None else scrub(completion.thinking),
             tool_calls=tuple(self._normalised_call(call, number, position) for position, call in calls),
             finish_reason=completion.finish_reason,
-            usage=completion.usage,
+            usage=completion.usage.of_answer(),
             cost_usd=completion.cost_usd,
             latency_ms=latency_ms,
             model=completion.model,

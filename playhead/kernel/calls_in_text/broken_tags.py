@@ -87,7 +87,7 @@ def _is_named(kind: str, specs: Mapping[str, ToolSpec]) -> bool:
 
 def _call(pieces: list[str], specs: Mapping[str, ToolSpec]) -> Written | None:
     """Return the call that the pieces are: a tool, then names and values by turns, and nothing of it in doubt."""
-    pieces = _with_lines(pieces, specs)
+    pieces = _apart(_with_lines(pieces, specs), specs)
     first = pieces[0].strip() if pieces else ""
     both = _NAME_AND_KEY.fullmatch(first)
     if first not in specs and both is not None and both[1] in specs:
@@ -106,6 +106,19 @@ def _call(pieces: list[str], specs: Mapping[str, ToolSpec]) -> Written | None:
     if any(value.strip() in known or value.strip() in specs or _is_unclear(value) for value in values):
         return None
     return Written(first, dict(zip(names, values, strict=True)))
+
+
+def _apart(pieces: list[str], specs: Mapping[str, ToolSpec]) -> list[str]:
+    """Return the pieces with a tool's name and the first parameter's apart, where the tag between them is missing."""
+    first = pieces[0].strip() if pieces else ""
+    both = [
+        (tool, name)
+        for tool in specs
+        if first.startswith(tool)
+        for name in properties(specs[tool].parameters)
+        if first == tool + name
+    ]
+    return [*both[0], *pieces[1:]] if len(both) == 1 and first not in specs else pieces
 
 
 def _with_lines(pieces: list[str], specs: Mapping[str, ToolSpec]) -> list[str]:

@@ -29,6 +29,7 @@ from playhead.kernel.calls_in_text.standing import (
     stands_between,
     starts_line,
 )
+from playhead.kernel.calls_in_text.whole_reply import whole_reply
 from playhead.kernel.calls_in_text.yaml_form import yaml_calls
 from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.names import meant_tool
@@ -120,6 +121,7 @@ def read_calls(
         lambda: commands(text, specs, cut_off=cut_off),
         lambda: yaml_calls(text, cut_off=cut_off),
         lambda: broken_tag_calls(text, specs, cut_off=cut_off),
+        lambda: whole_reply(text, specs, cut_off=cut_off),
     )
     for tier in tiers:
         known = _known(islice(tier(), MAX_LOOKED_AT), specs, nameless=nameless, whole=text)
@@ -174,7 +176,7 @@ def _known(
     """Yield what holds calls of known tools only, with the names that arguments alone stand for."""
     for found in each_found:
         is_fenced = whole.startswith("```", found.start) and not whole[found.end :].strip()
-        is_one = len(found.calls) == 1 and (is_fenced or found.step)
+        is_one = len(found.calls) == 1 and (is_fenced or found.step or _is_all(whole, found))
         named = [_in_order(call, specs) if call.in_order and is_one else call for call in found.calls]
         if any(call is None or call.in_order for call in named):
             continue
@@ -198,7 +200,7 @@ def _in_order(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
     is_first = {*known[: len(needed)]} == {*needed}
     return (
         replace(call, name=spec.name, arguments=arguments, in_order=False, beside={})
-        if is_first and is_healthy(spec, arguments)
+        if is_first and heal(spec.name, arguments, specs).arguments is not None
         else None
     )
 

@@ -6,9 +6,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.healing.deeds import are_twins, is_without_verb
 from playhead.kernel.healing.inflection import is_form_of, stem
 from playhead.kernel.healing.schema import properties, required
-from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS, OTHERS
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS, OTHERS, SERVICES
 from playhead.kernel.healing.words import is_short_for, singular, words
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 NOUN: Final = 4
 """Letters of a noun in which one may be wrong."""
+TOGETHER: Final = 2
+"""Necessary parameters of a tool that say together that it is meant."""
 SAID: Final = 3
 """Words of a name that have to begin a description, to say what the tool does."""
 _FILLERS: Final = frozenset(
@@ -28,7 +31,35 @@ _FILLERS: Final = frozenset(
 _MAKING: Final = frozenset(("add", "make", "create", "post", "leave", "write", "do", "perform", "submit"))
 """Verbs that say nothing more than the noun that they stand before."""
 _NOUNS: Final = frozenset(
-    ("comment", "request", "report", "order", "review", "reply", "note", "log", "search", "query", "test", "visit")
+    (
+        "comment",
+        "request",
+        "report",
+        "order",
+        "review",
+        "reply",
+        "note",
+        "log",
+        "search",
+        "query",
+        "test",
+        "visit",
+        "refund",
+        "release",
+        "post",
+        "commit",
+        "share",
+        "book",
+        "link",
+        "tag",
+        "track",
+        "list",
+        "copy",
+        "draft",
+        "process",
+        "schedule",
+        "transfer",
+    )
 )
 """Verbs of tools that are nouns, too, and as such say that the same is done."""
 _NEW: Final = frozenset(
@@ -62,26 +93,7 @@ _KIN: Final = ("atures", "ature", "als", "al")
 """Endings of nouns that are made of verbs, beside those of every form: `signature`, `appraisal`."""
 _TAILS: Final = (("from",), ("with",), ("by",), ("using",))
 """What may stand before it."""
-_DEEDS: Final = (
-    frozenset(("create", "make", "add", "new", "register", "insert", "open", "file", "log", "record", "submit", "post", "raise")),
-    frozenset(("update", "edit", "modify", "change", "set", "alter", "revise", "amend")),
-    frozenset(("send", "post", "deliver", "dispatch", "transmit", "publish")),
-    frozenset(("book", "reserve", "schedule", "create", "make", "arrange")),
-    frozenset(("run", "execute", "trigger")),
-    frozenset(("start", "launch")),
-    frozenset(("buy", "purchase", "order")),
-)  # fmt: skip
-"""Verbs that are used for each other; none that takes something away, for which no other will do."""
 _ENDS: Final = frozenset(("kill", "terminate"))
-_SAFE: Final = frozenset(("low", "medium"))
-"""Risks of tools that may be named by another verb."""
-_TWINS: Final = (
-    frozenset(("mail", "email")), frozenset(("db", "database")), frozenset(("ticket", "issue")), frozenset(("todo", "task")),
-    frozenset(("folder", "directory", "dir")), frozenset(("photo", "picture", "image")), frozenset(("invoice", "bill")),
-    frozenset(("booking", "reservation")), frozenset(("parcel", "package")), frozenset(("meeting", "event", "appointment")),
-    frozenset(("memo", "note")), frozenset(("customer", "client")), frozenset(("cart", "basket")),
-)  # fmt: skip
-"""Nouns that name the same, where no tool of the other name is offered."""
 _ALSO_END: Final = frozenset(
     ("abort", "cancel", "close", "deactivate", "delete", "destroy", "disable", "drop", "end", "finish", "force", "halt", "interrupt", "kill",
      "pause", "purge", "quit", "remove", "requeue", "reset", "restart", "shutdown", "signal", "stop", "suspend", "terminate")
@@ -98,7 +110,7 @@ _NEGATION: Final = frozenset(("not", "no", "never", "without", "except", "instea
 def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether a name begins with the tool's own verb and has its nouns, but for what a slip of the pen makes of them."""
     name = words(spec.name)
-    says_same = _is_same_deed(written, spec) or _has_tail(written, spec) or _is_deed(written, name)
+    says_same = _ends_alike(written, spec) or _has_tail(written, spec) or _is_deed(written, name)
     if says_same or _is_noun_of_verb(written, name) or _is_said_first(written, spec):
         return True
     if len(name) < 2 or len(written) < 2 or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
@@ -106,9 +118,9 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     if written[-1] in _OTHER_SORTS and written[-1] not in name:
         return False
     is_verb = written[0] == name[0] or (written[0].endswith("ing") and is_form_of(written[0], name[0]))
-    says_much = len(required(spec.parameters)) >= SAID
-    is_said = written[1:] == name[1:] and words(spec.description[:200])[:1] == written[:1]
-    if not is_verb and not (says_much and (is_said or _is_slip_of(written[0], name[0]))):
+    count = len(required(spec.parameters))
+    is_said = count >= SAID and written[1:] == name[1:] and words(spec.description[:200])[:1] == written[:1]
+    if not is_verb and not is_said and not (count >= TOGETHER and _is_slip_of(written[0], name[0])):
         return False
     written, name = _without_sort(written, name)
     things = _things_of(spec.description)
@@ -117,20 +129,22 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
     return _nouns_are(written[1:], name[1:], _said_beside(spec, name) | _known_beside(written, name, spec))
 
 
-def _is_same_deed(written: tuple[str, ...], spec: ToolSpec) -> bool:
-    """Return whether a name says the same with another verb; of what is ended, only where each argument has to fit as it stands."""
+def _ends_alike(written: tuple[str, ...], spec: ToolSpec) -> bool:
+    """Return whether a name ends the same in another word, where each argument has to fit as it stands."""
     name = words(spec.name)
-    if len(name) < 2 or [*map(singular, written[1:])] != [*map(singular, name[1:])]:  # noqa: PLR2004 - verb, noun
-        return False
-    pair = {written[0], name[0]}
-    if pair == _ENDS:
-        return len(required(spec.parameters)) < SAID
-    return spec.risk in _SAFE and any(pair <= group for group in _DEEDS)
+    is_end = len(name) > 1 and written[1:] == name[1:] and {written[0], name[0]} == _ENDS
+    return is_end and len(required(spec.parameters)) < SAID
 
 
 def is_one_of_many(written: tuple[str, ...], meant: str, known: Iterable[str]) -> bool:
-    """Return whether a name ends something in another word than the tool that is meant, and another tool ends the same things, too."""
+    """Return whether a name says less of what is done than the tool that is meant, and another tool does something with the same things.
+
+    It ends something in another word, and another tool ends it, too; or it has no verb at all.
+    """
     name = words(meant)
+    rest = tuple(word for word in written if word not in SERVICES)
+    if is_without_verb(written, meant) and any(words(each)[-len(rest) :] == rest for each in known if each != meant):
+        return True
     is_other = written[1:] == name[1:] and {written[0], name[0]} == _ENDS
     return is_other and any(
         words(each)[1:] == name[1:] and not _ALSO_END.isdisjoint(words(each)[:1]) for each in known if each != meant
@@ -197,7 +211,7 @@ def _is_noun(written: str, noun: str) -> bool:
     """Return whether a word is a noun with one letter wrong, or short for it; never another word that is known."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
 
-    if is_short_for(written, noun) or _are_kin(written, noun) or any({written, noun} <= twins for twins in _TWINS):
+    if is_short_for(written, noun) or _are_kin(written, noun) or are_twins(written, noun):
         return True
     if len(noun) < NOUN or written in _known_words() or singular(written) in _known_words():
         return False

@@ -133,7 +133,8 @@ class Healer:
 
         call, schema = planned.call, spec.parameters
         arguments = from_json(call.arguments)
-        found = await self._session.facts.ask(LOOKUP, lambda: found_paths(schema, arguments), key=call.id)
+        reads = spec.read_only
+        found = await self._session.facts.ask(LOOKUP, lambda: found_paths(schema, arguments, reads=reads), key=call.id)
         if not found or not isinstance(found, dict):
             return planned
         for before, after in found.items():

@@ -36,6 +36,8 @@ _TUPLE: Final = re.compile(
 _HALF_KEY: Final = re.compile(r"[{,]\s{0,20}[A-Za-z_]\w{0,60}\"\s{0,4}:")
 _KEYS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|([{,]\s{0,20})([A-Za-z_]\w{0,60})\"(?=\s{0,4}:)", re.DOTALL)
 """A string, or a key without the quote before it."""
+_PART: Final = re.compile(r"\"[^\"\\\n]*\"|'[^'\\\n]*'")
+_QUOTED: Final = re.compile(rf"(?:{_PART.pattern})(?:\s{{0,9}},\s{{0,9}}(?:{_PART.pattern}))+")
 _BRACKETS: Final = str.maketrans("()", "[]")
 
 
@@ -59,6 +61,24 @@ def parsed(text: str) -> Any:  # noqa: ANN401 - any JSON value
         found = value_at(f"{{{text}}}", 0, may_end=False)
         return found[0] if found is not None and found[1] == len(text) + 2 else None
     return _one_value(text) if text[:1] in ("{", "[") else None
+
+
+def decoded(text: str) -> str:
+    """Return the text that a text is as JSON, where that is an object or a list: one that was written as text twice."""
+    bare = text.strip()
+    if len(text) > MAX_TEXT or bare[:1] != '"' or bare[-1:] != '"' or bare[1:].lstrip()[:1] not in ("{", "["):
+        return text
+    with suppress(ValueError, RecursionError):
+        inner = json.loads(bare)
+        return inner if isinstance(inner, str) else text
+    return text
+
+
+def quoted_parts(text: str) -> list[str] | None:
+    """Return texts in quotes with commas between them, as in `'a','b'`; None where a text is something else."""
+    bare = text.strip()
+    found = _QUOTED.fullmatch(bare) if len(text) <= MAX_TUPLES else None
+    return [part[1:-1] for part in _PART.findall(bare)] if found else None
 
 
 def _one_value(text: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -97,6 +117,7 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
         _mended(text, start, may_end=may_end)
         or _mended_keys(text, start, may_end=may_end)
         or _mended_tuples(text, start, may_end=may_end)
+        or _mended(text, start, may_end=may_end, inner=True)
     )
 
 
@@ -122,9 +143,9 @@ def _mended_tuples(text: str, start: int, *, may_end: bool) -> tuple[Any, int] |
     return _mended(as_lists, start, may_end=may_end) if as_lists != text else None
 
 
-def _mended(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:
+def _mended(text: str, start: int, *, may_end: bool, inner: bool = False) -> tuple[Any, int] | None:
     try:
-        mended, end, closed = mend(text, start)
+        mended, end, closed = mend(text, start, inner=inner)
         if not closed and (not may_end or _NUMBER_AT_END.search(text)):
             return None
         return _DECODER.decode(mended), end

@@ -131,9 +131,22 @@ def held_list(value: Any, name: str, items: Schema) -> list[Any] | None:  # noqa
         return None
     ((key, item),) = value.items()
     is_holder = key not in properties(items) and (
-        key.lower() in _HOLDERS or singular(folded(key)) == singular(folded(name))
+        key.lower() in _HOLDERS or key == "value" or singular(folded(key)) == singular(folded(name))
     )
     return item if is_holder and isinstance(item, list) else None
+
+
+def unboxed(value: list[Any], items: Schema, name: str) -> list[Any]:
+    """Return objects that each stand alone in one of a field named like an item of the list: `[{"edit": {…}}]` of `edits`."""
+    keys = {tuple(each) if isinstance(each, dict) else () for each in value}
+    key = next(iter(keys)) if len(keys) == 1 else ()
+    is_box = (
+        len(key) == 1
+        and key[0] not in properties(items)
+        and singular(folded(key[0])) in (singular(folded(name)), "item")
+    )
+    inner = [each[key[0]] for each in value] if is_box and type_of(items) == "object" else value
+    return inner if all(isinstance(each, dict) for each in inner) else value
 
 
 def bare_items(value: list[Any], items: Schema, name: str) -> list[Any]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.healing.lookups import is_got, is_same_list
-from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS, MODIFIERS
+from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS, MODIFIERS, SERVICES
 from playhead.kernel.healing.words import folded, is_short_for, singular, words
 
 if TYPE_CHECKING:
@@ -44,13 +45,6 @@ _MCP_SINGLE: Final = re.compile(r"mcp_([A-Za-z0-9-]{1,30})_(?=[A-Za-z])")
 _PROTOCOL: Final = frozenset(("mcp", "functions", "function", "tools", "tool", "default_api", "api"))
 _MAKERS: Final = frozenset(("google", "openai", "anthropic", "claude", "gemini", "gpt", "mistral", "qwen", "llama"))
 """Makers of models, which say nothing before a protocol."""
-_SERVERS: Final = frozenset((
-    "airtable", "asana", "aws", "azure", "bigquery", "bing", "bitbucket", "brave", "confluence", "discord", "dropbox", "duckduckgo",
-    "exa", "figma", "gcal", "gcp", "gdrive", "github", "gitlab", "gmail", "google", "hubspot", "intercom", "jira", "kubernetes",
-    "linear", "mongodb", "mysql", "notion", "openweather", "outlook", "postgres", "postgresql", "redis", "salesforce", "serpapi",
-    "shopify", "slack", "snowflake", "sqlite", "stripe", "tavily", "teams", "telegram", "trello", "twilio", "whatsapp", "zendesk", "zoom",
-))  # fmt: skip
-"""Services, as models write them before or within a name without any mark: `slack_post_message`, `create_github_issue`."""
 _RISKS: Final = frozenset({"low", "medium"})
 """Risks of tools whose server may be made up."""
 _ELSEWHERE: Final = frozenset(
@@ -80,6 +74,14 @@ _LOOKING: Final = (
 )
 """Verbs that are used for each other where nothing is changed."""
 
+_ONE: Final = frozenset(("get", "fetch", "retrieve", "read", "load", "obtain", "show", "view", "open", "lookup"))
+_MANY: Final = frozenset(
+    ("get", "fetch", "retrieve", "show", "view", "list", "search", "find", "lookup", "query", "browse")
+)
+"""Verbs of looking at one thing, and at several."""
+_GETTING: Final = _ONE | _MANY
+_WEB: Final = frozenset(("web", "http", "https", "website", "online", "internet"))
+
 Takes = Callable[[str], bool]
 """Whether a tool takes the arguments of the call, mended or not."""
 
@@ -98,7 +100,13 @@ def _says_little(_: str) -> bool:
     return False
 
 
-def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes = _says_little) -> Meant:
+def meant_tool(
+    written: str,
+    known: Mapping[str, ToolSpec],
+    takes: Takes,
+    speaks_for: Takes = _says_little,
+    stands: Takes = _says_little,
+) -> Meant:
     """Return the one tool that this name can stand for.
 
     Args:
@@ -106,6 +114,7 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
         known: the tools that may be called, by name.
         takes: whether a tool takes the arguments of the call, mended or not.
         speaks_for: whether the arguments themselves say that this tool is meant: several of them, and they fit as they stand.
+        stands: whether the arguments are the tool's own and fit as they stand, be it only one.
     """
     if written in known:
         return Meant(written)
@@ -120,27 +129,50 @@ def meant_tool(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks
             return Meant(found[0])
         if found:
             return _between(found)
-    return _unlike_any(bare, known, takes, speaks_for) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
+    return _unlike_any(bare, known, takes, speaks_for, stands) if len(known) <= MAX_TOOLS else Meant(None, _unlike())
 
 
-def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant:
+def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes, stands: Takes) -> Meant:
     """Return the tool that a name with a slip, or other words for a name, stand for."""
     meant = _misspelt(written, known, takes)
     if meant.name is not None:
         return meant
-    return _in_other_words(written, known, takes) or _by_arguments(written, known, takes, speaks_for) or meant
+    return (
+        _in_other_words(written, known, takes)
+        or _by_arguments(written, known, takes, speaks_for, stands)
+        or _by_program(written, known, takes)
+        or meant
+    )
 
 
-def _by_arguments(written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes) -> Meant | None:
+def _by_arguments(
+    written: str, known: Mapping[str, ToolSpec], takes: Takes, speaks_for: Takes, stands: Takes
+) -> Meant | None:
     """Return the one tool that a name nearly is and that the arguments say is meant, which no other tool takes."""
-    from playhead.kernel.healing.evidence import is_nearly, is_one_of_many  # noqa: PLC0415 - only for a name that no tool has
+    from playhead.kernel.healing.deeds import is_same_deed  # noqa: PLC0415 - only for a name that no tool has
+    from playhead.kernel.healing.evidence import is_nearly, is_one_of_many  # noqa: PLC0415 - the same
 
-    near = [each for each in known if is_nearly(words(written), known[each]) and speaks_for(each)]
-    if len(near) != 1 or any(takes(each) for each in known if each != near[0]):
+    own = words(written)
+    near = [
+        each
+        for each in known
+        if (speaks_for(each) and (is_nearly(own, known[each]) or is_same_deed(own, known[each])))
+        or (stands(each) and is_same_deed(own, known[each]))
+    ]
+    if len(near) != 1 or is_one_of_many(own, near[0], known):
         return None
-    if is_one_of_many(words(written), near[0], known):
-        return None
-    return Meant(near[0])
+    as_well = stands if stands(near[0]) else takes
+    return None if any(as_well(each) for each in known if each != near[0]) else Meant(near[0])
+
+
+def _by_program(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant | None:
+    """Return the one tool that does what a program of this name does, and takes these arguments as no other one does."""
+    from playhead.kernel.healing.program_names import is_program_of  # noqa: PLC0415 - only for a name that no tool has
+
+    own = tuple(word for word in words(_SPACE.split(written)[-1]) if word not in _PROTOCOL)
+    found = [each for each in known if own and is_program_of(own, known[each])]
+    is_one = len(found) == 1 and [each for each in known if takes(each)] == found
+    return Meant(found[0]) if is_one else None
 
 
 def _between(found: list[str]) -> Meant:
@@ -183,9 +215,9 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
 def _service_apart(written: str) -> list[str]:
     """Return the service that a name of several words says besides, and the name without it; the name alone where it says none."""
     own = words(written)
-    rest = [word for word in own if word not in _SERVERS]
+    rest = [word for word in own if word not in SERVICES]
     is_one = len(rest) == len(own) - 1 and len(rest) > 1
-    return [next(word for word in own if word in _SERVERS), "_".join(rest)] if is_one else [written]
+    return [next(word for word in own if word in SERVICES), "_".join(rest)] if is_one else [written]
 
 
 def _said_of(spec: ToolSpec) -> set[str]:
@@ -294,11 +326,19 @@ def _in_other_words(written: str, known: Mapping[str, ToolSpec], takes: Takes) -
         return Meant(described[0])
     about = [each for each in known if _is_about(own, words(each))]
     about = about or [each for each in known if known[each].read_only and _is_looked_up(own, known[each])]
+    if sum(_said_in(each).issuperset(map(singular, own)) for each in known) > 1:
+        return None  # it says as much of one tool as of another
+    about = about if len(about) == 1 else [each for each in about if takes(each)]
     if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):
         return None
     is_whole = len(own) == len(words(about[0])) or is_same_list(own, words(about[0]))
-    rivals = [] if is_whole else [each for each in known if each != about[0] and takes(each)]
-    return None if rivals else Meant(about[0])
+    things = {*map(singular, own)} - _GETTING
+    rivals = [each for each in known if each != about[0] and takes(each) and not things.isdisjoint(_said_in(each))]
+    return None if rivals and not is_whole else Meant(about[0])
+
+
+def _said_in(name: str) -> set[str]:
+    return {*map(singular, words(name))}
 
 
 def _is_described(written: tuple[str, ...], spec: ToolSpec) -> bool:
@@ -327,19 +367,28 @@ def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
 
 def _is_looked_up(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether a name looks up, by any verb for it, what the tool's name and description speak of: `get_forecast` of `get_weather`."""
-    verb, name = _verb((*written, "")[0]), (*words(spec.name), "")
-    said = _said_of(spec)
-    looks = verb in (name[0], *words(spec.description[:200])[:1]) or any(
-        verb in group and name[0] in group for group in _LOOKING
+    own = [singular(word) for word in written if word not in SERVICES and word not in _WEB]
+    name = [word for word in words(spec.name) if word not in SERVICES]
+    said = _said_of(spec) | {singular(word) for each in properties(spec.parameters) for word in words(each)}
+    verb = _verb((*own, "")[0])
+    first = (*name, "")[0]
+    looks = any({verb, first} <= group for group in (_ONE, _MANY)) or verb in (
+        first,
+        *words(spec.description[:200])[:1],
     )
-    things = {*map(singular, written[1:])} - _VAGUE
+    looks = looks or (verb in _GETTING and first not in ACTIONS)
+    if not looks and (verb in ACTIONS or verb in MODIFIERS):
+        return False
+    things = {*(own[1:] if looks else own)} - _VAGUE
     is_thing = MODIFIERS.isdisjoint(things) and ACTIONS.isdisjoint(things - said)
-    return (
-        looks
-        and bool(things)
-        and is_thing
-        and all(each in said or any(is_short_for(each, word) for word in name) for each in things)
-    )
+    is_said = is_thing and all(each in said or any(is_short_for(each, word) for word in name) for each in things)
+    return is_said and (bool(things) or (looks and len(name) == 1)) and _looks(name, spec)
+
+
+def _looks(name: list[str], spec: ToolSpec) -> bool:
+    """Return whether a tool is one that looks something up, and does nothing else with it."""
+    first = (*name, "")[0]
+    return first in _GETTING or first not in ACTIONS or words(spec.description[:200])[:1] == (first,)
 
 
 def _verb(word: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.healing.remarks import THOUGHTS, is_of_turn, is_telemetry
-from playhead.kernel.healing.schema import Schema, options, properties, resolved, type_of
+from playhead.kernel.healing.schema import Schema, is_closed, options, properties, resolved, type_of
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
 from playhead.kernel.healing.words import folded, words
@@ -114,6 +114,11 @@ _CONDITIONS: Final = MODIFIERS | {
     "or", "than", "as", "need", "needs", "make", "sure", "use", "set", "keep",
 }  # fmt: skip
 """Words of a comment that asks for something."""
+_ASKS: Final = frozenset(
+    ("should", "must", "never", "always", "don", "not", "no", "please", "only", "unless", "until", "except", "without", "instead", "but", "if",
+     "when", "while", "once", "before", "after", "first", "dry", "test", "draft", "ask", "confirm", "wait", "skip", "ignore", "keep", "sure")
+)  # fmt: skip
+"""Words of a description that may ask for something."""
 PLACE: Final = "arg1"
 """What LangChain calls the one argument of a tool, `__arg1`, folded."""
 _CLIENT: Final = frozenset(
@@ -132,10 +137,12 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
     known = {folded(name) for name in properties(spec.parameters)}
     remarks = _REMARKS if spec.read_only else frozenset()
     free = [name for name in properties(spec.parameters) if name not in value]
+    takes_text = any(_is_text(properties(spec.parameters)[each], spec.parameters) for each in free)
 
     def says_nothing(name: str, item: object) -> bool:
         key = folded(name)
         is_remark = key in remarks and (not isinstance(item, dict) or not item)
+        is_remark = is_remark or (key == "description" and _tells_of_call(item) and not takes_text)
         if key in known or not (is_remark or is_beside(spec, name, item, known)):
             return False
         if is_of_turn(words(name), item) and is_telemetry(spec, name, item):
@@ -144,6 +151,23 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
         return not (is_open and _is_like_one(name, item, free, spec.parameters))
 
     return {name: item for name, item in value.items() if not says_nothing(name, item)}
+
+
+def _is_text(schema: object, root: Schema) -> bool:
+    """Return whether a parameter takes any text, or an object of any fields."""
+    own = options(resolved(schema, root), root)
+    return any(
+        type_of(option) in ("string", "object", "") and not {"enum", "format", "pattern"} & option.keys()
+        for option in own
+    )
+
+
+def _tells_of_call(item: object) -> bool:
+    """Return whether a description is a sentence about the call that sets no condition and asks for nothing."""
+    if not isinstance(item, str) or not 0 < len(item) <= MAX_REMARK or "\n" in item:
+        return False
+    own = words(item)
+    return len(own) >= 3 and _ASKS.isdisjoint(own) and not any(map(str.isdigit, item))  # noqa: PLR2004 - a sentence
 
 
 def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> dict[str, object]:
@@ -160,7 +184,12 @@ def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> d
     is_measured = bool(kinds) and kinds <= {"integer", "number", "boolean", "choice"}
 
     def says_nothing(name: str, item: object) -> bool:
-        if name in known or not is_measured or not isinstance(item, str):
+        if name in known or not is_closed(schema):
+            return False
+        is_why = folded(name) in THOUGHTS or folded(name) in ("reason", "why")
+        if (is_why and isinstance(item, str) and not any(map(_is_reason, known))) or _says_of_item(name, item, known):
+            return True
+        if not is_measured or not isinstance(item, str):
             return False
         is_remark = folded(name) in ("comment", "remark", "thought", "reasoning", "explanation")
         return (
@@ -173,12 +202,27 @@ def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> d
     return {name: item for name, item in value.items() if not says_nothing(name, item)}
 
 
+def _is_reason(name: str) -> bool:
+    return not {"reason", "note", "comment", "remark", "description", "message"}.isdisjoint(words(name))
+
+
+def _says_of_item(name: str, item: object, known: Collection[str]) -> bool:
+    """Return whether a field says only the place of an object among others, or that it is one: `"id": 1`, where none has an id."""
+    is_place = isinstance(item, int) and not isinstance(item, bool)
+    is_small = is_place or (isinstance(item, str) and item.isdigit() and len(item) <= len("99"))
+    numbered = any({"id", "number", "index", "position", "line"} & {*words(each)} for each in known)
+    if folded(name) in ("id", "index", "idx", "no", "seq"):
+        return is_small and not numbered
+    typed = any("type" in words(each) or "kind" in words(each) for each in known)
+    return name == "type" and item in ("object", "item", "dict", "entry") and not typed
+
+
 def _is_like_one(name: str, item: object, free: list[str], schema: Schema) -> bool:
     """Return whether a field may be a parameter which is not there, by its name or its value: nothing that was asked for is lost."""
     from playhead.kernel.healing.choices import as_choice  # noqa: PLC0415 - only for what may say nothing
     from playhead.kernel.healing.parameters import likeness  # noqa: PLC0415 - the same
 
-    if is_empty(item):
+    if is_empty(item) or (isinstance(item, str) and _CALL_ID.fullmatch(item)):
         return False
     choices = [
         (option.get("enum"), each)
@@ -195,7 +239,8 @@ def is_beside(spec: ToolSpec, name: str, item: object, known: Collection[str]) -
     key = folded(name)
     if key in NAME_FIELDS and isinstance(item, str) and folded(_SPACE.split(item)[-1]) == folded(spec.name):
         return True
-    if key in known or key == PLACE or (key in WRAPPERS and isinstance(item, dict) and item):
+    is_held = isinstance(item, dict) and bool(item) and (key in WRAPPERS or not key)
+    if key in known or key == PLACE or is_held:
         return False
     return (
         _is_noise(name, item)

@@ -12,8 +12,8 @@ from playhead.kernel.healing.remarks import is_for_caller
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required, resolved
 from playhead.kernel.healing.side_by_side import COUNTED, counts, covers, each_another, is_limit_of
 from playhead.kernel.healing.switches import is_same_address, is_same_switch, is_same_time, is_where_to, turned
-from playhead.kernel.healing.synonyms import are_names_for_each_other
 from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS, OTHERS
+from playhead.kernel.healing.whole_names import are_names_for_each_other
 from playhead.kernel.healing.words import expanded, folded, same_word, singular, words
 
 if TYPE_CHECKING:
@@ -54,8 +54,10 @@ _TEXTS: Final = frozenset(
     ("message", "text", "body", "content", "note", "comment", "description", "summary", "title", "subject", "query")
 )
 _HOLDING: Final = frozenset({"list", "array"})
-_NUMBERING: Final = frozenset({"id", "number", "code"})
+_NUMBERING: Final = frozenset({"id", "number", "code", "key"})
 """Ends of words for what says which one of its kind is meant."""
+_SECRETS: Final = frozenset({"api", "access", "secret", "private", "public", "primary", "foreign", "partition", "sort"})
+"""Words before a `key` that is no name for a thing."""
 _LETTERS: Final = frozenset({"a", "e", "s", "q", "n"})
 """Letters that are no unit: of `e_mail`, of a plural."""
 _NUMBERS: Final = frozenset({"no", "nr", "num"})
@@ -267,7 +269,7 @@ def likeness(written: str, name: str) -> int:
 def _likeness_in_forms(own: tuple[str, ...], other: tuple[str, ...]) -> int:
     """Return how alike two names are, one of them as it stands, turned, or without the words that only count or hold."""
     if own[:-1] == other[:-1] and own[:-1] and {own[-1], other[-1]} <= _NUMBERING:
-        return WORDS
+        return 0 if "key" in (own[-1], other[-1]) and not _SECRETS.isdisjoint(own) else WORDS
     if counts(own) and other[-1] in _NUMBERING:
         return 0
     forms = (

@@ -13,6 +13,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.healing.alike import one_alike
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, options, properties, resolved, type_of
 
 if TYPE_CHECKING:
@@ -125,12 +126,15 @@ def with_paths(schema: object, value: Any, changes: dict[str, str], root: Schema
     return value
 
 
-def found_paths(schema: Schema, arguments: dict[str, Any]) -> dict[str, str]:
-    """Return the paths of a call that are not there, each with the one that can be meant; asks the file system."""
+def found_paths(schema: Schema, arguments: dict[str, Any], *, reads: bool = False) -> dict[str, str]:
+    """Return the paths of a call that are not there, each with the one that can be meant; asks the file system.
+
+    Where the tool only `reads`, that may be one whose name is alike.
+    """
     asked = dict(paths_in(schema, arguments, schema))
     missing = {path: kind for path, kind in list(asked.items())[:MAX_PATHS] if not _is_there(path)}
     tree = tree_below(Path.cwd()) if missing else None
-    found = {path: meant_path(path, kind, tree) for path, kind in missing.items()} if tree is not None else {}
+    found = {path: meant_path(path, kind, tree, reads=reads) for path, kind in missing.items()} if tree else {}
     return {path: meant for path, meant in found.items() if meant is not None}
 
 
@@ -164,8 +168,8 @@ def tree_below(folder: Path) -> Tree | None:
     return Tree(files, folders, folder.name)
 
 
-def meant_path(written: str, kind: str, tree: Tree) -> str | None:
-    """Return the one path of the tree that a path can mean which is not there, else None."""
+def meant_path(written: str, kind: str, tree: Tree, *, reads: bool = False) -> str | None:
+    """Return the one path of the tree that a path can mean which is not there, else None; for one that only `reads`, also one alike."""
     entries = tree.files if kind == "file-path" else tree.folders
     path = written.strip().strip("\"'`").removeprefix("file://").replace("\\", "/")
     path = _LINE.sub("", _DRIVE.sub("/", path)).removeprefix("@").removeprefix("$PWD/")
@@ -182,7 +186,9 @@ def meant_path(written: str, kind: str, tree: Tree) -> str | None:
     if not parts or "." in parts or (outside and not is_home and _is_of_system(parts)):
         return None
     inside = _inside(parts, entries, tree, outside=outside)
-    return inside or (_one_below("/".join(parts), entries) if not outside or len(parts) == 1 else None)
+    if inside is not None or (outside and len(parts) > 1):
+        return inside
+    return _one_below("/".join(parts), entries) or (one_alike(parts, entries) if reads and not outside else None)
 
 
 def _is_of_system(parts: list[str]) -> bool:

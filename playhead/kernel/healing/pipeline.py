@@ -25,8 +25,8 @@ CALLERS: Final = frozenset(
      "invoketool", "runtool", "executetool", "invoke", "toolscall", "usemcptool")
 )  # fmt: skip
 """Names, folded, of what is no tool and only makes a call."""
-NAMED: Final = 3
-"""Necessary parameters of a tool that say together which tool is meant."""
+SEVERAL: Final = 2
+"""Parameters of a tool that say together which tool is meant."""
 NAME, SHAPE, PARAMETERS, TYPES, PATH = "name", "shape", "parameters", "types", "path"
 
 
@@ -83,9 +83,12 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
         return read[tool].arguments is not None
 
     def speaks_for(tool: str) -> bool:
-        return _speak_for(specs[tool], arguments) or (_name_all(specs[tool], arguments) and takes(tool))
+        return _speak_for(specs[tool], arguments) or (_name_most(specs[tool], arguments) and takes(tool))
 
-    meant = meant_tool(name, specs, takes, speaks_for)
+    def stands(tool: str) -> bool:
+        return isinstance(arguments, dict) and bool(arguments) and _fit_alone(specs[tool], arguments)
+
+    meant = meant_tool(name, specs, takes, speaks_for, stands)
     if meant.name is None:
         return Healed(name, None, why=meant.why)
     takes(meant.name)
@@ -98,17 +101,29 @@ def heal(name: str, arguments: object, specs: Mapping[str, ToolSpec]) -> Healed:
 
 def _speak_for(spec: ToolSpec, arguments: object) -> bool:
     """Return whether arguments alone say that this tool is meant: several of them, each one of its own, and they fit as they stand."""
-    if not isinstance(arguments, dict) or len(arguments) < 2 or not is_healthy(spec, arguments):  # noqa: PLR2004
-        return False
-    return properties(spec.parameters).keys() >= arguments.keys()
+    return isinstance(arguments, dict) and len(arguments) >= SEVERAL and _fit_alone(spec, arguments)
 
 
-def _name_all(spec: ToolSpec, arguments: object) -> bool:
-    """Return whether arguments have, letter by letter, the names of all that this tool has to get, and one name at most besides."""
-    needed = required(spec.parameters)
-    if not isinstance(arguments, dict) or len(needed) < NAMED or not {*needed} <= arguments.keys():
+def _fit_alone(spec: ToolSpec, arguments: dict[str, object]) -> bool:
+    """Return whether arguments are all the tool's own, and fit as they stand."""
+    return properties(spec.parameters).keys() >= arguments.keys() and is_healthy(spec, arguments)
+
+
+def _name_most(spec: ToolSpec, arguments: object) -> bool:
+    """Return whether arguments have, letter by letter, the names of two parameters that say which tool is meant, and one other at most.
+
+    Two of those that the tool has to get, or the one, and another.
+    """
+    arguments = parsed(arguments) if isinstance(arguments, str) else arguments
+    if not isinstance(arguments, dict):
         return False
-    return len(arguments.keys() - properties(spec.parameters).keys()) <= 1
+    known, needed = properties(spec.parameters), required(spec.parameters)
+    own = arguments.keys() & known.keys()
+    return (
+        len(own) >= SEVERAL
+        and len(own.intersection(needed)) >= min(SEVERAL, len(needed))
+        and len(arguments.keys() - own) <= 1
+    )
 
 
 def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tuple[str, Any] | None:  # noqa: ANN401 - any JSON value
@@ -123,6 +138,7 @@ def _call_within(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> tu
         return None
     from playhead.kernel.calls_in_text.reading import read_calls  # noqa: PLC0415 - only for a call in a name
 
+    name = f"<tool_call>{name}</tool_call>" if "<arg_key>" in name and "<tool_call>" not in name else name
     found, rest = read_calls(name, specs, cut_off=not name.rstrip().endswith(">"), nameless=False)
     return _named(found[0]) if len(found) == 1 and not rest else None
 

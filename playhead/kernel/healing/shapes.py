@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.healing.json_reading import parsed, value_at
 from playhead.kernel.healing.lifting import lifted
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
+from playhead.kernel.healing.pairs import pairs_in
 from playhead.kernel.healing.places import gathered_objects, listed, placed, with_fields, with_place
 from playhead.kernel.healing.schema import Schema, fits, properties
 from playhead.kernel.healing.swallowed import without_swallowed
@@ -135,7 +136,7 @@ def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         inner = _before_sentence(spec, value.strip()) if inner is None else inner
         return value if inner is None else inner
     if isinstance(value, list):
-        pairs = _pairs(value)
+        pairs = pairs_in(value)
         return pairs if pairs is not None else value[0] if len(value) == 1 and isinstance(value[0], dict) else value
     if not isinstance(value, dict) or fits(spec.parameters, value, spec.parameters):
         return value
@@ -251,8 +252,10 @@ def _unwrapped(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 - 
 
 
 def _holds(name: str, known: set[str]) -> bool:
-    """Return whether a name only says that the arguments are in it, as `tool_call_input` does."""
+    """Return whether a name only says that the arguments are in it, as `tool_call_input` does, or says nothing."""
     key, own = folded(name), words(name)
+    if not own:
+        return True
     is_of_call = len(own) > 1 and own[-1] in _HOLDS and _OF_CALL.issuperset(own[:-1])
     are_values = len(own) > 1 and own[-1] in _VALUES and _HOLDS.issuperset(own[:-1])
     return (key in WRAPPERS or is_of_call or are_values) and key not in known
@@ -273,19 +276,6 @@ def without_empty(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments without unknown ones that hold nothing."""
     known = properties(schema)
     return {name: item for name, item in value.items() if name in known or item not in (None, "", [], {})}
-
-
-def _pairs(value: list[Any]) -> dict[str, Any] | None:
-    """Return the object that is written as a list of `{"name": …, "value": …}`, else None."""
-    found: dict[str, Any] = {}
-    for each in value:
-        names = [
-            key for key in ("name", "key", "parameter") if isinstance(each, dict) and isinstance(each.get(key), str)
-        ]
-        if len(names) != 1 or {*each} != {names[0], "value"} or each[names[0]] in found:
-            return None
-        found[each[names[0]]] = each["value"]
-    return found or None
 
 
 def _values_alone(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:

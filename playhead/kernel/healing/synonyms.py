@@ -97,7 +97,9 @@ per_page page_size results_per_page | surname last_name family_name | forename f
 heart_rate pulse pulse_rate | date_of_birth birthday birth_date dob birthdate | zip_code postcode postal_code zip
 check_in arrival_date check_in_date arrival | check_out departure_date check_out_date departure
 license_plate plate_number number_plate registration_number plate | workdir working_dir working_directory cwd
-thread_ts thread_id thread | assignee assigned_to assign_to | per_page limit max_results page_size | freshness time_range timeframe recency time_filter
+thread_ts thread_id thread | assignee assigned_to assign_to |
+units unit_system measurement_system measurement_units | origin start_location start_address starting_point from_location from_address
+destination end_location end_address to_location to_address | per_page limit max_results page_size | freshness time_range timeframe recency time_filter
 as_of balance_date reporting_date key_date | sort_by order_by sort_order sorting ordering sort order
 how_many count quantity number
 """
@@ -105,10 +107,5 @@ GROUPS: Final = tuple(
     frozenset(words) for group in _LINES.replace("\n", " | ").split("|") if len(words := group.split()) > 1
 )
 """The groups; words with `_` are those of names that are several words, and are compared as a whole."""
-_NAMES: Final = tuple(group for group in GROUPS if any("_" in word for word in group))
-
-
-def are_names_for_each_other(written: str, name: str) -> bool:
-    """Return whether two whole names are in one group that has names of several words: `heart_rate` and `pulse`."""
-    one, other = written.lower().replace("-", "_"), name.lower()
-    return any(one in group and other in group and ("_" in one or "_" in other) for group in _NAMES)
+NAMES: Final = tuple(group for group in GROUPS if any("_" in word for word in group))
+"""The groups with names of several words."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.choices import as_choice
 from playhead.kernel.healing.dates import as_date, as_date_time
-from playhead.kernel.healing.json_reading import parsed
-from playhead.kernel.healing.lists import bare_items, fields_of, held_list, listed, parts_of, tagged
+from playhead.kernel.healing.json_reading import decoded, parsed, quoted_parts
+from playhead.kernel.healing.lists import bare_items, fields_of, held_list, listed, parts_of, tagged, unboxed
 from playhead.kernel.healing.numbers import as_boolean, as_number, bare_text, unquoted
+from playhead.kernel.healing.pairs import as_pairs, pairs_in
 from playhead.kernel.healing.patterns import as_pattern
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.words import folded
@@ -69,6 +70,8 @@ _WRAPPED_IN: Final = frozenset(
 )
 _BARE_LIST: Final = re.compile(r"\s*\[([^\[\]{}\"']*)\]\s*")
 """A list whose texts have no quotes."""
+_HOLD_NOTHING: Final[tuple[Any, ...]] = ([None], [""], [{}], [[]], {"value": None}, {"value": ""})
+"""Values that only hold none."""
 _BESIDE_VALUE: Final = frozenset({"type", "name", "description", "title", "format", "kind"})
 
 
@@ -110,7 +113,7 @@ class Types:
                 found[name] = item
                 continue
             is_idle = name in known and name not in needed
-            if is_idle and is_empty(item) and not self._is_choice(own, item):
+            if is_idle and (is_empty(item) or item in _HOLD_NOTHING) and not self._is_choice(own, item):
                 continue
             reading = self.read(own, item, name, depth + 1)
             if reading is NO_READING and is_idle and isinstance(item, str) and item.strip().lower() in _LEFT_OPEN:
@@ -172,7 +175,7 @@ class Types:
 
     def _as_object(self, schema: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         if isinstance(value, str):
-            inner = parsed(value)
+            inner = parsed(decoded(value))
             if inner is None and (fields := tagged(value)) is not None:
                 inner = dict(fields) if len(dict(fields)) == len(fields) else None
             inner = fields_of(value, properties(schema)) if inner is None else inner
@@ -180,13 +183,16 @@ class Types:
                 return self.read(schema, inner, name, depth + 1)
             return self._around(schema, value, depth)
         if isinstance(value, list):
-            return self.read(schema, value[0], name, depth + 1) if len(value) == 1 else NO_READING
+            inner = pairs_in(value)
+            inner = value[0] if inner is None and len(value) == 1 else inner
+            return NO_READING if inner is None else self.read(schema, inner, name, depth + 1)
         if not isinstance(value, dict):
             return NO_READING
         mended = self.named(schema, value, depth)
         if fits(schema, mended, self.root):
             return mended
-        inner = unwrapped(value, name)
+        inner = _held(value) if len(value) == 1 else unwrapped(value, name)
+        inner = unwrapped(value, name) if inner is NO_READING else inner
         return self.read(schema, inner, name, depth + 1) if isinstance(inner, (dict, str)) else NO_READING
 
     def named(self, schema: Schema, value: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -196,7 +202,8 @@ class Types:
 
         if not properties(schema):
             return self.object(schema, value, depth)
-        return self.object(schema, renamed(schema, without_remarks(schema, value, self.root), self).value, depth)
+        kept = {key: item for key, item in value.items() if key in properties(schema) or item not in (None, "", [], {})}
+        return self.object(schema, renamed(schema, without_remarks(schema, kept, self.root), self).value, depth)
 
     def _around(self, schema: Schema, value: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
         """Return the object whose one necessary property this text is; one that may be several properties is none."""
@@ -211,19 +218,21 @@ class Types:
         if isinstance(value, str) and _says_little(value) and not self._is_choice(items, value):
             return NO_READING  # no list with the word for nothing in it
         if isinstance(value, str):
-            inner = parsed(value) if value.strip()[:1] in ("[", "{") else listed(value)
+            value = decoded(value)
+            inner = parsed(value) if value.strip()[:1] in ("[", "{", "`") else listed(value) or quoted_parts(value)
             bare = _BARE_LIST.fullmatch(value)
             value = parts_of(bare[1] if bare else value, items, name, _least(schema)) if inner is None else inner
         return NO_READING if value is None else self._list(items, value, name, depth)
 
     def _list(self, items: Schema, value: Any, name: str, depth: int) -> Any:  # noqa: ANN401 - any JSON value
-        held = held_list(value, name, items)
+        pairs = as_pairs(items, value)
+        held = held_list(value, name, items) if pairs is None else pairs
         value = value if held is None else held
         if isinstance(value, dict) and type_of(items) != "object":
             value = unwrapped(value, name)
         if value is NO_READING:
             return NO_READING
-        bare = bare_items(value if isinstance(value, list) else [value], items, name)
+        bare = bare_items(unboxed(value if isinstance(value, list) else [value], items, name), items, name)
         read = [self.read(items, each, name, depth + 1) for each in bare]
         return NO_READING if any(each is NO_READING for each in read) else read
 
@@ -265,6 +274,12 @@ def unwrapped(value: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - any JS
 
     is_its_own = bool(name) and len(value) == 1 and isinstance(item, str) and likeness(key, name) > 0
     return item if is_its_own else NO_READING
+
+
+def _held(value: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the object that another one only holds, under a name for any fields."""
+    ((key, item),) = value.items()
+    return item if folded(key) in ("properties", "fields", "attributes") and isinstance(item, dict) else NO_READING
 
 
 def _or_none(reading: Any) -> Any:  # noqa: ANN401 - any JSON value

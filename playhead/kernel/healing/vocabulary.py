@@ -235,3 +235,10 @@ ACTIONS: Final = frozenset((
 """Words that say what is done: one of them is not a misspelling of another."""
 DIRECTIONS: Final = frozenset(["to", "from", "into", "onto", "as", "by", "for", "with", "in", "of", "on", "via", "per"])
 """Words whose place in a name says which is which."""
+SERVICES: Final = frozenset((
+    "airtable", "asana", "aws", "azure", "bigquery", "bing", "bitbucket", "brave", "confluence", "discord", "dropbox", "duckduckgo",
+    "exa", "figma", "gcal", "gcp", "gdrive", "github", "git", "gitlab", "gmail", "google", "hubspot", "intercom", "jira", "kubernetes",
+    "linear", "mongo", "mongodb", "mysql", "notion", "openweather", "outlook", "postgres", "postgresql", "redis", "salesforce", "serpapi",
+    "shopify", "slack", "snowflake", "sqlite", "stripe", "tavily", "teams", "telegram", "trello", "twilio", "whatsapp", "zendesk", "zoom",
+))  # fmt: skip
+"""Services, as models write them before or within a name without any mark: `slack_post_message`, `create_github_issue`."""

@@ -12,6 +12,10 @@ from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, 
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _VOWELS: Final = frozenset("aeiou")
 _BOUNDS: Final = ("min", "max")
+_UNITS: Final = frozenset(
+    ("ms", "us", "ns", "mm", "cm", "km", "kg", "mg", "lb", "oz", "mb", "gb", "kb", "tb", "hz", "kw", "ml", "ft", "mi")
+)
+"""Units of two letters, which are no abbreviations of words."""
 MAX_NAME: Final = 120
 """Characters of a name that is looked at; a longer one is none."""
 
@@ -82,7 +86,7 @@ def _share_group(one: str, other: str) -> bool:
 
 def is_short_for(short: str, word: str) -> bool:
     """Return whether a word is the beginning of another one, or some of its consonants in their order."""
-    if len(short) < 2 or len(short) >= len(word) or short[0] != word[0]:  # noqa: PLR2004 - a letter is no word
+    if len(short) < 2 or len(short) >= len(word) or short[0] != word[0] or short in _UNITS:  # noqa: PLR2004 - a letter is no word
         return False
     if short in _BOUNDS:
         return word == f"{short}imum"  # no minutes

@@ -224,7 +224,8 @@ def test_a_reply_that_was_cut_off_is_not_completed():
 @pytest.mark.parametrize(
     ("name", "arguments", "meant"),
     [
-        ("wtite_file", {"path": "a", "content": "b"}, None),
+        ("wtite_file", {"path": "a", "content": "b"}, ("write_file", {"path": "a", "content": "b"})),
+        ("wtite_file", {"path": "a"}, None),
         ("read_file", '{"path": "a"}}', ("read_file", {"path": "a"})),
         ("delete_file", {"path": "a", "_thought": "why"}, ("delete_file", {"path": "a"})),
         (

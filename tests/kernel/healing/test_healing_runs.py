@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import FilePath
 
-from benchmarks.healing import FILES, SPECS, is_there, written_of
+from benchmarks.healing import FILES, file_of, is_there, specs_of, written_of
 from playhead import Approval, tool
 from playhead.kernel.models.scripted import Turn
 from playhead.kernel.tools import Outcome
@@ -41,13 +41,14 @@ def open_file(path: FilePath) -> str:
 class Canary:
     """A tool whose body must not run."""
 
-    def __init__(self, spec: ToolSpec) -> None:
+    def __init__(self, spec: ToolSpec, file: str) -> None:
         self.spec = spec
+        self.file = file
 
     def check(self, arguments: Any, context: ToolContext) -> Any:
         from playhead.trace.events import ErrorInfo
 
-        fit = is_valid(self.spec.name, arguments, [self.spec.name])
+        fit = is_valid(self.spec.name, arguments, [self.spec.name], self.file)
         return None if fit else ErrorInfo(type="InvalidArguments", message="they do not fit")
 
     async def run(self, arguments: Any, context: ToolContext) -> Outcome:
@@ -214,7 +215,7 @@ def _runs_of(cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 async def _run(folder: Path, cases: list[dict[str, Any]]) -> None:
     """Run an agent whose model writes these cases, one in each turn, and then stops; it has to be asked for all of them."""
     turns = [text(case["text"]) if case["how"] == "text" else _native(case) for case in cases]
-    tools = [Canary(SPECS[name]) for name in cases[0]["offered"]]
+    tools = [Canary(spec, file_of(cases[0])) for spec in specs_of(cases[0]).values()]
     ran = await record(_new(folder), [*turns, text("I stop."), text("I stop.")], *tools, heal=True)
     assert len(ran.model.requests) >= len(turns), [case["id"] for case in cases]
 

@@ -27,7 +27,7 @@ def halves(cases: Iterable[Case]) -> tuple[list[Case], list[Case]]:
         meant = case["expected"]
         about = "model" if "group" in case else meant["name"] if meant else case["kind"]
         of_call = json.dumps(meant, sort_keys=True) if meant and case["source"] == "mutation" else case["id"]
-        own = case.get("group", of_call)
+        own = str(case.get("group", of_call))
         groups[about][own].append(case)
     rng = Random(SEED)
     dealt: tuple[list[Case], list[Case]] = ([], [])
