@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.endings import concluded_ending, otherwise_in_a_replay, output_of, stated_ending
+from playhead.importing.endings import concluded_ending, otherwise_in_a_replay, output_of, read_otherwise, stated_ending
 from playhead.importing.findings import Findings, Spent
 from playhead.importing.headers import beginning_of
 from playhead.importing.matching import match
@@ -30,6 +30,7 @@ from playhead.trace.events import (
     ToolsDefined,
 )
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -105,9 +106,12 @@ class Conversion:
         if error is None and output is None and isinstance(last, LlmFailed):
             error = last.error  # as a run of ours ends
         number = self._models.number
+        terminated_by = self._terminated_by(error, output, text)
+        if output == "" and terminated_by in INCOMPLETE.values():
+            output = None  # an answer that was cut off before its first word is none
         return {
             "status": "failed" if error is not None else "done",
-            "terminated_by": self._terminated_by(error, output, text),
+            "terminated_by": terminated_by,
             "terminated_source": SOURCE,
             "output": to_json(output),
             "error": error.message if error is not None else None,
@@ -220,6 +224,7 @@ class Conversion:
         asked, stated = self._matched.turns[-1].asked, stated_ending(self._work)
         concluded = concluded_ending(error, self._models.last, asked, output, text)
         self._findings.endings += otherwise_in_a_replay(stated, concluded, asked, output, text)
+        self._findings.endings += read_otherwise(text, [spec.name for spec in self._tools.specs])
         return stated or concluded
 
     def _emit(self, time_ns: int, iteration: int | None, event: EventBase) -> None:

@@ -6,6 +6,7 @@ made again as it was: why it is not, is a reason of its report.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from playhead.trace.events.run import ANSWERED, NOT_KNOWN
 from playhead.trace.finish_reasons import incomplete
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.importing.agents import Work
     from playhead.importing.pairing import Asked
@@ -38,6 +39,12 @@ _FINAL: Final = frozenset(
 """Names of tools that give an agent's answer, in the frameworks that have such a one."""
 
 
+_NAMING: Final = frozenset(("name", "tool", "tool-name", "action"))
+"""One of these is the key of the tool's name in a call that a model writes as JSON."""
+_OF_A_REPLAY: Final = re.compile(r"</?rationale\b", re.IGNORECASE)
+"""Begins a reason that Playhead takes out of an answer."""
+
+
 def as_it_ended(span: ForeignSpan) -> ForeignSpan:
     """Return the span; without an end and an error when it was still under way as its recording broke off."""
     if span.attributes.get(INTERRUPTED) not in (True, "true"):
@@ -46,11 +53,12 @@ def as_it_ended(span: ForeignSpan) -> ForeignSpan:
 
 
 def output_of(work: Work, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
-    """Return what an agent's spans say of its output; the last answer, where that is a framework's whole state."""
+    """Return what an agent's spans say of its output; the last answer as a replay gives it, where they say the same or less."""
     output = NOTHING if work.speaker is None else work.speaker.reading.output
+    if text is None:
+        return None if output is NOTHING else output
     is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
-    says_less = is_state or is_hidden(output)
-    return text if output is NOTHING or (says_less and text is not None) else output
+    return text.strip() if output is NOTHING or is_state or _says(text, output) else output
 
 
 def stated_ending(work: Work) -> str | None:
@@ -107,6 +115,22 @@ def otherwise_in_a_replay(
         yield "the run's output is not what the model said last, which is what a replay gives"
     elif stated is not None and stated != concluded and not {stated, concluded} <= ANSWERED:
         yield f"the run ended with {stated}, for which a replay does not have the cause"
+
+
+def read_otherwise(text: str | None, tools: Iterable[str]) -> Iterator[str]:
+    """Yield that a replay may take a part of the last answer for something else; `tools` are the names of what it offers.
+
+    Playhead reads JSON that names a tool as a call of it, and takes stated reasons out of an answer.
+    """
+    said = "" if text is None else text
+    words = {_folded(each) for each in said.split('"')} if "{" in said else set()
+    is_call = bool(words & _NAMING) and ("\\u" in said or "\\/" in said or not words.isdisjoint(map(_folded, tools)))
+    if is_call or _OF_A_REPLAY.search(said):
+        yield "a replay may take a part of the last answer for a call, or takes it for a stated reason"
+
+
+def _folded(name: str) -> str:
+    return name.strip().replace("_", "-").lower()
 
 
 def _gives(asked: Asked, output: Any) -> bool:  # noqa: ANN401

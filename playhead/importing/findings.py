@@ -50,6 +50,8 @@ class Findings:
     """Messages that prompts had and do not show."""
     told_otherwise: list[str] = field(default_factory=list)
     """Tools of whose results later prompts say something else than the span."""
+    said_otherwise: list[str] = field(default_factory=list)
+    """Tools that returned something else than what the agent said that they entered, which is what a replay returns."""
     ran_otherwise: list[str] = field(default_factory=list)
     """Tools whose calls ran with other arguments than the model gave."""
     endings: list[str] = field(default_factory=list)

@@ -6,11 +6,14 @@ that is a form like another, as long as there are only few words around them.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from playhead.importing.wording import MOST_AROUND, count, how_shown, plain, without
 from playhead.trace.types import text_of
 from playhead.trace.values import to_json
+
+_NUMBER = re.compile(r"(?:_\d+)*")
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,10 +41,14 @@ def follows(
         return not added
     said = [message for message in added if message.role == "assistant"]
     told = [message for message in added if message.role != "assistant"]
+    if list(added) != said + told:
+        return False
     return (not answer_is_shown or _is_answer(said, answer)) and _are_results(told, answer, results)
 
 
 def _is_answer(said: Sequence[ForeignMessage], answer: LlmResponded) -> bool:
+    if len(said) > 1 and any(message.known and not message.content and not message.calls for message in said):
+        return False
     asked = [(call.name, to_json(call.arguments), call.raw) for message in said for call in message.calls]
     words = plain("\n".join(text_of(message.content) for message in said))
     if asked:
@@ -56,18 +63,23 @@ def _are_results(
 ) -> bool:
     returned = [results.get(call.id) for call in answer.tool_calls]
     if all(message.role == "tool" for message in told):
-        return len(told) == len(returned) and all(map(_is_result, told, returned))
+        ids = [call.id for call in answer.tool_calls]
+        return len(told) == len(returned) and all(map(_is_result, told, ids, returned))
     if any(message.role != "user" or not isinstance(message.content, str) for message in told):
         return False
     words = plain("\n".join(text_of(message.content) for message in told))
     return _is_made_of(words, [each.result if each.ok else each.observation() for each in returned if each is not None])
 
 
-def _is_result(told: ForeignMessage, result: ToolCallCompleted | None) -> bool:
-    """Tell whether a message shows a result; one that names its call was compared with that call's result already."""
-    if told.call_id is not None or result is None:
+def _is_result(told: ForeignMessage, call_id: str, result: ToolCallCompleted | None) -> bool:
+    """Tell whether a message shows the result of a call; one that names its call was compared with its result already."""
+    if told.call_id is not None:
+        # an id that came before has got a number
+        return call_id.startswith(told.call_id) and _NUMBER.fullmatch(call_id[len(told.call_id) :]) is not None
+    if result is None:
         return True
-    return how_shown(result.observation(), text_of(told.content)) != "other"
+    shown, said = result.observation(), text_of(told.content)
+    return shown == said or (not isinstance(result.result, str) and how_shown(shown, said) == "same")
 
 
 def _is_made_of(words: str, values: Sequence[object]) -> bool:

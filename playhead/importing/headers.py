@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "imported"
 """The provider of a model whose provider no span names: a name that no adapter takes for its own."""
+STRATEGY: Final = "direct"
+"""How a replay goes on: it sends, runs calls and sends again until an answer has none. Others ask once more after an answer
+that is empty, or take out of it what comes after `Final Answer:`, which the program that ran did not."""
 MOST_TURNS: Final = 10
 """Turns that a replay has at least."""
 _NAMELESS: Final = "agent"
@@ -72,6 +75,7 @@ def beginning_of(work: Work) -> Beginning:
         parameters=to_json(first.parameters or {}),
         system_prompt=system if first.messages else None,
         examples=tuple(_example(number, message) for number, message in enumerate(examples)),
+        strategy=STRATEGY,
         rationale=False,
         max_iterations=max(MOST_TURNS, len(models) + 1),
         retry_delay_s=0.5,

@@ -122,7 +122,7 @@ class ModelCalls:
             thinking=answer.thinking if answer else None,
             tool_calls=tuple(self._calls(answer.calls if answer else (), requested.request)),
             finish_reason=said.finish_reason,
-            usage=said.usage or Usage(),
+            usage=(said.usage or Usage()).of_answer(),
             cost_usd=said.cost_usd,
             model=said.answered_by,
         )

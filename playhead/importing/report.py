@@ -13,9 +13,11 @@ from playhead.importing.requests_that_differ import (
     in_words,
     not_offered,
     other_models,
+    other_order,
     other_parameters,
     other_tools,
     silent,
+    without_object,
 )
 from playhead.importing.truncation import breaks_off, stops_at_usual_count
 from playhead.trace.types import text_of
@@ -110,6 +112,8 @@ def _unsure(found: Sorted, findings: Findings) -> Iterator[str]:
     begun = _begun(findings)
     if any(not each.task_known for each in begun):
         yield "the task is not in the spans"
+    if any(each.task_known and not each.task for each in findings.begun):
+        yield "the task is empty, which a replay refuses"
     if any(each.goes_on for each in begun):
         yield "a first prompt goes on after the user's message, which a replay does not"
     if any(map(_is_hidden_at_first, _begun(findings))) or any(map(_is_hidden_somewhere, models)):
@@ -142,6 +146,8 @@ def _otherwise(findings: Findings) -> Iterator[str]:
         )
     if findings.told_otherwise:
         yield f"later prompts show other results than the tools' spans: {named(findings.told_otherwise)}"
+    if findings.said_otherwise:
+        yield f"what the agents said that calls entered is not what the calls returned: {named(findings.said_otherwise)}"
     if findings.ran_otherwise:
         yield f"calls ran with other arguments than the model gave: {named(findings.ran_otherwise)}"
     if findings.renamed:
@@ -156,8 +162,12 @@ def _differing(found: Sorted) -> Iterator[str]:
         yield f"the model was offered other tools in some requests: {named(others)}"
     if described := [name for _, ways in tools for name in ways]:
         yield f"the model was told of tools in other words in some requests: {named(described)}"
+    if order := sum(map(other_order, works)):
+        yield f"the model was offered its tools in another order in some requests: {order:,}"
     if unknown := [name for work in works for name in not_offered(work)]:
         yield f"calls of tools that no request offered, which a replay answers in its own words: {named(unknown)}"
+    if unread := [name for work in works for name in without_object(work)]:
+        yield f"calls whose arguments are no JSON object, which a replay answers in its own words: {named(unread)}"
     if parameters := [name for work in works for name in other_parameters(work)]:
         yield f"some requests had other parameters than the first: {named(parameters)}"
     if models := [name for work in works for name in other_models(work)]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from playhead.importing.headers import model_name
 from playhead.importing.thread import digest
 from playhead.importing.wording import same_json
 from playhead.trace.values import to_json
@@ -34,11 +35,24 @@ def other_tools(work: Work) -> tuple[list[str], list[str]]:
     )
 
 
+def other_order(work: Work) -> int:
+    """Return how many requests offered the tools of the first one in another order."""
+    said = [[spec.name for spec in item.reading.tools] for item in work.models if item.reading.tools]
+    first = sorted(said[0]) if said else []
+    return sum(each != said[0] and sorted(each) == first for each in said)
+
+
 def not_offered(work: Work) -> list[str]:
     """Return the tools of calls that no request offered, where any says what it offers: a replay answers these itself."""
     offered = {spec.name for item in work.models for spec in item.reading.tools or ()}
     asked = [call.name for item in work.models if item.reading.answer for call in item.reading.answer.calls]
     return [name for name in asked if name not in offered] if offered else []
+
+
+def without_object(work: Work) -> list[str]:
+    """Return the tools of calls whose arguments are a text that is no JSON object: a replay answers these itself."""
+    asked = [call for item in work.models if item.reading.answer for call in item.reading.answer.calls]
+    return [call.name for call in asked if call.arguments is None and call.raw is not None]
 
 
 def other_parameters(work: Work) -> list[str]:
@@ -54,9 +68,12 @@ def other_parameters(work: Work) -> list[str]:
 
 
 def other_models(work: Work) -> list[str]:
-    """Return the models that requests were sent to, when these are several."""
-    names = dict.fromkeys(item.reading.model for item in work.models if item.reading.model is not None)
-    return [name for name in names if name is not None] if len(names) > 1 else []
+    """Return the models that requests were sent to, when these are several; of one name, those of several providers."""
+    said = [item.reading for item in work.models if item.reading.model is not None]
+    names = dict.fromkeys(str(each.model) for each in said)
+    if len(names) == 1:
+        names = dict.fromkeys(model_name(each) for each in said if each.provider)
+    return list(names) if len(names) > 1 else []
 
 
 def silent(work: Work) -> int:

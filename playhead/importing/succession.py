@@ -26,9 +26,9 @@ def look_through(work: Work, findings: Findings) -> None:
 
 
 def _is_an_end(item: ModelItem) -> bool:
-    """Tell whether a model answered in words alone, where an agent of ours ends."""
+    """Tell whether a model answered without calls, where an agent of ours ends; an answer that is not known may have had some."""
     answer = item.reading.answer
-    return answer is not None and item.error is None and bool(answer.content) and not answer.calls
+    return answer is not None and item.error is None and answer.known and not answer.calls
 
 
 def _at_once(before: ModelItem, item: ModelItem) -> bool:

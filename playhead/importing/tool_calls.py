@@ -36,7 +36,10 @@ def as_it_ran(item: ToolItem, call: ToolCall | None, findings: Findings) -> Tool
     if not item.is_agent_span and call.name != name:
         findings.renamed.append(f"{call.name} as {name}")
         call = call.model_copy(update={"name": name})
-    if ran is None or is_hidden(ran) or same_json(ran, call.arguments):
+    if ran is None:
+        findings.ran_otherwise += [call.name] if _is_other(item.reading.raw, call, findings) else []
+        return call
+    if is_hidden(ran) or same_json(ran, call.arguments):
         return call
     if call.arguments and _adds(ran, call.arguments):
         findings.counts["calls to whose arguments the program added something"] += 1
@@ -79,7 +82,7 @@ def completed_call(
     if told is not None and _is_less(result, told.content, findings):
         result = NOTHING  # a later prompt shows what the span hides or cuts off
     if item.error is not None:
-        words = told.content if told is not None else result
+        words = told.content if told is not None else result or None
         failed = _completed(started, item.span.duration_ms, ok=False, error=item.error)
         understood = _understood(failed, words)
         if understood is not None:
@@ -90,11 +93,13 @@ def completed_call(
         return None
     if result is NOTHING and told is not None:
         return told_result(started, told, findings, item.span.duration_ms)
-    words = told.content if told is not None else None
+    words, is_entered = told.content if told is not None else None, _enters(item, started)
+    if is_entered and output is not NOTHING and as_text(to_json(result)) != as_text(to_json(output)):
+        findings.said_otherwise.append(started.tool)
     completed = _completed(started, item.span.duration_ms, ok=True, result=to_json(result))
     understood = _understood(completed, words)
     if understood is None:
-        result = _as_told(result, told, item, findings)
+        result = _as_told(result, told, item, findings, is_entered=is_entered)
     findings.hold(started.tool, result, words)
     return understood or completed.model_copy(update={"result": to_json(result)})
 
@@ -130,10 +135,18 @@ class LaterResults:
         return known[place] if place < len(known) else None
 
 
-def _as_told(result: Any, told: ForeignMessage | None, item: ToolItem, findings: Findings) -> Any:  # noqa: ANN401
-    """Return a result as the model was told it, where a prompt has it in an envelope or without: so a replay tells it again.
+def _as_told(
+    result: Any,  # noqa: ANN401 - any JSON value
+    told: ForeignMessage | None,
+    item: ToolItem,
+    findings: Findings,
+    *,
+    is_entered: bool,
+) -> Any:  # noqa: ANN401
+    """Return a result as the model was told it, where a prompt writes it otherwise: so a replay tells it again.
 
-    A prompt that shows something else is a finding: which of both the tool returned is not known.
+    A prompt that shows something else is a finding: which of both the tool returned is not known. So is one that writes what
+    an agent said in another way, for a replay enters the agent again.
     """
     if told is None or is_hidden_content(told.content):
         return result
@@ -142,13 +155,29 @@ def _as_told(result: Any, told: ForeignMessage | None, item: ToolItem, findings:
         return result  # the export cut the prompt off
     shown = how_shown(value, text)
     images = {part.url for part in told.content if part.type == "image"} if isinstance(told.content, tuple) else set()
-    if shown == "other" or any(url not in as_text(value) for url in images):
+    if shown == "other" or (is_entered and text != as_text(value)) or any(url not in as_text(value) for url in images):
         findings.told_otherwise.append(item.reading.name or item.span.name)
         return result
-    if shown == "same" or item.inside is not None or images:
+    if is_entered or images:
         return result
+    if shown == "same":
+        return text if isinstance(value, str) else result
     findings.counts["results that stand in prompts with other words around them, or without, and are taken so"] += 1
     return text
+
+
+def _enters(item: ToolItem, started: ToolCallStarted) -> bool:
+    """Tell whether a replay enters the agent that the call entered: one that is given a task, and nothing else."""
+    given = started.args
+    is_task = isinstance(given, dict) and set(given) == {"task"} and isinstance(given["task"], str)
+    return is_task and item.inside is not None and bool(item.inside.agents)
+
+
+def _is_other(raw: str | None, call: ToolCall, findings: Findings) -> bool:
+    """Tell whether a span that has arguments as a text, not as JSON, has other ones than the model gave."""
+    if raw is None or call.arguments is None or is_hidden(raw) or findings.lengths.cut(raw) is not None:
+        return False
+    return how_shown(call.arguments, raw) == "other"
 
 
 def _is_less(result: Any, told: Content, findings: Findings) -> bool:  # noqa: ANN401 - any JSON value
@@ -168,7 +197,7 @@ def _completed(started: ToolCallStarted, duration_ms: float, **fields: Any) -> T
 
 def _with_words(error: ErrorInfo, told: Any) -> ErrorInfo:  # noqa: ANN401 - any JSON value
     """Return the error with what the model was told of it, where that is something else than we would tell it."""
-    if not isinstance(told, str) or not told or told == f"error: {error.message}":
+    if not isinstance(told, str) or told == f"error: {error.message}":
         return error
     return error.model_copy(update={"told": told})
 

@@ -133,7 +133,7 @@ FORMS: dict[str, tuple[Any, Any, Any]] = {
     "the same text": ("4,180 feet", "4,180 feet", "4,180 feet"),
     "JSON as Python writes it": ('{"a": [1, null, true], "b": "x"}', "{'a': [1, None, True], 'b': 'x'}", None),
     "JSON of other spacing": ('{"a":1,"b":"é"}', '{\n  "b": "\\u00e9",\n  "a": 1\n}', None),
-    "a text in quotes": ("4,180 feet", '"4,180 feet"', "4,180 feet"),
+    "a text in quotes": ("4,180 feet", '"4,180 feet"', '"4,180 feet"'),
     "words around": ("4,180 feet", "The tool lookup returned: 4,180 feet.", "The tool lookup returned: 4,180 feet."),
     "an envelope": (
         '{"content": [{"type": "text", "text": "4,180 feet"}], "isError": false}',

@@ -70,7 +70,8 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
     events = tuple(_messages_of_events(span)) or None
     answer = answer_of(said("gen_ai.output.messages")) or _choice(span)
     reasons = list_of(attributes.value("gen_ai.response.finish_reasons"))
-    listed = list_of(said("gen_ai.tool.definitions"))
+    definitions = said("gen_ai.tool.definitions")
+    tools = tuple(filter(None, map(spec_of, list_of(definitions))))
     usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
     return ModelReading(
         model=attributes.text("gen_ai.request.model"),
@@ -83,7 +84,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
         finish_reason=first_text(reasons) or finish_reason_of(said("gen_ai.output.messages")),
         usage=usage,
         unread=unread,
-        tools=tuple(filter(None, map(spec_of, listed))) or None,
+        tools=tools if tools or definitions == [] else None,
     )
 
 

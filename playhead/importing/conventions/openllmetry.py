@@ -52,14 +52,11 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
 
 def tool(span: ForeignSpan, attributes: Attributes) -> ToolReading:
     """Return the tool call."""
-    given = object_of(attributes.value("traceloop.entity.input"))
-    for name in _WRAPPED:
-        given = given[name] if isinstance(given.get(name), dict) and given[name] else given
     output = attributes.value("traceloop.entity.output")
     parsed = parsed_json(output) if isinstance(output, str) else NOTHING
     return ToolReading(
         name=attributes.text("traceloop.entity.name") or span.name.removesuffix(".tool") or None,
-        arguments=given or None,
+        arguments=_arguments(object_of(attributes.value("traceloop.entity.input"))),
         result=output if parsed is NOTHING else parsed,
     )
 
@@ -94,6 +91,16 @@ def _message(item: dict[str, Any]) -> ForeignMessage:
         call_id=text_of(item.get("tool_call_id")) if role == "tool" else None,
         lost=lost,
     )
+
+
+def _arguments(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the arguments out of what they are wrapped in, where a call without any has an empty object."""
+    wrapped = [given[name] for name in _WRAPPED if isinstance(given.get(name), dict)]
+    if wrapped and not any(wrapped):
+        return {}
+    for name in _WRAPPED:
+        given = given[name] if isinstance(given.get(name), dict) and given[name] else given
+    return given or None
 
 
 def _definition(item: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,181 @@
+"""An import whose spans hold no tokens, or not all of them: no command says 0 of what nobody counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from playhead.diagnose.debrief import build_debrief
+from playhead.diagnose.debrief_markdown import debrief_markdown
+from playhead.trace.recording import read_recording
+from tests.cli.command_line import objects, playhead
+from tests.importing.traces import TRACE, Trace, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNTED: Final = {"llm.token_count.prompt": 100, "llm.token_count.completion": 20, "llm.cost.total": 0.25}
+NOTHING, PARTLY, WHOLE = (f"import-{TRACE[:-1]}{number}" for number in range(3))
+TURNS: Final = {NOTHING: ({}, {}), PARTLY: (COUNTED, {}), WHOLE: (COUNTED, COUNTED)}
+"""What the spans of both model calls of each run say of tokens."""
+BUDGET: Final = ("--switch", "budget_limit(max_tokens=20000)")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the three runs."""
+    monkeypatch.setenv("COLUMNS", "160")
+    for name, (first, second) in TURNS.items():
+        prompt: list[Any] = [("user", "How high is Zed?")]
+        more: list[Any] = [*prompt, ("assistant", "Hm."), ("user", "Well?")]
+        trace = Trace(trace_id=name.removeprefix("import-")).agent(1)
+        trace.model(2, 1, prompt, ("assistant", "Hm."), **first).model(4, 1, more, ("assistant", "4,180."), **second)
+        imported(trace.foreign(tmp_path / name), tmp_path / "traces")
+    return tmp_path / "traces"
+
+
+def text(folder: Path, *arguments: str) -> str:
+    """Return what a command says, each space once."""
+    return " ".join(playhead(*arguments, "--trace-dir", folder).stdout.split())
+
+
+def data(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    """Return what a command says as JSON."""
+    return objects(playhead(*arguments, "--trace-dir", folder, "--json"))
+
+
+@pytest.mark.parametrize(
+    ("run", "said", "total"),
+    [
+        (NOTHING, ["tokens not known", "tokens not known"], "tokens not known"),
+        (PARTLY, ["100+20 tokens", "tokens not known"], "at least 100+20 tokens"),
+        (WHOLE, ["100+20 tokens", "100+20 tokens"], "200+40 tokens"),
+    ],
+    ids=["nothing", "partly", "whole"],
+)
+def test_show(folder: Path, run: str, said: list[str], total: str) -> None:
+    """Each answer and the end say what is known; the JSON is the line, whose sums say how many answers they leave out."""
+    shown = text(folder, "show", run)
+    assert [f"1.0 ms, {each}: " in shown for each in said] == [True, True]
+    assert f"2 turns, {total}: 4,180." in shown
+    *_, end = data(folder, "show", run)
+    assert end["data"]["usage"].get("unknown") == {NOTHING: 2, PARTLY: 1, WHOLE: None}[run]
+
+
+def test_list(folder: Path) -> None:
+    """`?` where nothing is known, and behind a number of which a part is not; null and a count in the JSON."""
+    shown = text(folder, "list")
+    assert ["done ? " in shown, "done 120+? " in shown, "done 240 " in shown] == [True, True, True]
+    found = {each["run_id"]: (each["total_tokens"], each["usage_unknown"]) for each in data(folder, "list")}
+    assert found == {NOTHING: (None, 2), PARTLY: (120, 1), WHOLE: (240, 0)}
+
+
+def test_diff(folder: Path) -> None:
+    """What is not known is not compared: no difference, and none that is said to be 0."""
+    assert "tokens in+out unknown → at least 100+20 cost" in text(folder, "diff", NOTHING, PARTLY)
+    assert "tokens in+out at least 100+20 → 200+40 cost" in text(folder, "diff", PARTLY, WHOLE)
+    [found] = data(folder, "diff", NOTHING, PARTLY)
+    sides = [[found[side][name] for name in ("input_tokens", "output_tokens", "usage_unknown")] for side in ("original", "replay")]  # fmt: skip
+    assert (sides, found["tokens_delta"], found["also_differs"]) == ([[None, None, 2], [100, 20, 1]], None, [])
+
+
+def test_a_diff_with_itself(folder: Path) -> None:
+    """Two runs of which nothing is known do not differ in tokens by 0."""
+    assert "tokens in+out unknown cost unknown" in text(folder, "diff", NOTHING, NOTHING)
+    assert data(folder, "diff", NOTHING, NOTHING)[0]["tokens_delta"] is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "total", "row", "figures"),
+    [
+        ([NOTHING], "Tokens: ?. Cost: ?", "2 0 ? ? ?", (None, None, 2)),
+        ([PARTLY], "Tokens: at least 100 in, 20 out.", "2 0 100+? 20+? $0.2500", (100, 20, 1)),
+        ([WHOLE], "Tokens: 200 in, 40 out.", "2 0 200 40 $0.5000", (200, 40, 0)),
+        ([NOTHING, PARTLY, WHOLE], "Tokens: at least 300 in, 60 out.", "6 0 300+? 60+? $0.7500", (300, 60, 3)),
+    ],
+    ids=["nothing", "partly", "whole", "all"],
+)
+def test_stats(folder: Path, runs: list[str], total: str, row: str, figures: tuple[int | None, ...]) -> None:
+    """In the totals, by model and by agent, as text and as JSON."""
+    shown = text(folder, "stats", *runs)
+    assert (total in shown, f"openai/m-1 {row} " in shown) == (True, True)
+    [found] = data(folder, "stats", *runs)
+    for part in (found, found["models"][0], found["agents"][0]):
+        assert tuple(part[name] for name in ("tokens_in", "tokens_out", "usage_unknown")) == figures
+    assert (found["models"][0]["cache_read_tokens"] is None) == (runs == [NOTHING])
+
+
+@pytest.mark.parametrize(
+    ("run", "said", "cell", "figures"),
+    [
+        (NOTHING, "tokens not known", "not known", (None, None, 2)),
+        (PARTLY, "at least 120 tok", "at least 100, 20", (100, 20, 1)),
+        (WHOLE, "240 tok", "200, 40", (200, 40, 0)),
+    ],
+    ids=["nothing", "partly", "whole"],
+)
+def test_debrief(folder: Path, run: str, said: str, cell: str, figures: tuple[int | None, ...]) -> None:
+    """The verdict, the table of the Markdown and the metrics say the same."""
+    assert f"Verdict: success | {said} | " in text(folder, "debrief", run)
+    debrief = build_debrief(read_recording(folder / f"{run}.jsonl"))
+    assert f"| tokens in, out | {cell} |" in debrief_markdown(debrief)
+    metrics = data(folder, "debrief", run)[0]["metrics"]
+    assert tuple(metrics[name] for name in ("tokens_in", "tokens_out", "usage_unknown")) == figures
+
+
+def test_backtest_of_a_budget(folder: Path) -> None:
+    """What a budget would have counted cannot be told, so neither that it would have stopped nor that it would not."""
+    runs = data(folder, "backtest", *BUDGET, NOTHING, PARTLY, WHOLE)
+    assert [each["verdict"] for each in runs[:3]] == ["unknown", "unknown", "untouched"]
+    assert runs[0]["why_unknown"] == (
+        "the tokens of 2 answers are not recorded, first of request 0 of root: "
+        "what a budget would have counted there, and done, cannot be told"
+    )
+    assert "the tokens of 1 answer are not recorded, first of request 1 of root" in runs[1]["why_unknown"]
+    assert [(each["took"]["tokens"], each["took"]["usage_unknown"]) for each in runs] == [
+        (None, 2), (120, 1), (240, 0), (240, 0),
+    ]  # fmt: skip
+    shown = text(folder, "backtest", *BUDGET, NOTHING, PARTLY, WHOLE)
+    assert "Of 3 runs: 1 untouched, 0 stopped, 2 cannot be told" in shown
+    assert playhead("backtest", *BUDGET, NOTHING, "--trace-dir", folder).exit_code == 4
+
+
+def test_backtest_of_a_small_budget(folder: Path) -> None:
+    """That it would have stopped is not said either, when that hangs on an answer that nobody counted."""
+    [run, _] = data(folder, "backtest", "--switch", "budget_limit(max_tokens=4000, output_cap=3000)", NOTHING)
+    assert (run["verdict"], run["stop"], run["lost"]) == ("unknown", None, False)
+    [run, _] = data(folder, "backtest", "--switch", "budget_limit(max_tokens=1)", NOTHING)
+    assert (run["verdict"], run["stop"]["step"]["request"]) == ("stopped", 0)  # before any answer
+
+
+def test_backtest_of_another_switch(folder: Path) -> None:
+    """One that counts no tokens is judged as ever; what is saved, and what that was of, say what is not known."""
+    shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING)
+    assert "max_iterations 1 ? ? 0 1.0s" in shown
+    assert "Saved: an unknown number of tokens, an unknown cost, 1 of 2 requests" in shown
+    shown = text(folder, "backtest", "--switch", "max_iterations(1)", NOTHING, PARTLY, WHOLE)
+    assert "Saved: at least 120 of at least 360 tokens, $0.2500 and an unknown part" in shown
+    *runs, summary = data(folder, "backtest", "--switch", "max_iterations(1)", NOTHING, PARTLY, WHOLE)
+    assert [each["saved"]["tokens"] for each in (*runs, summary)] == [None, None, 120, 120]
+    assert (summary["took"]["tokens"], summary["took"]["usage_unknown"], summary["took"]["cost_usd"]) == (360, 3, 0.75)
+
+
+def test_a_budget_of_dollars_with_prices(folder: Path) -> None:
+    """Tokens that nobody counted cost no 0 dollars by a price that is given."""
+    switch = "budget_limit(max_cost_usd=9, output_cap=9, prices={'openai/m-1': [1e-6, 1e-6]})"
+    [run, _] = data(folder, "backtest", "--switch", switch, NOTHING)
+    assert (run["verdict"], run["took"]["cost_usd"], run["took"]["cost_unknown"]) == ("unknown", None, True)
+
+
+def test_only_the_tokens_of_the_answer(tmp_path: Path) -> None:
+    """A span that counts the answer alone: no prompt is of no token."""
+    answer = {"llm.token_count.completion": 20}
+    trace = Trace().agent(1).model(2, 1, [("user", "Zed?")], ("assistant", "4,180."), **answer)
+    run, recording = imported(trace.foreign(tmp_path), tmp_path / "traces")
+    assert recording.ending is not None
+    assert (recording.ending.usage.total_tokens, recording.ending.usage.unknown) == (20, 1)
+    assert "1 turn, ?+20 tokens: 4,180." in text(run.path.parent, "show", "latest")
+    assert "| at least 20 tok |" in text(run.path.parent, "debrief", "latest")
+    assert "Tokens: ? in, 20 out." in text(run.path.parent, "stats", "latest")
+    assert data(run.path.parent, "list")[0]["total_tokens"] == 20
