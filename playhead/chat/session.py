@@ -66,8 +66,8 @@ class ChatReply:
     """How the message was routed: with the agent's tools, or answered at once without any."""
     from_memory: bool = True
     """Whether no tool was called: it is from what the model knows, and from the chat."""
-    tokens: int = 0
-    """Tokens that it took."""
+    tokens: int | None = 0
+    """Tokens that it took; None when those of an answer are not known."""
     steps: int = 0
     """Turns of the loop that it took."""
     cost_usd: float | None = None
@@ -265,7 +265,7 @@ def _reply(result: RunResult, variant: Variant) -> ChatReply:
         tools_used=used,
         tools_offered=any(not _is_meta(each) for each in variant.tools.values()),
         from_memory=not used,
-        tokens=result.usage.total_tokens,
+        tokens=None if result.usage.unknown else result.usage.total_tokens,
         steps=result.iterations,
         cost_usd=result.cost_usd,
         run_id=result.run_id,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_view import wrap
 from playhead.diagnose.terminal import Line, pad
+from playhead.diagnose.tokens import cell, total_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +115,7 @@ def _saved(saved: Figures, took: Figures) -> str:
     )
     if saved.cost_unknown and not saved.cost_usd:
         cost = "an unknown cost"
-    tokens = f"{saved.tokens:,} of {took.tokens:,} tokens"
+    tokens = _tokens_saved(saved, took)
     calls = f"{saved.calls:,} of {_count(took.calls, 'call')}"
     requests = f"{saved.requests:,} of {_count(took.requests, 'request')}"
     return f"{tokens}, {cost}, {requests}, {calls}, {_duration(saved.seconds)} of {_duration(took.seconds)}"
@@ -128,7 +129,17 @@ def _row(run: str, ended: str, switch: str, turn: str, *saved: str) -> str:
 
 def _cells(saved: Figures) -> tuple[str, str, str, str]:
     cost = "?" if saved.cost_usd is None else f"{_cost(saved.cost_usd)}{'+?' if saved.cost_unknown else ''}"
-    return _number(saved.tokens), cost, _number(saved.calls), _duration(saved.seconds)
+    tokens = None if saved.tokens is None else _number(saved.tokens)
+    return cell(tokens, saved.usage_unknown), cost, _number(saved.calls), _duration(saved.seconds)
+
+
+def _tokens_saved(saved: Figures, took: Figures) -> str:
+    whole = "an unknown number of tokens"
+    if took.tokens is not None:
+        whole = total_text(took.tokens, took.usage_unknown)
+    if saved.tokens is None:
+        return whole if took.tokens is None else f"an unknown part of {whole}"
+    return f"{total_text(saved.tokens, saved.usage_unknown, '{:,}')} of {whole}"
 
 
 def _cost(cost: float) -> str:

@@ -9,6 +9,7 @@ from playhead.cli.result import cost_figure
 from playhead.cli.screen import Screen
 from playhead.cli.standing import Standing, elapsed_text
 from playhead.cli.told import LABELS, Told
+from playhead.diagnose.tokens import cell
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 
@@ -68,11 +69,13 @@ class Progress:
         with self._lock:
             standing = self._standing
             awaited, turn, limit = standing.awaited(), standing.turn, standing.limit
-            tokens, cost_usd, answers = standing.usage.total_tokens, standing.cost_usd, standing.answers
+            usage, cost_usd, answers = standing.usage, standing.cost_usd, standing.answers
         elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
         turns = f"iter {turn}/{limit}   " if turn else ""
         cost = f"   {cost_figure(cost_usd)}" if answers else ""
-        return awaited, f"{turns}{elapsed_text(elapsed)}   {tokens:,} tokens{cost}"
+        tokens = usage.known(usage.total_tokens)
+        shown = cell(None if tokens is None else f"{tokens:,}", usage.unknown)
+        return awaited, f"{turns}{elapsed_text(elapsed)}   {shown} tokens{cost}"
 
     def _beginning(self, record: Record) -> ToolCallStarted | None:
         """Return how the call began that is over now."""

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.summaries import duration_text, preview
 from playhead.diagnose.terminal import Line, escape
+from playhead.diagnose.tokens import pair_text, spent_at, total_text, usage_as_json
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from playhead.diagnose.tokens import Ended
     from playhead.result import RunResult
 
 CENT: Final = 0.01
@@ -18,7 +20,8 @@ CENT: Final = 0.01
 
 def result_as_json(result: RunResult) -> dict[str, Any]:
     """Return the result as JSON, without the steps: the trace has them."""
-    return {**result.model_dump(mode="json", exclude={"steps"}), "success": result.success}
+    fields = result.model_dump(mode="json", exclude={"steps"})
+    return {**fields, "usage": usage_as_json(spent_at(result)), "success": result.success}
 
 
 def print_result(console: Console, result: RunResult) -> None:
@@ -26,7 +29,9 @@ def print_result(console: Console, result: RunResult) -> None:
     if result.success:
         console.out(escape(as_text(result.output), keep="\n\t"), highlight=False)
         console.out()
-    usage = f"{result.usage.input_tokens:,} in, {result.usage.output_tokens:,} out, {cost_text(result.cost_usd)}"
+    spent = spent_at(result)
+    counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
+    usage = f"{pair_text(*counts, spent.unknown, '{} in, {} out') or 'not known'}, {cost_text(result.cost_usd)}"
     console.print(
         ending_row(result, 8),
         *([] if result.success or result.output is None else [_best(result)]),
@@ -35,6 +40,12 @@ def print_result(console: Console, result: RunResult) -> None:
         Line(("trace   ", "dim"), _trace(result), whole=True),
         crop=False,
     )
+
+
+def tokens_text(ended: Ended) -> str:
+    """Return the tokens, or that they are not known, in full or at all."""
+    spent = spent_at(ended)
+    return total_text(spent.known(spent.total_tokens), spent.unknown)
 
 
 def cost_text(cost_usd: float | None) -> str:

@@ -79,7 +79,7 @@ class Standing:
                 self._awaited.clear()
             case LlmResponded():
                 self.answers += 1
-                self.usage += event.usage
+                self.usage += event.usage.of_answer()
                 self.cost_usd = None if None in (self.cost_usd, event.cost_usd) else _sum(self.cost_usd, event.cost_usd)
         self._follow(record)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.cli.changes import in_options
-from playhead.cli.result import cost_text
+from playhead.cli.result import cost_text, tokens_text
 from playhead.cli.standing import elapsed_text
 from playhead.diagnose.summaries import arguments, ending_text, summarise
 from playhead.diagnose.terminal import Line, fit
@@ -119,7 +119,7 @@ def ending_line(event: RunCompleted) -> str:
     """Return how the run ended, in how many turns, how long it took, its tokens, and always its cost."""
     turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
     took = elapsed_text(event.duration_ms / 1000)
-    return f"{ending_text(event)}, {turns}, {took}, {event.usage.total_tokens:,} tokens, {cost_text(event.cost_usd)}"
+    return f"{ending_text(event)}, {turns}, {took}, {tokens_text(event)}, {cost_text(event.cost_usd)}"
 
 
 def _what(event: EventBase) -> str:

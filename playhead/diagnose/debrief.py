@@ -165,7 +165,7 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.LlmResponded, _record: Record) -> None:
-        self.usage += event.usage
+        self.usage += event.usage.of_answer()
         known = self.cost is not None and event.cost_usd is not None
         self.cost = self.cost + event.cost_usd if known else None  # type: ignore[operator]
 

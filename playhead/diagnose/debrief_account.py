@@ -10,6 +10,7 @@ from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, r
 from playhead.diagnose.debrief_rules import flags_of
 from playhead.diagnose.debrief_strategies import stages_of
 from playhead.diagnose.numbers import MOST
+from playhead.diagnose.tokens import spent_at, total_text
 from playhead.trace.events.run import ANSWERED, FIXES, NOT_KNOWN
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         tools_used=_tools(fold),
         metrics=metrics,
         termination=ended,
-        verdict=_verdict(outcome, ended, metrics, is_imported=bool(header and header.imported)),
+        verdict=_verdict(outcome, ended, metrics),
         caveats=tuple(_caveats(fold, state, problems)),
     )
 
@@ -220,13 +221,14 @@ def _answer(fold: DebriefFold) -> str | None:
 
 def _metrics(fold: DebriefFold) -> m.Metrics:
     end = fold.ending[1] if fold.ending else None
-    usage = end.usage if end else fold.usage
+    usage = spent_at(end, fold.usage) if end else fold.usage
     cost = end.cost_usd if end else fold.cost
     calls = list(_calls(fold))
     expected = [call for call in fold_calls(fold) if call.expected]
     return m.Metrics(
-        tokens_in=usage.input_tokens,
-        tokens_out=usage.output_tokens,
+        tokens_in=usage.known(usage.input_tokens),
+        tokens_out=usage.known(usage.output_tokens),
+        usage_unknown=usage.unknown or 0,
         duration_ms=finite(end.duration_ms) if end else (fold.last_us - (fold.first_us or 0)) / 1000,
         iterations=end.iterations if end else fold.last_iteration + 1,
         cost_usd=cost if cost is not None and abs(cost) < float("inf") else None,
@@ -273,10 +275,10 @@ def _replay(fold: DebriefFold) -> m.ReplayOrigin | None:
     )
 
 
-def _verdict(outcome: m.Outcome, ended: m.Termination | None, metrics: m.Metrics, *, is_imported: bool) -> str:
+def _verdict(outcome: m.Outcome, ended: m.Termination | None, metrics: m.Metrics) -> str:
     cost = "cost not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
-    count = metrics.tokens_in + metrics.tokens_out
-    tokens = "tokens not known" if is_imported and not count else f"{count} tok"
+    counts = [count for count in (metrics.tokens_in, metrics.tokens_out) if count is not None]
+    tokens = total_text(sum(counts) if counts else None, metrics.usage_unknown, "{} tok")
     unfinished = "" if ended is not None else " (the trace has no end)"
     return f"{outcome}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
 

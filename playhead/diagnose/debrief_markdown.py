@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.debrief_facts import LAST_WORDS
 from playhead.diagnose.debrief_strategy_view import curator_rows, healed_rows, is_review, strategy_lines
 from playhead.diagnose.terminal import escape
+from playhead.diagnose.tokens import pair_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ def _sections(debrief: m.Debrief) -> Iterator[tuple[str, Iterable[str]]]:
         yield title, _items(_text(f"{lead}{told}") for _, lead, told, _ in rows)
     yield "Path", _items(_step(each) for each in debrief.path)
     yield "Tools Used", _tools(debrief)
-    yield "Metrics", _metrics(debrief.metrics, is_imported=debrief.imported is not None)
+    yield "Metrics", _metrics(debrief.metrics)
     yield "Decision Rationale", _decisions(debrief)
     yield "Assumptions", _items(_assumption(each) for each in debrief.assumptions)
     yield (
@@ -100,12 +101,12 @@ def _tools(debrief: m.Debrief) -> Iterator[str]:
         yield f"| {_text(each.name)}{own} | {each.calls} | {each.succeeded} | {each.total_ms:.1f} |"
 
 
-def _metrics(metrics: m.Metrics, *, is_imported: bool) -> Iterator[str]:
+def _metrics(metrics: m.Metrics) -> Iterator[str]:
     cost = "not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
     yield "| metric | value |"
     yield "|---|--:|"
-    counted = metrics.tokens_in or metrics.tokens_out or not is_imported
-    yield f"| tokens in, out | {f'{metrics.tokens_in:,}, {metrics.tokens_out:,}' if counted else 'not known'} |"
+    tokens = pair_text(metrics.tokens_in, metrics.tokens_out, metrics.usage_unknown, "{}, {}")
+    yield f"| tokens in, out | {tokens or 'not known'} |"
     yield f"| duration | {metrics.duration_ms:,.0f} ms |"
     yield f"| turns | {metrics.iterations:,} |"
     yield f"| model calls, failed | {metrics.model_calls:,}, {metrics.model_failures:,} |"

@@ -176,10 +176,12 @@ class ToolUse(Part):
 class Metrics(Part):
     """What the run took, sub-agents included."""
 
-    tokens_in: int
-    """Tokens of the prompts."""
-    tokens_out: int
-    """Tokens of the answers."""
+    tokens_in: int | None
+    """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
+    tokens_out: int | None
+    """Tokens of the answers; null when nothing is known of them."""
+    usage_unknown: int
+    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
     duration_ms: float
     """Milliseconds from start to end, or to the last event of a run without an end."""
     iterations: int

@@ -34,6 +34,7 @@ from playhead.diagnose.diff_types import (
 from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
+from playhead.diagnose.tokens import spent_at
 from playhead.trace.events import LlmResponded
 from playhead.trace.types import Usage
 from playhead.trace.values import repair_json, scrub
@@ -77,7 +78,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         original=figures[0],
         replay=figures[1],
         iterations_delta=figures[1].iterations - figures[0].iterations,
-        tokens_delta=_tokens(figures[1]) - _tokens(figures[0]),
+        tokens_delta=_change(*map(_tokens, figures)),
         cost_delta=_delta(figures[0].cost_usd, figures[1].cost_usd),
         duration_delta_ms=_delta(figures[0].duration_ms, figures[1].duration_ms),
         first_decision=first_decision(alignment),
@@ -99,7 +100,7 @@ def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[st
         "results": bool(parts["results"]),
         "reasons": bool(parts["rationale_changes"]),
         "status": (one.status, one.terminated_by) != (other.status, other.terminated_by),
-        "tokens": _tokens(one) != _tokens(other),
+        "tokens": bool(_change(_tokens(one), _tokens(other))),
     }
     return tuple(name for name, differs in found.items() if differs)
 
@@ -124,7 +125,8 @@ def _served(run: RunCalls) -> dict[str, int]:
 
 def _figures(run: RunCalls) -> RunFigures:
     recording, header, ending = run.recording, run.recording.header, run.recording.ending
-    usage = ending.usage if ending else _usage_so_far(recording)
+    answers = _answered(recording)
+    usage = spent_at(ending, answers) if ending else answers
     records = recording.records
     duration_ms = ending.duration_ms if ending else (records[-1].ts - records[0].ts) / 1000
     turns = [record.iteration for record in records if record.owner == "root" and record.iteration is not None]
@@ -138,27 +140,32 @@ def _figures(run: RunCalls) -> RunFigures:
         error=ending.error if ending else None,
         iterations=ending.iterations if ending else max(turns, default=-1) + 1,
         calls=len(run.all),
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
+        input_tokens=usage.known(usage.input_tokens),
+        output_tokens=usage.known(usage.output_tokens),
+        usage_unknown=usage.unknown or 0,
         cost_usd=_finite(ending.cost_usd) if ending else None,
         duration_ms=_finite(duration_ms),
     )
 
 
-def _usage_so_far(recording: Recording) -> Usage:
+def _answered(recording: Recording) -> Usage:
     total = Usage()
     for record in recording.records:
         if isinstance(record.event, LlmResponded):
-            total += record.event.usage
+            total += record.event.usage.of_answer()
     return total
 
 
-def _tokens(figures: RunFigures) -> int:
-    return figures.input_tokens + figures.output_tokens
+def _tokens(figures: RunFigures) -> int | None:
+    return None if figures.usage_unknown else (figures.input_tokens or 0) + (figures.output_tokens or 0)
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and isfinite(value) else None
+
+
+def _change(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else other - one
 
 
 def _delta(one: float | None, other: float | None) -> float | None:

@@ -257,10 +257,12 @@ class RunFigures(Fact):
     """Turns of the root agent; those that are recorded when the end is not."""
     calls: int = 0
     """Tool calls of all agents."""
-    input_tokens: int = 0
-    """Tokens of all prompts."""
-    output_tokens: int = 0
-    """Tokens of all answers."""
+    input_tokens: int | None = 0
+    """Tokens of all prompts; None when nothing is known of them."""
+    output_tokens: int | None = 0
+    """Tokens of all answers; None when nothing is known of them."""
+    usage_unknown: int = 0
+    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
     cost_usd: float | None = None
     """US dollars; None when a price is not known."""
     duration_ms: float | None = None
@@ -305,8 +307,8 @@ class RunDiff(Fact):
     """What the replay came to."""
     iterations_delta: int
     """Turns of the replay minus those of the original."""
-    tokens_delta: int
-    """Tokens, in and out, of the replay minus those of the original."""
+    tokens_delta: int | None
+    """Tokens, in and out, of the replay minus those of the original; None when a part of one is not known."""
     cost_delta: float | None
     """US dollars of the replay minus those of the original; None when one is not known."""
     duration_delta_ms: float | None

@@ -13,6 +13,7 @@ from playhead.diagnose.diff_lines import hidden_lines
 from playhead.diagnose.diff_page import Page, call_text, shown
 from playhead.diagnose.diff_script import tool_call_lines
 from playhead.diagnose.summaries import duration_text
+from playhead.diagnose.tokens import pair_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -292,7 +293,8 @@ def _cost(page: Page, diff: RunDiff) -> None:
     one, other = diff.original, diff.replay
     page.title("Cost")
     page.figure("iterations", str(one.iterations), str(other.iterations), f"{diff.iterations_delta:+}")
-    page.figure("tokens in+out", _tokens(one), _tokens(other), f"{diff.tokens_delta:+,}")
+    tokens_change = "" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"
+    page.figure("tokens in+out", _tokens(one), _tokens(other), tokens_change)
     if one.cost_usd is None and other.cost_usd is None:
         page.figure("cost", "unknown", "unknown", "")
     else:
@@ -304,7 +306,7 @@ def _cost(page: Page, diff: RunDiff) -> None:
 
 
 def _tokens(figures: RunFigures) -> str:
-    return f"{figures.input_tokens:,}+{figures.output_tokens:,}"
+    return pair_text(figures.input_tokens, figures.output_tokens, figures.usage_unknown) or "unknown"
 
 
 def _usd(cost: float | None) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.terminal import Line, pad
+from playhead.diagnose.tokens import cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ class RunList:
                 (pad(run.run_id, ids), "bold"),
                 f"  {_started(run.started_us)}  ",
                 (pad(run.status, 10), _STYLES.get(run.status, "")),
-                f"  {_tokens(run.total_tokens):>7}  ",
+                f"  {_tokens(run):>7}  ",
                 (pad(run.model or "-", 30) + "  " if wide else "", "dim"),
                 run.task or "-",
             )
@@ -91,5 +92,12 @@ def _started(started_us: int | None) -> str:
         return "?          "
 
 
-def _tokens(count: int | None) -> str:
-    return "-" if count is None else f"{count:,}" if count <= _MOST_TOKENS else "many"
+def _tokens(run: RunSummary) -> str:
+    """Return the tokens in seven cells; `-` for a run without an end, `?` where nobody counted them."""
+    count, unknown = run.total_tokens, run.usage_unknown
+    if count is None:
+        return cell(None, unknown) if unknown else "-"
+    shown = f"{count:,}" if count <= _MOST_TOKENS else "many"
+    if unknown and len(shown) > len("1,234"):  # there is no room for the sign behind it
+        shown = f"{count // 1000}k" if count <= _MOST_TOKENS else "many"
+    return cell(shown, unknown)

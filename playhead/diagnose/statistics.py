@@ -20,6 +20,7 @@ from playhead.diagnose.statistics_figures import (
 from playhead.trace import events as e
 from playhead.trace.events.tools import grounded_share
 from playhead.trace.owners import agent_path
+from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,6 +88,7 @@ class StatisticsFold:
         tools = tuple(tool_statistics(name, each) for name, each in self.tools.items())
         priced = [each for each in models if each.cost_usd is not None]
         cost = sum_of_costs(each.cost_usd for each in priced)
+        usage = sum((each.usage for each in self.models.values()), start=Usage())
         unpriced = sum(each.answers if cost is None else each.cost_unknown for each in priced)
         return m.Statistics(
             runs=self.runs,
@@ -94,12 +96,13 @@ class StatisticsFold:
             recordings=dict(self.recordings),
             endings=dict(self.endings.most_common()),
             statuses=dict(self.statuses.most_common()),
-            tokens_in=sum(each.tokens_in for each in models),
-            tokens_out=sum(each.tokens_out for each in models),
+            tokens_in=usage.known(usage.input_tokens),
+            tokens_out=usage.known(usage.output_tokens),
+            usage_unknown=usage.unknown or 0,
             cost_usd=cost,
             cost_unknown=unpriced + sum(each.cost_unknown for each in models if each.cost_usd is None),
             time=_time(self.times),
-            models=tuple(sorted(models, key=lambda each: -(each.tokens_in + each.tokens_out))),
+            models=tuple(sorted(models, key=lambda each: -((each.tokens_in or 0) + (each.tokens_out or 0)))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
             agents=tuple(agent_statistics(path, each) for (_, path), each in self.agents.items()),
             reasons=m.Reasons(
@@ -280,14 +283,13 @@ class _Run:
 
     def _answer(self, owner: str, event: e.LlmResponded) -> None:
         model = self._model(owner, event)
-        model.usage += event.usage
+        model.usage += event.usage.of_answer()
         model.latencies.append(finite(event.latency_ms))
         if event.cost_usd is None or not isfinite(event.cost_usd):
             model.cost_unknown += 1
         else:
             model.costs.append(event.cost_usd)
-        model.usage_unknown += not event.usage.total_tokens and bool(event.text or event.tool_calls)
-        self._agent(owner).usage += event.usage
+        self._agent(owner).usage += event.usage.of_answer()
 
     def _call(self, owner: str, event: e.ToolCallStarted) -> None:
         spec = self._specs.get(owner, {}).get(event.tool)
@@ -329,7 +331,10 @@ def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, 
         if each.cost_unknown:
             yield "cost", f"no price known for {each.model}: {_of(each.cost_unknown, each.answers, 'answer')}"
         if each.usage_unknown:
-            yield "tokens", f"{each.model} reported no usage: {_of(each.usage_unknown, each.answers, 'answer')}"
+            yield (
+                "tokens",
+                f"no usage known for {each.model}, or not all: {_of(each.usage_unknown, each.answers, 'answer')}",
+            )
         if each.unanswered:
             yield (
                 "latency",

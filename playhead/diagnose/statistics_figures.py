@@ -29,7 +29,6 @@ class ModelFigures:
     usage: Usage = field(default_factory=Usage)
     costs: list[float] = field(default_factory=list)
     cost_unknown: int = 0
-    usage_unknown: int = 0
     latencies: list[float] = field(default_factory=list)
 
 
@@ -60,7 +59,8 @@ class AgentFigures:
 
 def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
     """Return the figures of one model."""
-    cost = sum_of_costs(each.costs)
+    cost, usage = sum_of_costs(each.costs), each.usage
+    uncounted = usage.known(usage.total_tokens) is None
     return m.ModelStatistics(
         model=name,
         requests=each.requests,
@@ -69,14 +69,14 @@ def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
         cancelled=each.cancelled,
         retries=each.retries,
         unanswered=each.open,
-        tokens_in=each.usage.input_tokens,
-        tokens_out=each.usage.output_tokens,
-        cache_read_tokens=each.usage.cache_read_tokens,
-        cache_write_tokens=each.usage.cache_write_tokens,
-        reasoning_tokens=each.usage.reasoning_tokens,
+        tokens_in=usage.known(usage.input_tokens),
+        tokens_out=usage.known(usage.output_tokens),
+        cache_read_tokens=None if uncounted else usage.cache_read_tokens,
+        cache_write_tokens=None if uncounted else usage.cache_write_tokens,
+        reasoning_tokens=None if uncounted else usage.reasoning_tokens,
         cost_usd=cost,
         cost_unknown=each.cost_unknown + (len(each.costs) if cost is None else 0),
-        usage_unknown=each.usage_unknown,
+        usage_unknown=usage.unknown or 0,
         latency=spread(each.latencies),
     )
 
@@ -110,8 +110,9 @@ def agent_statistics(owner: str, each: AgentFigures) -> m.AgentStatistics:
         iterations=each.iterations,
         model_calls=each.model_calls,
         tool_calls=each.tool_calls,
-        tokens_in=each.usage.input_tokens,
-        tokens_out=each.usage.output_tokens,
+        tokens_in=each.usage.known(each.usage.input_tokens),
+        tokens_out=each.usage.known(each.usage.output_tokens),
+        usage_unknown=each.usage.unknown or 0,
         endings=dict(each.endings.most_common()),
     )
 

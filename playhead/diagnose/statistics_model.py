@@ -49,22 +49,22 @@ class ModelStatistics(_Part):
     """Attempts after the first."""
     unanswered: int
     """Attempts whose end is not in the file."""
-    tokens_in: int
-    """Tokens of the prompts."""
-    tokens_out: int
-    """Tokens of the answers."""
-    cache_read_tokens: int
-    """Those of the prompts that came from the provider's cache."""
-    cache_write_tokens: int
-    """Those of the prompts that were written to it."""
-    reasoning_tokens: int
-    """Those of the answers that are reasoning."""
+    tokens_in: int | None
+    """Tokens of the prompts; null when nothing is known of them, which is not the same as 0."""
+    tokens_out: int | None
+    """Tokens of the answers; null when nothing is known of them."""
+    cache_read_tokens: int | None
+    """Those of the prompts that came from the provider's cache; null when no answer's tokens are known."""
+    cache_write_tokens: int | None
+    """Those of the prompts that were written to it; null when no answer's tokens are known."""
+    reasoning_tokens: int | None
+    """Those of the answers that are reasoning; null when no answer's tokens are known."""
     cost_usd: float | None
     """US dollars of the answers whose price is known; null when none is."""
     cost_unknown: int
     """Answers whose price is not known, which is not the same as 0."""
     usage_unknown: int
-    """Answers with text or calls for which the provider reported no tokens."""
+    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
     latency: Spread
     """Of the attempts that were answered."""
 
@@ -117,10 +117,12 @@ class AgentStatistics(_Part):
     """Attempts at a model call of its own."""
     tool_calls: int
     """Calls that it made."""
-    tokens_in: int
-    """Tokens of its own prompts."""
-    tokens_out: int
-    """Tokens of its own answers."""
+    tokens_in: int | None
+    """Tokens of its own prompts; null when nothing is known of them."""
+    tokens_out: int | None
+    """Tokens of its own answers; null when nothing is known of them."""
+    usage_unknown: int
+    """Answers of its own whose tokens nobody counted, or not those of the prompt."""
     endings: dict[Text, int]
     """How it ended, by reason code; `(no end)` where the file has none."""
 
@@ -187,10 +189,12 @@ class Statistics(_Part):
     """Runs by reason code; `(no end)` where the file has none."""
     statuses: dict[Text, int]
     """Runs by `done` and `failed`."""
-    tokens_in: int
-    """Tokens of all prompts."""
-    tokens_out: int
-    """Tokens of all answers."""
+    tokens_in: int | None
+    """Tokens of all prompts; null when nothing is known of them. `coverage` says what is missing."""
+    tokens_out: int | None
+    """Tokens of all answers; null when nothing is known of them."""
+    usage_unknown: int
+    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
     cost_usd: float | None
     """US dollars of the answers whose price is known; null when none is. `coverage` says what is missing."""
     cost_unknown: int

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_view import wrap
 from playhead.diagnose.terminal import ELLIPSIS, Line, pad
+from playhead.diagnose.tokens import UNKNOWN, cell, pair_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +50,8 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
     yield f"Statistics of {name}"
     yield f"Endings: {_counts(figures.endings) or 'none'}"
     cost = f"{_cost(figures.cost_usd)}{' and an unknown part' if figures.cost_usd is not None and figures.cost_unknown else ''}"
-    yield f"Tokens: {figures.tokens_in:,} in, {figures.tokens_out:,} out. Cost: {cost}"
+    tokens = pair_text(figures.tokens_in, figures.tokens_out, figures.usage_unknown, "{} in, {} out")
+    yield f"Tokens: {tokens or UNKNOWN}. Cost: {cost}"
     time = figures.time
     parts = (("model", time.model_ms), ("tools", time.tools_ms), ("other", time.other_ms))
     shares = ", ".join(f"{what} {_share(part, time.total_ms)}" for what, part in parts)
@@ -93,8 +95,8 @@ def _model(each: m.ModelStatistics) -> str:
         each.model,
         _number(each.requests),
         _number(each.failed + each.cancelled),
-        _number(each.tokens_in),
-        _number(each.tokens_out),
+        _tokens(each.tokens_in, each.usage_unknown),
+        _tokens(each.tokens_out, each.usage_unknown),
         _cost(each.cost_usd),
         _duration(latency.median),
         _duration(latency.p95),
@@ -132,10 +134,12 @@ def _error_row(tool: str, error: str, count: str) -> str:
 
 
 def _agent(each: m.AgentStatistics) -> str:
-    cells = (each.runs, each.iterations, each.tool_calls, each.tokens_in, each.tokens_out)
+    cells = (each.runs, each.iterations, each.tool_calls)
     return _agent_row(
         each.owner.rpartition("/")[2] if "/" in each.owner else each.agent,
         *map(_number, cells),
+        _tokens(each.tokens_in, each.usage_unknown),
+        _tokens(each.tokens_out, each.usage_unknown),
         _counts(each.endings) or "inside a tool",
     )
 
@@ -156,6 +160,10 @@ def _number(count: int) -> str:
                 "many" if not unit else f"{count / {'T': 10**12, 'G': 10**9, 'M': 10**6, 'k': 10**3}[unit]:.4g}{unit}"
             )
     return str(count)
+
+
+def _tokens(count: int | None, unknown: int) -> str:
+    return cell(None if count is None else _number(count), unknown)
 
 
 def _cost(cost: float | None) -> str:

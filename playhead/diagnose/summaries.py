@@ -9,12 +9,13 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
+from playhead.diagnose.tokens import spent_at, usage_text
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.trace.types import AgentHeader, Content, Usage
+    from playhead.trace.types import AgentHeader, Content
 
 LONGEST = 4000
 """Characters of one value that a sentence takes; no line that anybody reads is longer."""
@@ -37,11 +38,6 @@ def arguments(value: Any) -> str:  # noqa: ANN401 - JSON
     if not isinstance(value, dict):
         return preview(value)
     return ", ".join(f"{name}={json.dumps(each, ensure_ascii=False)[:LONGEST]}" for name, each in value.items())
-
-
-def usage_text(usage: Usage) -> str:
-    """Return the tokens that went in and those that came out."""
-    return f"{usage.input_tokens:,}+{usage.output_tokens:,} tokens"
 
 
 def duration_text(milliseconds: float) -> str:
@@ -96,7 +92,7 @@ def _(event: e.RunCompleted | e.AgentCompleted) -> str:
     turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
     because = event.terminated_because
     why = f" ({because})" if because and because != event.error else ""
-    return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(event.usage)]), outcome)
+    return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(spent_at(event))]), outcome)
 
 
 @summarise.register(e.RunPaused)
@@ -178,7 +174,7 @@ def _(event: e.LlmRequested) -> str:
 @summarise.register
 def _(event: e.LlmResponded) -> str:
     calls = f"calls {', '.join(call.name for call in event.tool_calls)}" if event.tool_calls else None
-    figures = _clauses([calls, duration_text(event.latency_ms), usage_text(event.usage)])
+    figures = _clauses([calls, duration_text(event.latency_ms), usage_text(event.usage.of_answer())])
     return figures if calls else _because(figures, event.text or "(no text)")
 
 
@@ -374,7 +370,7 @@ def _(event: e.FactRecorded) -> str:
 @summarise.register
 def _(event: e.KernelStateSnapshot) -> str:
     end = f" by {event.terminated_by}" if event.terminated_by else ""
-    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(event.usage)}"
+    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(spent_at(event))}"
 
 
 # --- end and replay ---------------------------------------------------------------------------------------------------

@@ -66,6 +66,8 @@ def _judged(recording: Recording, switches: Sequence[SwitchExpression], *, ended
 def _outcome(play: Play, *, ended_well: bool) -> dict[str, Any]:
     took, saved = figures_of(play)
     found: dict[str, Any] = {"took": took, "asked": play.asked, "notes": tuple(_notes(play))}
+    if play.uncounted and not (play.stop is not None and play.stop.recorded):
+        return {**found, "verdict": "unknown", "why_unknown": _uncounted(play)}
     if play.stop is not None:
         return {**found, "verdict": "stopped", "stop": play.stop, "saved": saved, "lost": ended_well}
     if play.change is not None:
@@ -73,6 +75,15 @@ def _outcome(play: Play, *, ended_well: bool) -> dict[str, Any]:
     if play.recording.ending is None:
         return {**found, "verdict": "unknown", "why_unknown": _NO_END}
     return {**found, "verdict": "untouched"}
+
+
+def _uncounted(play: Play) -> str:
+    first, count = play.uncounted[0], len(play.uncounted)
+    answers = "1 answer" if count == 1 else f"{count:,} answers"
+    return (
+        f"the tokens of {answers} are not recorded, first of request {first.request} of {first.owner}: "
+        "what a budget would have counted there, and done, cannot be told"
+    )
 
 
 async def _why_not(play: Play) -> str | None:

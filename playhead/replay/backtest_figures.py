@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from playhead.replay.backtest_model import Figures
 from playhead.trace.events import LlmRequested, LlmResponded
+from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,8 +50,10 @@ def figures_of(play: Play) -> tuple[Figures, Figures]:
 def _figures(play: Play, answers: Mapping[Attempt, LlmResponded], requests: int, calls: int, seconds: float) -> Figures:
     costs = [play.cost_of(owner, answer) for (owner, _, _), answer in answers.items()]
     known = [each for each in costs if each is not None]
+    usage = sum((answer.usage.of_answer() for answer in answers.values()), start=Usage())
     return Figures(
-        tokens=sum(answer.usage.total_tokens for answer in answers.values()),
+        tokens=usage.known(usage.total_tokens),
+        usage_unknown=usage.unknown or 0,
         cost_usd=fsum(known) if known or not costs else None,
         cost_unknown=len(known) < len(costs),
         requests=requests,

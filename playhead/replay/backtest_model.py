@@ -81,8 +81,10 @@ class Asked(Value):
 class Figures(Value):
     """What a run took, or would not have taken."""
 
-    tokens: int = 0
-    """Tokens of answers, prompts and answers together."""
+    tokens: int | None = 0
+    """Tokens of answers, prompts and answers together; None when nothing is known of them."""
+    usage_unknown: int = 0
+    """Answers whose tokens nobody counted, or not those of the prompt: `tokens` is at least that."""
     cost_usd: float | None = 0.0
     """US dollars, as far as prices are known; None when none is."""
     cost_unknown: bool = False
@@ -95,10 +97,12 @@ class Figures(Value):
     """Seconds."""
 
     def __add__(self, other: Figures) -> Figures:
-        """Return the sum; a cost that is not known adds nothing but that."""
+        """Return the sum; tokens and costs that are not known add nothing but that."""
+        unknown = self.usage_unknown + other.usage_unknown
         costs = [each.cost_usd for each in (self, other) if each.cost_usd is not None]
         return Figures(
-            tokens=self.tokens + other.tokens,
+            tokens=((self.tokens or 0) + (other.tokens or 0)) or (None if unknown else 0),
+            usage_unknown=unknown,
             cost_usd=sum(costs) if costs else None,
             cost_unknown=self.cost_unknown or other.cost_unknown,
             requests=self.requests + other.requests,

@@ -103,6 +103,8 @@ class Play:
         self._asking: _Asking | None = None
         self._waiting: list[_Asking] = []
         self._caps: dict[tuple[str, int, int], int] = {}
+        self.uncounted: list[Step] = []
+        """Answers that a budget counts, and of which the recording does not say enough to count them as live."""
         self._in_flight: dict[tuple[str, object], str] = {}
         self._last_asked: int | None = None
         self._decided = {
@@ -125,6 +127,8 @@ class Play:
         """Return what an answer cost, in US dollars: as recorded, or by the prices that are known or given."""
         if answer.cost_usd is not None:
             return answer.cost_usd if isfinite(answer.cost_usd) else None
+        if answer.usage.of_answer().unknown:
+            return None
         session = self.sessions[owner]
         budgets = (
             each for each in self._guards if isinstance(each, BudgetGuard) and each.budget.max_cost_usd is not None
@@ -250,8 +254,19 @@ class Play:
             what = f"the answer would have been cut at {cap:,} tokens; it has {event.usage.output_tokens:,}"
             self.change = Change(what=what, step=where)
             return
+        if isinstance(event, LlmResponded) and self._is_uncounted(event, cap):
+            self.uncounted.append(self._step(session, request=event.request, attempt=event.attempt))
         tell(session.as_session(), event, "response", request=event.request, attempt=event.attempt)
         self._wake()
+
+    def _is_uncounted(self, event: LlmResponded, cap: int | None) -> bool:
+        """Return whether a budget would have counted another number live, or the cap cut an answer, and nobody can tell.
+
+        An answer of which the provider itself told nothing counts live, as here, with what was set aside for it.
+        """
+        if not self.counts_prompts or not event.usage.of_answer().unknown:
+            return False
+        return self.recording.header.imported is not None or (cap is not None and event.usage.output_tokens <= 0)
 
     def _wake(self) -> None:
         """Ask again about what waits."""

@@ -58,8 +58,8 @@ class IterationProgress(StreamEvent):
     """The turn, from 0."""
     max_iterations: int
     """Turns that there are at most."""
-    tokens_used: int
-    """Tokens up to now, those of agents below included."""
+    tokens_used: int | None
+    """Tokens up to now, those of agents below included; None once those of an answer are not known."""
     tools_called_this_step: tuple[str, ...] = ()
     """The tools called in the step that has just ended, in the order in which they started."""
 

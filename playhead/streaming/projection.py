@@ -110,7 +110,7 @@ class Stream:
                     owner=owner,
                     iteration=state.iteration,
                     max_iterations=session.header.max_iterations,
-                    tokens_used=state.usage.total_tokens,
+                    tokens_used=None if state.usage.unknown else state.usage.total_tokens,
                     tools_called_this_step=tuple(self._called.pop(owner, ())),
                 )
                 self.queue.put(progress)
@@ -242,7 +242,7 @@ class Stream:
         ended = self._completed
         metadata = {} if ended is None else {name: getattr(ended, name) for name in _METADATA}
         if ended is not None:
-            metadata["tokens"] = ended.usage.total_tokens
+            metadata["tokens"] = None if ended.usage.unknown else ended.usage.total_tokens
             metadata["lost_events"] = 0 if self._recorder is None else self._recorder.lost
         return {
             "task_id": self._run_id,

@@ -55,7 +55,9 @@ class RunSummary:
     duration_ms: float | None = None
     """Milliseconds from start to end."""
     total_tokens: int | None = None
-    """Input and output tokens together."""
+    """Input and output tokens together; None when nothing is known of them."""
+    usage_unknown: int | None = None
+    """Answers whose tokens nobody counted: of the others are `total_tokens`, so it is at least that."""
     cost_usd: float | None = None
     """US dollars, when the prices are known."""
 
@@ -211,7 +213,7 @@ def _run_held(path: Path) -> str | None:
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
     agent, end = first["data"]["agent"], last["data"] if last else {}
-    usage = end.get("usage", {})
+    tokens, unknown = _tokens(end) if last else (None, None)
     return RunSummary(
         run_id=run_id_of(path),
         path=path,
@@ -223,9 +225,19 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         terminated_by=_text(end.get("terminated_by")),
         output=_text(end.get("output")),
         duration_ms=_number(end.get("duration_ms")),
-        total_tokens=int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0)) if last else None,
+        total_tokens=tokens,
+        usage_unknown=unknown,
         cost_usd=_number(end.get("cost_usd")),
     )
+
+
+def _tokens(end: dict[str, Any]) -> tuple[int | None, int]:
+    """Return the tokens of a run, None when nothing is known of them, and how many answers nobody counted."""
+    usage = end.get("usage", {})
+    total = int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0))
+    # An older recording does not say how many; without tokens and without a cost, which begins with 0, there was one.
+    unknown = int(usage.get("unknown") or 0) or int(not total and end.get("cost_usd") is None)
+    return (None if unknown and not total else total), unknown
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value

@@ -125,11 +125,21 @@ class Usage(Value):
     """Tokens of the prompt that were written to the provider's cache."""
     reasoning_tokens: Integer = 0
     """Tokens of the answer that are reasoning."""
+    unknown: Integer | None = None
+    """Answers of which nobody counted the tokens, or those of the prompt: the numbers above are at least that; absent: none."""
 
     @property
     def total_tokens(self) -> int:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
+
+    def of_answer(self) -> Usage:
+        """Return it as that of one answer: no prompt is of no token, so where none is said nobody counted."""
+        return self if self.input_tokens > 0 or self.unknown else self.model_copy(update={"unknown": 1})
+
+    def known(self, count: int) -> int | None:
+        """Return one of the numbers, or a sum of them; None when nothing of it is known, which is not 0."""
+        return None if self.unknown and not count else count
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum, field by field; it stays at the largest integer there is."""
@@ -139,6 +149,7 @@ class Usage(Value):
             cache_read_tokens=_sum(self.cache_read_tokens, other.cache_read_tokens),
             cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
             reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
+            unknown=_sum(self.unknown or 0, other.unknown or 0) or None,
         )
 
 

@@ -100,7 +100,7 @@ def test_what_is_not_known_is_said():
     figures = run_statistics([recording])
     assert [(each.metric, each.reason) for each in figures.coverage] == [
         ("cost", "no price known for m: 1 of 1 answer"),
-        ("tokens", "m reported no usage: 1 of 1 answer"),
+        ("tokens", "no usage known for m, or not all: 1 of 1 answer"),
         ("latency", "m: 1 of 2 requests without an end in the file"),
         ("tools", "1 of 1 call without an end in the file"),
         ("endings", "1 of 1 run without an end: still going on, or killed"),
@@ -108,7 +108,7 @@ def test_what_is_not_known_is_said():
         ("events", "kinds that this version does not know: new-kind"),
     ]
     assert (figures.cost_usd, figures.reasons.coverage, figures.endings) == (None, None, {"(no end)": 1})
-    assert "Cost: ?" in plain(figures)
+    assert "Tokens: ?. Cost: ?" in plain(figures)
 
 
 def test_a_known_and_an_unknown_price():

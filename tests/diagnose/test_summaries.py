@@ -30,23 +30,25 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "run-completed": [
         ({**ENDING, "usage": USAGE}, "done: end_turn, 1 turn, 1,200+34 tokens: 42"),
+        ({**ENDING, "usage": {**USAGE, "unknown": 1}}, "done: end_turn, 1 turn, at least 1,200+34 tokens: 42"),
+        ({**ENDING, "cost_usd": 0.0}, "done: end_turn, 1 turn, 0+0 tokens: 42"),
         (
             {**ENDING, "status": "failed", "terminated_source": "killswitch:budget", "error": "out of money", "iterations": 2},
-            "failed: end_turn by killswitch:budget, 2 turns, 0+0 tokens: out of money",
+            "failed: end_turn by killswitch:budget, 2 turns, tokens not known: out of money",
         ),
         (
             {**ENDING, "terminated_by": "unsatisfied", "terminated_because": "no answer was good"},
-            "done: unsatisfied (no answer was good), 1 turn, 0+0 tokens: 42",
+            "done: unsatisfied (no answer was good), 1 turn, tokens not known: 42",
         ),
         (
             {**ENDING, "status": "failed", "terminated_because": "form: no JSON", "error": "form: no JSON"},
-            "failed: end_turn, 1 turn, 0+0 tokens: form: no JSON",
+            "failed: end_turn, 1 turn, tokens not known: form: no JSON",
         ),
     ],
     "run-paused": [({"reason": "approval"}, "approval")],
     "run-resumed": [({"reason": "approved"}, "approved")],
     "agent-started": [({"agent": AGENT, "task": "Look.", "parent": "root", "call_id": "c"}, "helper on openai/gpt: Look.")],
-    "agent-completed": [({**ENDING, "output": {"a": 1}}, 'done: end_turn, 1 turn, 0+0 tokens: {"a": 1}')],
+    "agent-completed": [({**ENDING, "output": {"a": 1}}, 'done: end_turn, 1 turn, tokens not known: {"a": 1}')],
     "phase-entered": [({"phase": "verify"}, "verify")],
     "phase-completed": [({"phase": "verify", "duration_ms": 1500}, "verify, 1.5 s")],
     "hook-fired": [
@@ -81,8 +83,8 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "llm-responded": [
         ({"request": 0, "text": "Hi", "latency_ms": 12, "usage": USAGE}, "12.0 ms, 1,200+34 tokens: Hi"),
-        ({"request": 0}, "0.0 ms, 0+0 tokens: (no text)"),
-        ({"request": 0, "tool_calls": [{"id": "c", "name": "add"}], "text": "t"}, "calls add, 0.0 ms, 0+0 tokens"),
+        ({"request": 0}, "0.0 ms, tokens not known: (no text)"),
+        ({"request": 0, "tool_calls": [{"id": "c", "name": "add"}], "text": "t"}, "calls add, 0.0 ms, tokens not known"),
     ],
     "llm-failed": [
         ({"request": 0, "error": ERROR, "retryable": True}, "request 0: Timeout (may pass later): too slow"),

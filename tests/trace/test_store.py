@@ -274,7 +274,7 @@ def test_a_summary(tmp_path: Path):
     record(path, [header(), thought(1), end])
     summary = RunSummary(
         run_id="run", path=path, started_us=1_790_000_000_000_001, agent="tester", model="test/model", task="Find it.",
-        status="failed", terminated_by="llm_error", output='{"a": [1]}', duration_ms=1.5, total_tokens=7, cost_usd=0.25,
+        status="failed", terminated_by="llm_error", output='{"a": [1]}', duration_ms=1.5, total_tokens=7, usage_unknown=0, cost_usd=0.25,
     )  # fmt: skip
     assert summarise(path) == summary
     assert summary.as_json()["path"] == str(path)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan
+    from playhead.trace.types import Usage
 
 
 def common_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
@@ -127,13 +128,17 @@ def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeVa
     attributes: dict[str, AttributeValue] = {
         "agent.iterations": ending.iterations,
         "agent.success": ending.status == "done" and ending.terminated_by in ANSWERED and ending.output is not None,
-        **({"agent.total_tokens": total_of(ending.usage)} if ending.usage.total_tokens else {}),
+        **({"agent.total_tokens": total_of(ending.usage)} if _is_counted(ending.usage) else {}),
         "agent.terminated_by": clean(ending.terminated_by),
         "agent.terminated_source": clean(ending.terminated_source),
     }
     if ending.output is not None or ending.status == "done":
         attributes.update(masking.output(ending.output))
     return attributes
+
+
+def _is_counted(usage: Usage) -> bool:
+    return usage.total_tokens > 0 and not usage.unknown
 
 
 def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) -> Status:

@@ -80,12 +80,12 @@ def request(requested: LlmRequested, owner: SpanOwner, prompt: Prompt, session: 
 
 def response(responded: LlmResponded, masking: Masking) -> Attributes:
     """Return what the span of a request ends with that was answered."""
-    usage, reason = responded.usage, clean(responded.finish_reason or "")
-    counted = usage.total_tokens > 0  # no prompt is of no token
-    attributes: Attributes = {
-        **({"gen_ai.usage.input_tokens": usage.input_tokens} if counted else {}),
-        **({"gen_ai.usage.output_tokens": usage.output_tokens} if counted else {}),
+    usage, reason = responded.usage.of_answer(), clean(responded.finish_reason or "")
+    counts = {
+        "gen_ai.usage.input_tokens": usage.known(usage.input_tokens),
+        "gen_ai.usage.output_tokens": usage.known(usage.output_tokens),
     }
+    attributes: Attributes = {name: count for name, count in counts.items() if count is not None}
     details = {
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,

@@ -28,14 +28,16 @@ def total_of(usage: Usage) -> int:
 
 
 def token_attributes(usage: Usage) -> dict[str, AttributeValue]:
-    """Return the token counts; none when nobody counted, for no prompt is of no token."""
+    """Return the token counts; none that nobody counted, for no prompt is of no token."""
+    usage = usage.of_answer()
     if not usage.total_tokens:
         return {}
-    attributes: dict[str, AttributeValue] = {
-        S.LLM_TOKEN_COUNT_PROMPT: usage.input_tokens,
-        S.LLM_TOKEN_COUNT_COMPLETION: usage.output_tokens,
-        S.LLM_TOKEN_COUNT_TOTAL: total_of(usage),
+    counts = {
+        S.LLM_TOKEN_COUNT_PROMPT: usage.known(usage.input_tokens),
+        S.LLM_TOKEN_COUNT_COMPLETION: usage.known(usage.output_tokens),
+        S.LLM_TOKEN_COUNT_TOTAL: None if usage.unknown else total_of(usage),
     }
+    attributes: dict[str, AttributeValue] = {name: count for name, count in counts.items() if count is not None}
     attributes.update({name: count for field, name in _DETAILS if (count := getattr(usage, field))})
     return attributes
 
