@@ -197,6 +197,8 @@ def _in_order(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
     if not arguments.keys().isdisjoint(call.beside):
         return None
     arguments |= call.beside
+    if not {*map(str, call.arguments)}.isdisjoint(known):
+        return None  # names of values, not values
     is_first = {*known[: len(needed)]} == {*needed}
     return (
         replace(call, name=spec.name, arguments=arguments, in_order=False, beside={})

@@ -1,17 +1,18 @@
-"""A path with one part misspelt: another ending for the same kind of file, a letter in a folder's name, other separators."""
+"""A path with one part misspelt: another ending for the same kind of file, the plural, two letters swapped, other separators."""
 
 from __future__ import annotations
 
 from posixpath import splitext
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.healing.slips import SWAPPED
 from playhead.kernel.healing.words import singular
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 LONG: Final = 5
-"""Letters of a name in which one may be wrong."""
+"""Letters of a name in which two may be swapped."""
 _ENDINGS: Final = (
     frozenset((".md", ".mdx", ".markdown")), frozenset((".yml", ".yaml")), frozenset((".jpg", ".jpeg")), frozenset((".htm", ".html")),
     frozenset((".js", ".jsx", ".mjs", ".cjs")), frozenset((".ts", ".tsx")), frozenset((".txt", ".text")), frozenset((".tif", ".tiff")),
@@ -52,15 +53,10 @@ def _is_same_file(one: str, other: str) -> bool:
 
 
 def _is_same_name(one: str, other: str) -> bool:
-    """Return whether two names differ in their separators, the plural, or a letter that is missing, doubled or swapped."""
-    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a path that is not there
-
-    from playhead.kernel.healing.names import is_slip  # noqa: PLC0415 - the same
-
+    """Return whether two names differ in their separators, the plural, or two letters swapped that make no other word."""
     plain, other_plain = (name.lower().replace("-", "").replace("_", "") for name in (one, other))
     if plain == other_plain or singular(plain) == singular(other_plain):
         return True
-    if [*filter(str.isdigit, plain)] != [*filter(str.isdigit, other_plain)] or len(other_plain) < LONG:
-        return False
-    is_near = OSA.distance(plain, other_plain, score_cutoff=2) == 1
-    return is_near and is_slip(plain, other_plain, by_key=False)
+    swapped = [place for place in range(len(plain)) if plain[place : place + 1] != other_plain[place : place + 1]]
+    is_swap = len(plain) == len(other_plain) >= LONG and len(swapped) == 2 and swapped[1] == swapped[0] + 1  # noqa: PLR2004 - letters
+    return is_swap and sorted(plain) == sorted(other_plain) and plain not in SWAPPED and plain.isalpha()

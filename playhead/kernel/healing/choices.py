@@ -83,17 +83,11 @@ _SHORT: Final = (
     {"canceled", "cancelled"},
     {"resolved", "solved"},
     {"completed", "complete", "done", "finished"},
-    {"usd", "dollar", "usdollar"},
-    {"gbp", "pound", "poundsterling"},
     {"opened", "open"},
     {"html", "htm"},
     {"py", "python"},
     {"js", "javascript"},
     {"ts", "typescript"},
-    {"past24hours", "pastday", "last24hours", "lastday", "day", "24h"},
-    {"pastweek", "lastweek", "week", "7d"},
-    {"pastmonth", "lastmonth", "month", "30d"},
-    {"pastyear", "lastyear", "year"},
     {"favorite", "favourite"},
 )
 """Values that are used for each other in any enum."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.kernel.healing.deeds import are_twins, is_without_verb
 from playhead.kernel.healing.inflection import is_form_of, stem
 from playhead.kernel.healing.schema import properties, required
+from playhead.kernel.healing.slips import is_slip
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, DIRECTIONS, GROUPS, MODIFIERS, OTHERS, SERVICES
 from playhead.kernel.healing.words import is_short_for, singular, words
 
@@ -96,7 +97,7 @@ _TAILS: Final = (("from",), ("with",), ("by",), ("using",))
 _ENDS: Final = frozenset(("kill", "terminate"))
 _ALSO_END: Final = frozenset(
     ("abort", "cancel", "close", "deactivate", "delete", "destroy", "disable", "drop", "end", "finish", "force", "halt", "interrupt", "kill",
-     "pause", "purge", "quit", "remove", "requeue", "reset", "restart", "shutdown", "signal", "stop", "suspend", "terminate")
+     "pause", "archive", "revoke", "clear", "erase", "wipe", "uninstall", "purge", "quit", "remove", "requeue", "reset", "restart", "shutdown", "signal", "stop", "suspend", "terminate")
 )  # fmt: skip
 """Verbs of tools of which one may be meant by `kill`."""
 _JOINING: Final = frozenset(("on", "of", "for", "to", "in", "a", "an", "the"))
@@ -115,8 +116,8 @@ def is_nearly(written: tuple[str, ...], spec: ToolSpec) -> bool:
         return True
     if len(name) < 2 or len(written) < 2 or _digits(written) != _digits(name):  # noqa: PLR2004 - verb, noun
         return False
-    if written[-1] in _OTHER_SORTS and written[-1] not in name:
-        return False
+    if (written[-1] in _OTHER_SORTS and written[-1] not in name) or (name[0] in _ALSO_END and len(written) > len(name)):
+        return False  # another sort of it, or a part, which is less
     is_verb = written[0] == name[0] or (written[0].endswith("ing") and is_form_of(written[0], name[0]))
     count = len(required(spec.parameters))
     is_said = count >= SAID and written[1:] == name[1:] and words(spec.description[:200])[:1] == written[:1]
@@ -171,8 +172,6 @@ def _is_deed(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
 def _is_slip_of(written: str, verb: str) -> bool:
     """Return whether a verb has one letter of the next key, where that is no other word."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for a name that no tool has
-
-    from playhead.kernel.healing.names import is_slip  # noqa: PLC0415 - which asks this
 
     is_word = written in _known_words() or singular(written) in _known_words()
     return not is_word and bool(OSA.distance(written, verb, score_cutoff=2) == 1) and is_slip(written, verb)
@@ -247,7 +246,7 @@ def _known_beside(written: tuple[str, ...], name: tuple[str, ...], spec: ToolSpe
 
 def _is_said_first(written: tuple[str, ...], spec: ToolSpec) -> bool:
     """Return whether the description begins with all words of a name: `open_support_ticket`, where it says `Open a support ticket`."""
-    said = [word for word in words(spec.description[:200]) if word not in ("a", "an", "the")]
+    said = [word for word in words(spec.description[:200].partition(". ")[0]) if word not in ("a", "an", "the")]
     return len(written) >= SAID and [*map(singular, said[: len(written)])] == [*map(singular, written)]
 
 

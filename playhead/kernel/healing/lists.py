@@ -149,6 +149,26 @@ def unboxed(value: list[Any], items: Schema, name: str) -> list[Any]:
     return inner if all(isinstance(each, dict) for each in inner) else value
 
 
+def one_row(value: Any, items: Schema) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the row that a list of plain values is, where lists are asked for."""
+    is_row = isinstance(value, list) and len(value) > 1 and not any(isinstance(each, (list, dict)) for each in value)
+    return [value] if is_row and type_of(items) == "array" else value
+
+
+def unnumbered(value: list[Any], items: Schema) -> list[Any]:
+    """Return objects without a field that only counts them, from 0 or 1, where no object has such a field of its own."""
+    numbered = any({"id", "number", "index", "position", "line"} & {*words(each)} for each in properties(items))
+    names = [
+        name for name in ("id", "index", "idx", "no") if all(isinstance(each, dict) and name in each for each in value)
+    ]
+    if numbered or len(names) != 1 or type_of(items) != "object" or not value:
+        return value
+    counted = [str(each[names[0]]) for each in value]
+    if counted not in ([str(place + first) for place in range(len(value))] for first in (0, 1)):
+        return value
+    return [{name: item for name, item in each.items() if name != names[0]} for each in value]
+
+
 def bare_items(value: list[Any], items: Schema, name: str) -> list[Any]:
     """Return the texts that objects of one field each hold, such as `[{"email": …}]`, where texts are asked for."""
     keys = {tuple(each) if isinstance(each, dict) else None for each in value}

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.healing.lookups import is_got, is_same_list
-from playhead.kernel.healing.schema import properties
+from playhead.kernel.healing.other_words import VAGUE, head_of, named_otherwise, said_of
+from playhead.kernel.healing.services import agree
+from playhead.kernel.healing.slips import is_plain_slip, is_slip
 from playhead.kernel.healing.vocabulary import ACTIONS, DIRECTIONS, MODIFIERS, SERVICES
-from playhead.kernel.healing.words import folded, is_short_for, singular, words
+from playhead.kernel.healing.words import folded, singular, words
 
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
@@ -21,18 +22,6 @@ MAX_TOOLS: Final = 500
 """More tools than these, and only names that are the same but for case and separators are found."""
 SURE_WORD: Final = 6
 """Letters of a word of a tool that changes something, in which one letter may be a slip."""
-SHORT_WORD: Final = 4
-"""Letters of a word in which two of them may be swapped."""
-_SWAPPED: Final = frozenset(("form", "from", "trail", "trial", "angle", "angel", "diary", "dairy", "untie", "unite", "cloud",
-                             "could", "flies", "files", "tires", "tries", "casual", "causal", "calm", "clam"))  # fmt: skip
-"""Words that are others when two letters are swapped."""
-LONG_WORD: Final = 5
-"""Letters of a word that is hardly another word when one letter is that of the next key."""
-_PLACES: Final = {
-    letter: (row, place + row / 2)
-    for row, letters in enumerate(("qwertyuiop", "asdfghjkl", "zxcvbnm"))
-    for place, letter in enumerate(letters)
-}
 _TAGS: Final = re.compile(r"^(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+|(?:\s*<[/|]?[A-Za-z][\w|:-]{0,40}>\s*)+$")
 """Markers of a chat template around a name."""
 _AFTER: Final = re.compile(r"\s*\(\s*\)\s*$|(?::index)?[:#]\d{1,4}$|<\|.*$|\.call$|[,;:]$", re.DOTALL)
@@ -59,29 +48,6 @@ _NEUTRAL: Final = frozenset((
     "sandbox", "computer", "use", "the", "a", "an", "my", "please", "do",
 ))  # fmt: skip
 """Words that say nothing about which tool is meant."""
-_VAGUE: Final = frozenset(
-    ["current", "info", "information", "details", "all", "for", "of", "in", "on", "from", "new", "now", "data"]
-)
-"""Words that say nothing either, where nothing is changed."""
-_ARTICLES: Final = frozenset(("a", "an", "the"))
-_LOOKING: Final = (
-    {"get", "fetch", "retrieve", "read", "load", "obtain", "show", "view"},
-    {"search", "find", "lookup", "query"},
-    {"query", "get", "fetch", "retrieve"},
-    {"list", "show"},
-    {"run", "execute"},
-    {"calculate", "compute"},
-)
-"""Verbs that are used for each other where nothing is changed."""
-
-_ONE: Final = frozenset(("get", "fetch", "retrieve", "read", "load", "obtain", "show", "view", "open", "lookup"))
-_MANY: Final = frozenset(
-    ("get", "fetch", "retrieve", "show", "view", "list", "search", "find", "lookup", "query", "browse")
-)
-"""Verbs of looking at one thing, and at several."""
-_GETTING: Final = _ONE | _MANY
-_WEB: Final = frozenset(("web", "http", "https", "website", "online", "internet"))
-
 Takes = Callable[[str], bool]
 """Whether a tool takes the arguments of the call, mended or not."""
 
@@ -137,11 +103,10 @@ def _unlike_any(written: str, known: Mapping[str, ToolSpec], takes: Takes, speak
     meant = _misspelt(written, known, takes)
     if meant.name is not None:
         return meant
+    if (other := named_otherwise(written, known, takes)) is not None:
+        return Meant(other)
     return (
-        _in_other_words(written, known, takes)
-        or _by_arguments(written, known, takes, speaks_for, stands)
-        or _by_program(written, known, takes)
-        or meant
+        _by_arguments(written, known, takes, speaks_for, stands) or _by_program(written, known, takes, stands) or meant
     )
 
 
@@ -165,13 +130,14 @@ def _by_arguments(
     return None if any(as_well(each) for each in known if each != near[0]) else Meant(near[0])
 
 
-def _by_program(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant | None:
+def _by_program(written: str, known: Mapping[str, ToolSpec], takes: Takes, stands: Takes) -> Meant | None:
     """Return the one tool that does what a program of this name does, and takes these arguments as no other one does."""
     from playhead.kernel.healing.program_names import is_program_of  # noqa: PLC0415 - only for a name that no tool has
 
     own = tuple(word for word in words(_SPACE.split(written)[-1]) if word not in _PROTOCOL)
     found = [each for each in known if own and is_program_of(own, known[each])]
-    is_one = len(found) == 1 and [each for each in known if takes(each)] == found
+    fit = stands if len(found) == 1 and stands(found[0]) else takes
+    is_one = len(found) == 1 and [each for each in known if fit(each)] == found
     return Meant(found[0]) if is_one else None
 
 
@@ -206,9 +172,12 @@ def _in_namespace(written: str, known: Mapping[str, ToolSpec], speaks_for: Takes
     return [
         each
         for each in _same(parts[-1], known)
-        if known[each].read_only
-        or space <= _said_of(known[each])
-        or (is_elsewhere_too and known[each].risk in _RISKS and speaks_for(each))
+        if agree(words(written), known[each])
+        and (
+            known[each].read_only
+            or space <= said_of(known[each])
+            or (is_elsewhere_too and known[each].risk in _RISKS and speaks_for(each))
+        )
     ]
 
 
@@ -218,12 +187,6 @@ def _service_apart(written: str) -> list[str]:
     rest = [word for word in own if word not in SERVICES]
     is_one = len(rest) == len(own) - 1 and len(rest) > 1
     return [next(word for word in own if word in SERVICES), "_".join(rest)] if is_one else [written]
-
-
-def _said_of(spec: ToolSpec) -> set[str]:
-    """Return the words of a tool's name and description."""
-    said = {*words(spec.name), *(word for word in words(spec.description[:200]))}
-    return {*said, *map(singular, said)}
 
 
 def _same_words(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
@@ -238,7 +201,7 @@ def _same_words(written: str, known: Mapping[str, ToolSpec]) -> list[str]:
 
 def _are_same(written: tuple[str, ...], spec: ToolSpec, *, plural_counts: bool) -> bool:
     name = words(spec.name)
-    idle = _NEUTRAL if not spec.read_only else _NEUTRAL | _VAGUE | (_said_of(spec) - ACTIONS)
+    idle = _NEUTRAL if not spec.read_only else _NEUTRAL | VAGUE | ({*head_of(spec)} - ACTIONS - MODIFIERS)
     idle = idle | {"new"} if {"create", "add", "insert"}.intersection(name) else idle  # what is created is new
     kept = [word for word in written if word not in idle or word in name or singular(word) in map(singular, name)]
     one, other = (kept, list(name)) if plural_counts else ([*map(singular, kept)], [*map(singular, name)])
@@ -310,126 +273,11 @@ def _has_one_slip(written: tuple[str, ...], name: tuple[str, ...], distance: Cal
     ((one, own),) = other
     if distance(one, own) != 1 or not is_slip(one, own):
         return False
-    return len(own) >= SURE_WORD or _is_plain_slip(one, own)
-
-
-def _in_other_words(written: str, known: Mapping[str, ToolSpec], takes: Takes) -> Meant | None:
-    """Return the tool of which the name says the same in other words, and whose arguments these are; None when there is none.
-
-    Of tools that change something only the words of their own description count: `create_calendar_event`, where it begins
-    with `Create a calendar event`. Others may be looked up by another verb, or by what they are about alone, where no other
-    tool takes these arguments.
-    """
-    own = words(written)
-    described = [each for each in known if _is_described(own, known[each])]
-    if len(described) == 1 and takes(described[0]):
-        return Meant(described[0])
-    about = [each for each in known if _is_about(own, words(each))]
-    about = about or [each for each in known if known[each].read_only and _is_looked_up(own, known[each])]
-    if sum(_said_in(each).issuperset(map(singular, own)) for each in known) > 1:
-        return None  # it says as much of one tool as of another
-    about = about if len(about) == 1 else [each for each in about if takes(each)]
-    if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):
-        return None
-    is_whole = len(own) == len(words(about[0])) or is_same_list(own, words(about[0]))
-    things = {*map(singular, own)} - _GETTING
-    rivals = [each for each in known if each != about[0] and takes(each) and not things.isdisjoint(_said_in(each))]
-    return None if rivals and not is_whole else Meant(about[0])
-
-
-def _said_in(name: str) -> set[str]:
-    return {*map(singular, words(name))}
-
-
-def _is_described(written: tuple[str, ...], spec: ToolSpec) -> bool:
-    """Return whether the description begins with the words that were written, which are those of the name and more."""
-    said = [word for word in words(spec.description) if word not in _ARTICLES]
-    if len(written) < 2 or not {*map(singular, words(spec.name))} < {*map(singular, written)}:  # noqa: PLR2004
-        return False
-    return [*map(singular, said[: len(written)])] == [*map(singular, written)]
-
-
-def _is_about(written: tuple[str, ...], name: tuple[str, ...]) -> bool:
-    """Return whether a name is the beginning or the end of another, or says what is done with the same thing in another word."""
-    if is_same_list(written, name) or is_got(written, name):
-        return True
-    own, other = [_verb(singular(word)) for word in written], [*map(singular, name)]
-    if 0 < len(own) < len(other):
-        return own in (other[: len(own)], other[-len(own) :], [other[0], *other[len(other) - len(own) + 1 :]])
-    if len(own) != len(other) or len(own) < 2:  # noqa: PLR2004 - a verb, and what it is done with
-        return False
-    orders = [own, own[::-1]] if len(own) == 2 else [own]  # noqa: PLR2004 - `flight_search`
-    differ = [
-        {word for pair in zip(order, other, strict=True) if pair[0] != pair[1] for word in pair} for order in orders
-    ]
-    return any(each <= group for each in differ for group in _LOOKING)
-
-
-def _is_looked_up(written: tuple[str, ...], spec: ToolSpec) -> bool:
-    """Return whether a name looks up, by any verb for it, what the tool's name and description speak of: `get_forecast` of `get_weather`."""
-    own = [singular(word) for word in written if word not in SERVICES and word not in _WEB]
-    name = [word for word in words(spec.name) if word not in SERVICES]
-    said = _said_of(spec) | {singular(word) for each in properties(spec.parameters) for word in words(each)}
-    verb = _verb((*own, "")[0])
-    first = (*name, "")[0]
-    looks = any({verb, first} <= group for group in (_ONE, _MANY)) or verb in (
-        first,
-        *words(spec.description[:200])[:1],
-    )
-    looks = looks or (verb in _GETTING and first not in ACTIONS)
-    if not looks and (verb in ACTIONS or verb in MODIFIERS):
-        return False
-    things = {*(own[1:] if looks else own)} - _VAGUE
-    is_thing = MODIFIERS.isdisjoint(things) and ACTIONS.isdisjoint(things - said)
-    is_said = is_thing and all(each in said or any(is_short_for(each, word) for word in name) for each in things)
-    return is_said and (bool(things) or (looks and len(name) == 1)) and _looks(name, spec)
-
-
-def _looks(name: list[str], spec: ToolSpec) -> bool:
-    """Return whether a tool is one that looks something up, and does nothing else with it."""
-    first = (*name, "")[0]
-    return first in _GETTING or first not in ACTIONS or words(spec.description[:200])[:1] == (first,)
-
-
-def _verb(word: str) -> str:
-    """Return the verb of what does something: `convert` of `converter`."""
-    return next((verb for verb in (word[:-2], word[:-1]) if word.endswith("er") and verb in ACTIONS), word)
-
-
-def _is_plain_slip(written: str, meant: str) -> bool:
-    """Return whether a short word has two letters swapped behind its first, or one three times: that is no other word."""
-    if len(meant) < SHORT_WORD or written[0] != meant[0]:
-        return False
-    if len(written) == len(meant):
-        return sorted(written) == sorted(meant) and written not in _SWAPPED
-    return any(letter * 3 in written for letter in {*written}) and not any(letter * 3 in meant for letter in {*meant})
+    return len(own) >= SURE_WORD or is_plain_slip(one, own)
 
 
 def _digits(name: tuple[str, ...]) -> list[str]:
     return [word for word in name if word.isdigit()]
-
-
-def is_slip(written: str, meant: str, *, by_key: bool = True) -> bool:
-    """Return whether a letter is missing, doubled, swapped or that of the next key, of words with a distance of one.
-
-    The first letter is seldom that of the next key, and says most about which word it is.
-    """
-    if len(written) < len(meant) or sorted(written) == sorted(meant):
-        return True
-    if len(written) == len(meant):
-        return by_key and written[0] == meant[0] and len(meant) >= LONG_WORD and all(map(_are_next, written, meant))
-    doubled = [place for place in range(1, len(written)) if written[place] == written[place - 1]]
-    return any(written[:place] + written[place + 1 :] == meant for place in doubled)
-
-
-def _are_next(one: str, other: str) -> bool:
-    """Return whether two letters are the same, or next to each other on the keyboard; its rows are shifted by half a key."""
-    if one == other:
-        return True
-    if one not in _PLACES or other not in _PLACES:
-        return False
-    (row, place), (other_row, other_place) = _PLACES[one], _PLACES[other]
-    return abs(row - other_row) <= 1 and abs(place - other_place) <= 1
 
 
 def _orders(written: tuple[str, ...], name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

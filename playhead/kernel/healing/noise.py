@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.healing.remarks import THOUGHTS, is_of_turn, is_telemetry
-from playhead.kernel.healing.schema import Schema, is_closed, options, properties, resolved, type_of
+from playhead.kernel.healing.schema import Schema, is_closed, options, properties, required, resolved, type_of
 from playhead.kernel.healing.values import is_empty
 from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, MODIFIERS
 from playhead.kernel.healing.words import folded, words
@@ -114,6 +114,11 @@ _CONDITIONS: Final = MODIFIERS | {
     "or", "than", "as", "need", "needs", "make", "sure", "use", "set", "keep",
 }  # fmt: skip
 """Words of a comment that asks for something."""
+_OPENERS: Final = frozenset(
+    (("used",), ("use",), ("using",), ("calls",), ("calling",), ("call",), ("a", "call"), ("this", "call"), ("this", "tool"), ("the", "tool"), ("tool",), ("invoking",),
+     ("executing",), ("running",), ("i",), ("let", "me"), ("to",))
+)  # fmt: skip
+"""How a sentence begins that is about the call."""
 _ASKS: Final = frozenset(
     ("should", "must", "never", "always", "don", "not", "no", "please", "only", "unless", "until", "except", "without", "instead", "but", "if",
      "when", "while", "once", "before", "after", "first", "dry", "test", "draft", "ask", "confirm", "wait", "skip", "ignore", "keep", "sure")
@@ -137,12 +142,13 @@ def without_noise(spec: ToolSpec, value: dict[str, object]) -> dict[str, object]
     known = {folded(name) for name in properties(spec.parameters)}
     remarks = _REMARKS if spec.read_only else frozenset()
     free = [name for name in properties(spec.parameters) if name not in value]
-    takes_text = any(_is_text(properties(spec.parameters)[each], spec.parameters) for each in free)
+    runs = required(spec.parameters) == ["command"]
+    takes_text = not runs and any(_is_text(properties(spec.parameters)[each], spec.parameters) for each in free)
 
     def says_nothing(name: str, item: object) -> bool:
         key = folded(name)
         is_remark = key in remarks and (not isinstance(item, dict) or not item)
-        is_remark = is_remark or (key == "description" and _tells_of_call(item) and not takes_text)
+        is_remark = is_remark or (key == "description" and _tells_of_call(item, runs=runs) and not takes_text)
         if key in known or not (is_remark or is_beside(spec, name, item, known)):
             return False
         if is_of_turn(words(name), item) and is_telemetry(spec, name, item):
@@ -162,12 +168,16 @@ def _is_text(schema: object, root: Schema) -> bool:
     )
 
 
-def _tells_of_call(item: object) -> bool:
-    """Return whether a description is a sentence about the call that sets no condition and asks for nothing."""
+def _tells_of_call(item: object, *, runs: bool) -> bool:
+    """Return whether a description is a sentence about the call that sets no condition and asks for nothing.
+
+    Of a tool that runs a command it tells what the command does.
+    """
     if not isinstance(item, str) or not 0 < len(item) <= MAX_REMARK or "\n" in item:
         return False
     own = words(item)
-    return len(own) >= 3 and _ASKS.isdisjoint(own) and not any(map(str.isdigit, item))  # noqa: PLR2004 - a sentence
+    is_about_it = runs or own[:1] in _OPENERS or own[:2] in _OPENERS
+    return is_about_it and len(own) >= 3 and _ASKS.isdisjoint(own) and not any(map(str.isdigit, item))  # noqa: PLR2004 - a sentence
 
 
 def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> dict[str, object]:
@@ -187,7 +197,10 @@ def without_remarks(schema: Schema, value: dict[str, object], root: Schema) -> d
         if name in known or not is_closed(schema):
             return False
         is_why = folded(name) in THOUGHTS or folded(name) in ("reason", "why")
-        if (is_why and isinstance(item, str) and not any(map(_is_reason, known))) or _says_of_item(name, item, known):
+        asks = isinstance(item, str) and not (_ASKS | {"for"}).isdisjoint(words(item))
+        if (is_why and isinstance(item, str) and not asks and not any(map(_is_reason, known))) or _says_of_item(
+            name, item, known
+        ):
             return True
         if not is_measured or not isinstance(item, str):
             return False
@@ -207,12 +220,7 @@ def _is_reason(name: str) -> bool:
 
 
 def _says_of_item(name: str, item: object, known: Collection[str]) -> bool:
-    """Return whether a field says only the place of an object among others, or that it is one: `"id": 1`, where none has an id."""
-    is_place = isinstance(item, int) and not isinstance(item, bool)
-    is_small = is_place or (isinstance(item, str) and item.isdigit() and len(item) <= len("99"))
-    numbered = any({"id", "number", "index", "position", "line"} & {*words(each)} for each in known)
-    if folded(name) in ("id", "index", "idx", "no", "seq"):
-        return is_small and not numbered
+    """Return whether a field only says that this is an object, where it has no type or kind of its own."""
     typed = any("type" in words(each) or "kind" in words(each) for each in known)
     return name == "type" and item in ("object", "item", "dict", "entry") and not typed
 

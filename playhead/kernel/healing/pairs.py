@@ -9,9 +9,26 @@ from playhead.kernel.healing.schema import Schema, properties, required, type_of
 
 MOST: Final = 1_000
 """Pairs that are read."""
-_NAMES: Final = frozenset(("name", "key", "variable", "var", "header", "field", "tag"))
-_VALUES: Final = frozenset(("value", "val", "content", "text"))
-_PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,100})=(?P<value>.*)", re.DOTALL)
+_NAMES: Final = frozenset(("name", "key", "variable", "var", "header"))
+_VALUES: Final = frozenset(("value", "val"))
+_PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,100})=(?P<value>(?![=<>~]).*)", re.DOTALL)
+_OTHER: Final = frozenset(
+    (
+        "operator",
+        "op",
+        "column",
+        "field",
+        "filename",
+        "file",
+        "path",
+        "data",
+        "content",
+        "new_value",
+        "old_value",
+        "comparison",
+    )
+)
+"""Fields of objects that are no pairs under their names."""
 
 
 def as_pairs(items: Schema, value: object) -> list[dict[str, Any]] | None:
@@ -34,7 +51,7 @@ def _fields(items: Schema) -> tuple[str, str] | None:
 
 def _of_object(items: Schema, value: dict[str, Any]) -> list[tuple[str, Any]] | None:
     """Return the fields of an object that is not itself a pair, or written as one under other names."""
-    is_pair = not value.keys().isdisjoint({*properties(items), *_NAMES}) or not _VALUES.isdisjoint(value)
+    is_pair = not value.keys().isdisjoint({*properties(items), *_NAMES, *_OTHER}) or not _VALUES.isdisjoint(value)
     is_held = any(isinstance(item, (dict, list)) for item in value.values())
     return None if is_pair or is_held or not 0 < len(value) <= MOST else [*value.items()]
 

@@ -28,6 +28,19 @@ SAME, SPELT, WORDS, WHOLE, PART = 6, 5, 4, 3, 2
 BEGINNING: Final = 3
 """Letters that a name has to share with the parameter of which it has the structure."""
 MAX_LENGTH: Final = 60
+_MADE: Final = frozenset({"output", "out", "target", "dest", "destination", "save", "export"})
+"""Words of what is made: a `path` alone is what is read."""
+_PAIRS: Final = (
+    ("from", "to"),
+    ("start", "end"),
+    ("first", "last"),
+    ("begin", "end"),
+    ("min", "max"),
+    ("from", "until"),
+    ("low", "high"),
+    ("lower", "upper"),
+)
+"""Names of the two bounds of a range."""
 _WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
 _CHANGING: Final = frozenset({"update", "edit", "modify", "change", "set", "patch", "adjust"})
 """What tools do of which a value may be called the new one."""
@@ -99,6 +112,7 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
         meant_for := by_elimination(left[0], value[left[0]], {*free} - {*found.values()}, schema, types.tool[0])
     ):
         found[left[0]] = meant_for
+    found |= _bounds_of(unknown, free, value)
     found |= _by_structure(value, [name for name in unknown if name not in found], needed - {*found.values()}, schema)
     targets = list(found.values())
     twice = [name for name in found.values() if targets.count(name) > 1]
@@ -108,6 +122,14 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
             f"{' and '.join(sorted(each for each in found if found[each] in twice))} both seem to mean {twice[0]}",
         )
     return Renamed({found.get(name, name): item for name, item in value.items()}, why)
+
+
+def _bounds_of(unknown: list[str], free: list[str], value: dict[str, Any]) -> dict[str, str]:
+    """Return what the two bounds of a range mean, that an object has under another pair of names, and nothing besides."""
+    pairs = {(one, other) for one, other in _PAIRS if {one, other} == {*free}}
+    written = {(one, other) for one, other in _PAIRS if {one, other} == {*unknown}}
+    is_range = len(pairs) == len(written) == 1 and len(value) == len(free) == 2  # noqa: PLR2004 - two bounds
+    return dict(zip(*written, *pairs, strict=True)) if is_range else {}
 
 
 def _by_structure(value: dict[str, Any], left: list[str], needed: set[str], schema: Schema) -> dict[str, str]:
@@ -160,6 +182,8 @@ def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     meant = [each for each in candidates if scores[each] == sure]
     if sure in (WHOLE, PART) and meant and _is_part_of_another(name, known, free):
         return []
+    if len(meant) > 1 and _MADE.isdisjoint(words(name)):
+        meant = [each for each in meant if _MADE.isdisjoint(words(each))] or meant
     if len(meant) > 1 and sure in (WORDS, WHOLE, PART):
         meant = (
             [each for each in meant if each in needed]
@@ -183,6 +207,8 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     from playhead.kernel.healing.related import is_other_money, measures_other, related, says_other_side  # noqa: PLC0415 - only for a name that no parameter has
 
     known = properties(schema)
+    if words(name) in (("date",), ("time",)) and _count_of_days(known) > 1:
+        return 0  # which of them
     if words(name) == ("timestamp",) and each not in required(schema) and len(words(each)) > 1:
         return 0  # it may be the call's own
     if (
@@ -211,6 +237,16 @@ def _score(  # noqa: PLR0913, PLR0917 - what is asked about, and of what
     )
 
 
+def _count_of_days(known: dict[str, Any]) -> int:
+    """Return how many parameters are days or times, other than the end of what another begins."""
+    return sum(
+        isinstance(own, dict)
+        and own.get("format") in ("date", "date-time")
+        and {"end", "until", "return"}.isdisjoint(words(name))
+        for name, own in known.items()
+    )
+
+
 def _without_thing(written: str, name: str, tool: str) -> int:
     """Return PART where a name says besides only what the tool is about: `parking_zone` of `extend_parking`, where it has a `zone_code`."""
     things, own, other = {*map(singular, words(tool)[1:])}, words(written), words(name)
@@ -232,8 +268,7 @@ def _is_part_of_another(name: str, known: dict[str, Any], free: list[str]) -> bo
     return any(
         each not in free
         and not MODIFIERS.isdisjoint(words(each))
-        and covers(own, words(each))
-        and len(own) < len(words(each))
+        and {*map(singular, own)} < {*map(singular, words(each))}
         for each in known
     )
 

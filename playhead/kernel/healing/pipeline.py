@@ -9,7 +9,7 @@ from playhead.kernel.healing.json_reading import parsed
 from playhead.kernel.healing.names import meant_tool
 from playhead.kernel.healing.parameters import renamed
 from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
-from playhead.kernel.healing.shapes import shaped, without_empty
+from playhead.kernel.healing.shapes import shaped, with_defaults, without_empty
 from playhead.kernel.healing.values import Types
 from playhead.kernel.healing.words import folded
 
@@ -175,6 +175,7 @@ def _read_arguments(spec: ToolSpec, written: object, *, gather: bool) -> Healed:
     naming = renamed(schema, value, types)
     value = note(PARAMETERS, value, naming.value)
     value = note(TYPES, value, types.object(schema, without_empty(schema, value)))
+    value = note(PARAMETERS, value, with_defaults(schema, value))
     if fits(schema, value, schema) and not _lost(schema, value):
         return Healed(spec.name, value, tuple(mended))
     return Healed(spec.name, None, why=naming.why or _misfit(schema, value, types))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.healing.schema import Schema, options, properties, required, resolved, type_of
+from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
 from playhead.kernel.healing.words import folded, words
+
+if TYPE_CHECKING:
+    from playhead.trace.types import ToolSpec
 
 SEVERAL: Final = 2
 """Fields that say together of which object they are."""
@@ -22,11 +25,11 @@ _ANY: Final = frozenset(
         "inputtext",
         "param",
         "parameter",
-        "value",
         "userinput",
     )
 )
 """Names that say of a value only that it is one."""
+_FIRST: Final = frozenset(("arg0", "arg1"))
 _FIELDS: Final = frozenset(
     (
         "fields",
@@ -44,7 +47,6 @@ _FIELDS: Final = frozenset(
         "settings",
         "values",
         "extra",
-        "filters",
         "kwargs",
     )
 )
@@ -69,12 +71,21 @@ def with_fields(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     return {**{name: item for name, item in value.items() if name != held[0]}, **value[held[0]]}
 
 
-def with_place(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments with the one that a name only calls an argument, under the name of what has no name but a place."""
-    known = properties(schema)
+def with_place(spec: ToolSpec, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the one that a name only calls an argument, under the name of what has no name but a place.
+
+    Of tools that only read, and where no other parameter that has no value takes it.
+    """
+    known = properties(spec.parameters)
     unknown = [name for name in value if name not in known]
-    is_one = len(unknown) == 1 and folded(unknown[0]) in _ANY and not isinstance(value[unknown[0]], (dict, list))
-    return {("0" if is_one and name == unknown[0] else name): item for name, item in value.items()}
+    if (
+        len(unknown) != 1
+        or folded(unknown[0]) not in (_ANY if spec.read_only else _FIRST)
+        or isinstance(value[unknown[0]], (dict, list))
+    ):
+        return value
+    taken = [name for name in known if name not in value and fits(known[name], value[unknown[0]], spec.parameters)]
+    return {("0" if len(taken) == 1 and name == unknown[0] else name): item for name, item in value.items()}
 
 
 def placed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
@@ -82,6 +93,8 @@ def placed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     missing = [name for name in required(schema) if name not in value]
     if len(missing) != 1 or isinstance(value.get("0"), (dict, list, type(None))) or "0" in properties(schema):
         return value
+    if value.get("0") in properties(schema):
+        return value  # the name of a value
     return {(missing[0] if name == "0" else name): item for name, item in value.items()}
 
 

@@ -1,4 +1,4 @@
-"""Names of programs for the tools that do what they do: `bash` for `run_command`, `grep` for `search_files`."""
+"""Names of programs for the tools that do what they do: `bash` for `run_command`, `grep` for a search in files."""
 
 from __future__ import annotations
 
@@ -10,27 +10,40 @@ from playhead.kernel.healing.words import singular, words
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
-_SHELLS: Final = frozenset(("bash", "shell", "sh", "zsh", "terminal", "powershell", "console", "cmd"))
-_OF_SHELL: Final = _SHELLS | {"run", "execute", "exec", "command", "local", "tool", "in"}
+_SHELLS: Final = frozenset(("bash", "shell", "sh", "terminal"))
+_OF_SHELL: Final = _SHELLS | {"run", "execute", "exec", "command", "tool", "in"}
 """Words of which a name consists that asks for a shell."""
-_RUNS: Final = frozenset(("command", "shell", "bash", "terminal", "exec"))
-"""Words of a tool that is one."""
+_RUNS: Final = frozenset(("run", "execute", "exec"))
+"""Verbs of a tool that is one."""
 _PROGRAMS: Final = {
-    "cat": ("read", "file"), "less": ("read", "file"), "more": ("read", "file"), "type": ("read", "file"), "ls": ("list",), "dir": ("list",),
-    "grep": ("search",), "rg": ("search",), "ripgrep": ("search",), "find": ("search", "file"), "glob": ("search", "file"),
-    "curl": ("fetch",), "wget": ("fetch",),
-}  # fmt: skip
-"""Programs that only look, and the words of a tool that does the same."""
+    "cat": (frozenset(("read",)), frozenset(("text", "file", "content"))),
+    "ls": (frozenset(("list",)), frozenset(("directory", "dir", "folder", "file", "content"))),
+    "dir": (frozenset(("list",)), frozenset(("directory", "dir", "folder", "file", "content"))),
+    "grep": (frozenset(("search", "grep", "find")), frozenset(("file", "content", "code", "text"))),
+    "rg": (frozenset(("search", "grep", "find")), frozenset(("file", "content", "code", "text"))),
+    "curl": (frozenset(("fetch",)), frozenset(("url", "page", "web", "webpage"))),
+}
+"""Programs that only look: the verbs of a tool that does the same, and what else its name may say."""
+_INSIDE: Final = frozenset(("content", "text", "regex", "inside", "line"))
+"""Words of a search that looks into files."""
 
 
 def is_program_of(written: tuple[str, ...], spec: ToolSpec) -> bool:
-    """Return whether a name is that of a program which does what the tool does.
+    """Return whether a name is that of a program which does what the tool does, and nothing in the tool's name says where or for what.
 
     Of tools that change something only a shell, where what has to be given is a `command` and nothing else.
     """
-    name = {*map(singular, words(spec.name))}
+    name = tuple(map(singular, words(spec.name)))
     is_shell = not _SHELLS.isdisjoint(written) and _OF_SHELL.issuperset(written)
-    if is_shell and not _RUNS.isdisjoint(name) and required(spec.parameters) in (["command"], ["cmd"]):
-        return True
-    does = _PROGRAMS.get(written[0]) if len(written) == 1 else None
-    return spec.read_only and does is not None and name.issuperset(does)
+    if is_shell and _OF_SHELL.issuperset(name) and (name[:1] in _first(_RUNS) or not _SHELLS.isdisjoint(name)):
+        return required(spec.parameters) in (["command"], ["cmd"]) and spec.risk in ("low", "medium")
+    verbs, rest = (
+        _PROGRAMS.get(written[0], (frozenset(), frozenset())) if len(written) == 1 else (frozenset(), frozenset())
+    )
+    if not spec.read_only or not name or name[0] not in verbs or not rest.issuperset(name[1:]):
+        return False
+    return written[0] not in ("grep", "rg") or not _INSIDE.isdisjoint(map(singular, words(spec.description[:200])))
+
+
+def _first(verbs: frozenset[str]) -> set[tuple[str, ...]]:
+    return {(verb,) for verb in verbs}

@@ -12,7 +12,7 @@ from playhead.kernel.healing.lifting import lifted
 from playhead.kernel.healing.noise import WRAPPERS, is_beside, without_noise
 from playhead.kernel.healing.pairs import pairs_in
 from playhead.kernel.healing.places import gathered_objects, listed, placed, with_fields, with_place
-from playhead.kernel.healing.schema import Schema, fits, properties
+from playhead.kernel.healing.schema import Schema, fits, properties, required, resolved
 from playhead.kernel.healing.swallowed import without_swallowed
 from playhead.kernel.healing.values import NO_READING, is_empty, unwrapped
 from playhead.kernel.healing.vocabulary import MODIFIERS
@@ -55,7 +55,35 @@ _PREFIX: Final = re.compile(
     re.IGNORECASE,
 )
 _BARE: Final = re.compile(r"\s{0,9}[^\s{}\[\]<>=\"':]([^\n{}\[\]<>=\"]{0,200})")
-"""A text in place of arguments that is a value alone."""
+"""A text in place of arguments that may be a value alone."""
+MOST_WORDS: Final = 5
+_TALK: Final = frozenset(
+    (
+        "see",
+        "same",
+        "above",
+        "below",
+        "before",
+        "please",
+        "ask",
+        "user",
+        "i",
+        "will",
+        "check",
+        "todo",
+        "tbd",
+        "and",
+        "or",
+        "the",
+        "as",
+        "it",
+        "this",
+        "that",
+        "none",
+        "unknown",
+    )
+)
+"""Words that speak about a value."""
 _TAGGED: Final = re.compile(r"<(?P<tag>\w{1,30})>(?P<inner>.*)</(?P=tag)>", re.DOTALL)
 _SCHEMA_WORDS: Final = frozenset(
     ["type", "properties", "required", "additionalProperties", "title", "description", "$schema", "$defs"]
@@ -114,11 +142,11 @@ def shaped(spec: ToolSpec, value: Any, *, gather: bool = True) -> Any:  # noqa: 
         if inner is value:
             break
         value = inner
-    if isinstance(value, str) and spec.read_only and _BARE.fullmatch(value):
+    if isinstance(value, str) and spec.read_only and _is_value(value, schema):
         value = {"0": value.strip()}
     if not isinstance(value, dict):
         return value
-    value = with_place(schema, without_noise(spec, with_fields(schema, value)))
+    value = with_place(spec, without_noise(spec, with_fields(schema, value)))
     value = without_swallowed(schema, value)
     value = _values_alone(schema, value)
     value = lifted(schema, placed(schema, value))
@@ -142,6 +170,13 @@ def _peeled(spec: ToolSpec, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         return value
     filled = None if "properties" in properties(spec.parameters) else filled_in(value)
     return _unwrapped(spec, value) if filled is None else filled
+
+
+def _is_value(text: str, schema: Schema) -> bool:
+    """Return whether a text in place of arguments is a value alone: a word or a few, none of which speaks about it."""
+    own = words(text)
+    is_short = _BARE.fullmatch(text) is not None and 0 < len(text.split()) <= MOST_WORDS and _TALK.isdisjoint(own)
+    return is_short and text.strip() not in properties(schema) and "$" not in text
 
 
 def _tells(name: str) -> bool:
@@ -270,6 +305,13 @@ def _of_one_call(spec: ToolSpec, value: dict[str, Any]) -> Any:  # noqa: ANN401 
         return value
     name = _LAST.split(calls[0].name or "")[-1]
     return calls[0].arguments if folded(name) == folded(spec.name) else value
+
+
+def with_defaults(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with what has to be there and is not, where the schema itself says what it is when nobody says it."""
+    own = properties(schema)
+    missing = [name for name in required(schema) if name not in value and "default" in resolved(own.get(name), schema)]
+    return {**value, **{name: resolved(own[name], schema)["default"] for name in missing}} if missing else value
 
 
 def without_empty(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,23 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.healing.choices import as_choice
 from playhead.kernel.healing.dates import as_date, as_date_time
 from playhead.kernel.healing.json_reading import decoded, parsed, quoted_parts
-from playhead.kernel.healing.lists import bare_items, fields_of, held_list, listed, parts_of, tagged, unboxed
+from playhead.kernel.healing.lists import (
+    bare_items,
+    fields_of,
+    held_list,
+    listed,
+    one_row,
+    parts_of,
+    tagged,
+    unboxed,
+    unnumbered,
+)
 from playhead.kernel.healing.numbers import as_boolean, as_number, bare_text, unquoted
 from playhead.kernel.healing.pairs import as_pairs, pairs_in
 from playhead.kernel.healing.patterns import as_pattern
 from playhead.kernel.healing.schema import MAX_DEPTH, Schema, fits, options, properties, required, resolved, type_of
-from playhead.kernel.healing.words import folded
+from playhead.kernel.healing.vocabulary import MODIFIERS
+from playhead.kernel.healing.words import folded, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +243,10 @@ class Types:
             value = unwrapped(value, name)
         if value is NO_READING:
             return NO_READING
-        bare = bare_items(unboxed(value if isinstance(value, list) else [value], items, name), items, name)
+        value = one_row(value, items)
+        bare = bare_items(
+            unnumbered(unboxed(value if isinstance(value, list) else [value], items, name), items), items, name
+        )
         read = [self.read(items, each, name, depth + 1) for each in bare]
         return NO_READING if any(each is NO_READING for each in read) else read
 
@@ -272,7 +286,8 @@ def unwrapped(value: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - any JS
         return item
     from playhead.kernel.healing.parameters import likeness  # noqa: PLC0415 - only for an object in place of a value
 
-    is_its_own = bool(name) and len(value) == 1 and isinstance(item, str) and likeness(key, name) > 0
+    is_its_own = bool(name) and len(value) == 1 and isinstance(item, str) and MODIFIERS.isdisjoint(words(key))
+    is_its_own = is_its_own and likeness(key, name) > 0
     return item if is_its_own else NO_READING
 
 

@@ -237,7 +237,7 @@ DIRECTIONS: Final = frozenset(["to", "from", "into", "onto", "as", "by", "for", 
 """Words whose place in a name says which is which."""
 SERVICES: Final = frozenset((
     "airtable", "asana", "aws", "azure", "bigquery", "bing", "bitbucket", "brave", "confluence", "discord", "dropbox", "duckduckgo",
-    "exa", "figma", "gcal", "gcp", "gdrive", "github", "git", "gitlab", "gmail", "google", "hubspot", "intercom", "jira", "kubernetes",
+    "exa", "figma", "gcal", "gcp", "gdrive", "github", "gitlab", "gmail", "google", "hubspot", "intercom", "jira", "kubernetes",
     "linear", "mongo", "mongodb", "mysql", "notion", "openweather", "outlook", "postgres", "postgresql", "redis", "salesforce", "serpapi",
     "shopify", "slack", "snowflake", "sqlite", "stripe", "tavily", "teams", "telegram", "trello", "twilio", "whatsapp", "zendesk", "zoom",
 ))  # fmt: skip

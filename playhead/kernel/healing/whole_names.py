@@ -42,11 +42,11 @@ destination end end_point ending_location finish arrival_point
 mode transport travel_by transport_type
 avoid to_avoid exclude avoid_types
 departure_time start_time depart leave_time
-payment_intent payment_id intent_id payment charge
+payment_intent payment_id intent_id
 metadata extra additional_data extra_data additional_info
 assignee responsible user owner responsible_person
 tags categories labels topics
-notebook folder collection category notebook_folder
+notebook folder notebook_folder
 pinned sticky pin pin_to_top
 args params parameters arguments argv options
 cwd directory dir path work_dir current_directory current_dir folder run_in
@@ -60,8 +60,8 @@ text source_text original_text
 target_language output_language into
 symbol stock code stock_code
 interval timeframe granularity period resolution
-min_price price_from lowest_price from_price price_min minimum lower_price
-max_price price_to highest_price to_price price_max maximum upper_price budget price_limit
+min_price price_from lowest_price from_price price_min lower_price
+max_price price_to highest_price to_price price_max upper_price budget price_limit
 in_stock available only_available in_stock_only available_only only_in_stock
 category department product_type
 company org organization employer
