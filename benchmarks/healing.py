@@ -38,7 +38,8 @@ FILES: Final = {
     "set8-held-out": ("set8_held_out.jsonl", "traps_set8_held_out.jsonl"),
     "set9m-tuning": ("set9/set9m_tuning.jsonl", "set9/traps_set9m_tuning.jsonl"),
     "set9r-tuning": ("set9/set9r_tuning.jsonl", "set9/traps_set9r_tuning.jsonl"),
-    # the halves of the ninth set that are kept back come here when they are measured
+    "set9m-held-out": ("set9/set9m_held_out.jsonl", "set9/traps_set9m_held_out.jsonl"),
+    "set9r-held-out": ("set9/set9r_held_out.jsonl", "set9/traps_set9r_held_out.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -60,8 +61,14 @@ WHAT: Final = {
     "1 wrong, no trap of 60 ran. Read since then, and tuned on.",
     "set8-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 174 of 195 (89.2 %), 21 refused, 0 wrong, "
     "1 of 59 traps ran. Read since then, and what failed was mended: no blind figures any more.",
-    "set9m-tuning": "Not measured yet.",
-    "set9r-tuning": "Not measured yet.",
+    "set9m-tuning": "One half of the mutations of a ninth set, made as they are most often seen and labelled twice. Before it was read: "
+    "233 of 256 (91.0 %), 21 refused, 2 wrong, no trap of 59 ran. Read since then, and tuned on.",
+    "set9m-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 336 of 360 (93.3 %), 17 refused, 7 wrong (each of "
+    "them a path that was left as it stood), no trap of 61 ran. Read since then, and what failed was mended: no blind figures any more.",
+    "set9r-tuning": "One half of what real models wrote (a small one, and others as bug reports show them), labelled twice. Before it was read: "
+    "75 of 94 (79.8 %), 19 refused, 0 wrong, no trap of 12 ran. Read since then, and tuned on.",
+    "set9r-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 82 of 91 (90.1 %), 7 refused, 2 wrong, no trap of 8 "
+    "ran. Read since then, and what failed was mended: no blind figures any more.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {

@@ -213,7 +213,7 @@ class _Mending:
     def _string(self, opening: str) -> str:
         """Return the string as JSON; a quote that is no end of a value is one of its characters."""
         if self.text.startswith(opening * 2, self.place):
-            self._broken("three quotes")  # a string of Python: its quotes and escapes are others
+            return self._string_of_python(opening * 3)
         closing, out, start = _CLOSED_BY[opening], ['"'], self.place
         special = re.compile(rf'[\\\n\r\t"{closing}]')
         while found := special.search(self.text, self.place):
@@ -230,9 +230,20 @@ class _Mending:
         self.place = start
         raise CutOffError("the JSON ends in the middle of a string; it was cut off")
 
+    def _string_of_python(self, quotes: str) -> str:
+        """Return a string between three quotes as JSON; its escapes are others, so it may have none."""
+        start = self.place + 2
+        end = self.text.find(quotes, start)
+        if end < 0 or "\\" in self.text[start:end]:
+            self._broken("three quotes")
+        self.place = end + len(quotes)
+        return json.dumps(self.text[start:end], ensure_ascii=False)
+
     def _escape(self) -> str:
         escaped = self.text[self.place : self.place + 1]
         self.place += 1
+        if not escaped.isascii():
+            self._broken("an escape")  # what was begun there cannot be said
         return f"\\{escaped}" if escaped in _KNOWN_ESCAPES and escaped else "'" if escaped == "'" else f"\\\\{escaped}"
 
     def _at_the_end(self) -> tuple[str, int, bool]:

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from typing import Final
 
-_TAG_PREFIX: Final = re.compile(r"(</?)[|\uff5c]{1,2}DSML[|\uff5c]{1,2}(?=\w)")
+_TAG_PREFIX: Final = re.compile(r"(</?)[|\uff5c\u2016]{1,2}DSML[|\uff5c\u2016]{1,2}(?=\w)")
 """DeepSeek's own tags, as in `<|DSML|invoke name="…">`."""
 _QUOTED: Final = re.compile(r'<\|"\|>(.*?)<\|"\|>|<escape>(.*?)</?escape>', re.DOTALL)
 """Gemma's quotes: `<|"|>Oslo<|"|>`, `<escape>Oslo<escape>`."""

@@ -55,7 +55,7 @@ _REST: Final = re.compile(
     r"[`*\])]*+[ \t]*+[;.]?[ \t]*+(?:<(?:[/|\uff5c][^<>\n]{1,40}|\w{1,20}\|)>[ \t]*){0,4}(?=\n|\Z)"
 )
 _PLACEHOLDER: Final = re.compile(
-    r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[ _-].{1,60}|path/to/.{0,100}|/path/to/.{0,100}",
+    r"<[^<>]{1,60}>|\.{3}|…|\[[a-z _-]{2,40}\]|\{[a-z _-]{2,40}\}|your[_-]\w{1,60}|your (?:\w{1,20} ){0,2}(?:name|email|address|key|token|id|here|text|query|value|message)|path/to/.{0,100}|/path/to/.{0,100}",
     re.IGNORECASE,
 )
 _LINE: Final = re.compile(r"^[ \t]*(?P<bullet>[-*•][ \t])?(?=[A-Za-z_])", re.MULTILINE)
@@ -176,7 +176,7 @@ def _known(
     """Yield what holds calls of known tools only, with the names that arguments alone stand for."""
     for found in each_found:
         is_fenced = whole.startswith("```", found.start) and not whole[found.end :].strip()
-        is_one = len(found.calls) == 1 and (is_fenced or found.step or _is_all(whole, found))
+        is_one = len(found.calls) == 1 and (is_fenced or found.step or _is_all(whole, found) or _ends(whole, found))
         named = [_in_order(call, specs) if call.in_order and is_one else call for call in found.calls]
         if any(call is None or call.in_order for call in named):
             continue
@@ -268,6 +268,11 @@ def _nameless(call: Written, specs: Mapping[str, ToolSpec]) -> Written | None:
 
 def _all_known(spec: ToolSpec, arguments: dict[str, Any]) -> bool:
     return all(name in spec.parameters.get("properties", {}) for name in arguments)
+
+
+def _ends(text: str, found: Found) -> bool:
+    """Return whether a call stands on its own line at the end of a text."""
+    return found.start > 0 and text[found.start - 1] == "\n" and not text[found.end :].strip()
 
 
 def _is_all(text: str, found: Found) -> bool:

@@ -59,6 +59,17 @@ _QUOTED: Final = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _SIGN: Final = re.compile(r"[?&]")
 
 
+_LISTED: Final = re.compile(
+    rf"\s*\**(?:tool(?: call)?|function(?: call)?|call(?:ing)?|action)\s?:\**\s?\**`?{_NAME}`?\**:?\s*\n"
+    r"(?:\s*\**(?:parameters|arguments|args|input|inputs)\**\s?:?\**\s*\n)?(?P<lines>(?:\s*[-*•] [^\n]+(?:\n|\Z))+)\s*",
+    re.IGNORECASE,
+)
+"""A heading with the tool's name, and a list of its arguments."""
+_ITEM: Final = re.compile(
+    r"\s*[-*•] \**`?(?P<name>[A-Za-z_]\w{0,60})`?\**\s?[:=]\**\s?(?:`(?P<code>[^`\n]*)`|\"(?P<quoted>[^\"\n]*)\")\s*"
+)
+
+
 def whole_reply(text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool) -> Iterator[Found]:
     """Yield the one call that a reply is; where it ends with a value without brackets, that has to show its end."""
     fenced = _FENCE.fullmatch(text)
@@ -73,6 +84,10 @@ def whole_reply(text: str, specs: Mapping[str, ToolSpec], *, cut_off: bool) -> I
 def _call(text: str, specs: Mapping[str, ToolSpec]) -> Written | None:
     if (found := _BRACKETS.fullmatch(text)) is not None:
         return _of_pairs(found["name"], found["pairs"], specs)
+    if (found := _LISTED.fullmatch(text)) is not None:
+        items = [_ITEM.fullmatch(line) for line in found["lines"].strip("\n").split("\n")]
+        held = {each["name"]: each["code"] if each["quoted"] is None else each["quoted"] for each in items if each}
+        return Written(found["name"], held) if len(held) == len(items) else None
     if (found := _ADDRESS.fullmatch(text)) is not None:
         return _of_pairs(found["name"], f"({_SIGN.sub(', ', found['pairs'])})", specs)
     found = _BEHIND.match(text)

@@ -36,6 +36,9 @@ _TUPLE: Final = re.compile(
 _HALF_KEY: Final = re.compile(r"[{,]\s{0,20}[A-Za-z_]\w{0,60}\"\s{0,4}:")
 _KEYS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"?|([{,]\s{0,20})([A-Za-z_]\w{0,60})\"(?=\s{0,4}:)", re.DOTALL)
 """A string, or a key without the quote before it."""
+_DRIVE: Final = re.compile(r"\"[A-Za-z]:\\[^\"\n]*\"")
+_NO_ESCAPE: Final = re.compile(r"\\[^\"\\/bfnrtu]")
+"""A string that begins as a Windows path, and what begins no escape."""
 _PART: Final = re.compile(r"\"[^\"\\\n]*\"|'[^'\\\n]*'")
 _QUOTED: Final = re.compile(rf"(?:{_PART.pattern})(?:\s{{0,9}},\s{{0,9}}(?:{_PART.pattern}))+")
 _BRACKETS: Final = str.maketrans("()", "[]")
@@ -112,13 +115,25 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
         return None
     except (ValueError, RecursionError):
         pass
-    text = without_comments(text, start)
+    text = _with_drives(without_comments(text, start))
     return (
         _mended(text, start, may_end=may_end)
         or _mended_keys(text, start, may_end=may_end)
         or _mended_tuples(text, start, may_end=may_end)
         or _mended(text, start, may_end=may_end, inner=True)
     )
+
+
+def _with_drives(text: str) -> str:
+    """Return the text with each backslash of a Windows path doubled, where one of them would begin no escape of JSON."""
+    if ":\\" not in text or len(text) > MAX_TUPLES:
+        return text
+
+    def doubled(found: re.Match[str]) -> str:
+        is_raw = _NO_ESCAPE.search(found[0]) is not None and "\\\\" not in found[0]
+        return found[0].replace("\\", "\\\\") if is_raw else found[0]
+
+    return _DRIVE.sub(doubled, text)
 
 
 def _mended_keys(text: str, start: int, *, may_end: bool) -> tuple[Any, int] | None:

@@ -34,6 +34,9 @@ _OF_COMMAND: Final = frozenset(
     ("args", "argv", "arg", "argument", "arguments", "command", "commands", "lines", "text", "texts")
 )
 """Words of a name whose texts may have commas of their own."""
+_ARGUMENTS: Final = frozenset(("args", "argv"))
+"""Names of the arguments of a command, which a shell would part at blanks."""
+_OF_SHELL: Final = re.compile(r"[\"'`$|&;<>*?~\\#,\n]")
 _HOLDERS: Final = frozenset(("item", "items", "element", "elements", "list", "array", "values", "entry", "entries"))
 _NAMES: Final = frozenset(("name", "id", "email", "path", "file", "title", "label", "text", "value", "url", "sku"))
 """Fields of which one alone says which thing is meant."""
@@ -49,14 +52,19 @@ def parts_of(text: str, items: Schema, name: str, least: int = 0) -> list[str] |
         return None
     if _BULLETS.fullmatch(text):
         return [line.strip() for line in _BULLET.sub("", text).splitlines() if line.strip()]
-    if kind in ("integer", "number"):
-        return _WORDY_SPLIT.split(text)
+    if kind in ("integer", "number") or (kind == "string" and _are_arguments(text, name)):
+        return _WORDY_SPLIT.split(text) if kind != "string" else text.split()
     if kind == "object" or not re.search(r"[\s,;]", text):
         return [text]
     if "enum" in items:
         return _chosen(text, items["enum"], name)
     parts = _TIGHT_SPLIT.split(text)
     return parts if (least > 1 and _are_words(text, parts, name)) or _are_told_apart(parts, items, name) else None
+
+
+def _are_arguments(text: str, name: str) -> bool:
+    """Return whether a text is the arguments of a command, which a shell would part at its blanks only."""
+    return not {*words(name)}.isdisjoint(_ARGUMENTS) and _OF_SHELL.search(text) is None
 
 
 def _are_words(text: str, parts: list[str], name: str) -> bool:

@@ -86,6 +86,8 @@ def meant_tool(
         return Meant(written)
     if len(written) > MAX_LENGTH:
         return Meant(None, "its name is no name of a tool")
+    half = written[: len(written) // 2]
+    written = half if half * 2 == written and half in known else written
     bare = _AFTER.sub("", _TAGS.sub("", written).strip().strip("`'\"<>")) or written.strip("<>/ ")
     plain = _ASKED.sub("", _RUN.sub("", bare))
     if bare in known or plain in known:
@@ -117,12 +119,12 @@ def _by_arguments(
     from playhead.kernel.healing.deeds import is_same_deed  # noqa: PLC0415 - only for a name that no tool has
     from playhead.kernel.healing.evidence import is_nearly, is_one_of_many  # noqa: PLC0415 - the same
 
-    own = words(written)
+    own = tuple(word for word in words(written) if word not in _PROTOCOL) or words(written)
     near = [
         each
         for each in known
         if (speaks_for(each) and (is_nearly(own, known[each]) or is_same_deed(own, known[each])))
-        or (stands(each) and is_same_deed(own, known[each]))
+        or (stands(each) and SERVICES.intersection(own) <= said_of(known[each]) and is_same_deed(own, known[each]))
     ]
     if len(near) != 1 or is_one_of_many(own, near[0], known):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.healing.schema import Schema, fits, options, properties, required, resolved, type_of
@@ -10,6 +11,9 @@ from playhead.kernel.healing.words import folded, words
 if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
+_OF_OBJECT: Final = re.compile(
+    r"(?P<outer>[A-Za-z]{1,40})(?:\.(?P<dotted>[\w$.-]{1,80})|\[[\"']?(?P<held>[\w$.-]{1,80})[\"']?\]|_(?P<tail>\w{1,80}))"
+)
 SEVERAL: Final = 2
 """Fields that say together of which object they are."""
 _ANY: Final = frozenset(
@@ -108,6 +112,7 @@ def gathered_objects(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
         for option in options(resolved(own, schema), schema)
         if type_of(option) == "object" and properties(option)
     }
+    value = _with_free_objects(schema, value)
     if not inside:
         return value
     gathered: dict[str, dict[str, Any]] = {}
@@ -121,11 +126,29 @@ def gathered_objects(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     return {**found, **gathered}
 
 
+def _with_free_objects(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with objects of any fields put together again from names with a dot or a bracket: `filter.email`, `env[CI]`."""
+    known = properties(schema)
+    found: dict[str, Any] = {}
+    gathered: dict[str, dict[str, Any]] = {}
+    for name, item in value.items():
+        part = None if name in known else _OF_OBJECT.fullmatch(name)
+        outer = resolved(known.get(part["outer"]), schema) if part else {}
+        is_other = part is not None and part["tail"] and (isinstance(item, (dict, list)) or part["tail"].islower())
+        if part is None or is_other or part["outer"] in value or type_of(outer) != "object" or properties(outer):
+            found[name] = item
+            continue
+        gathered.setdefault(part["outer"], {})[part["dotted"] or part["held"] or part["tail"]] = item
+    return {**found, **gathered}
+
+
 def listed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with the one item of a list put together whose properties were laid flat, where all that is unknown is of it."""
     known = properties(schema)
     unknown = [name for name in value if name not in known]
     missing = [name for name in required(schema) if name not in value]
+    if len(unknown) == 1 and not missing:
+        return _in_its_list(schema, value, unknown[0])
     if len(missing) != 1 or len(unknown) < SEVERAL:
         return value
     own = resolved(known[missing[0]], schema)
@@ -135,6 +158,21 @@ def listed(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:
         return value
     item = {places[name][0]: value[name] for name in unknown}
     return {**{name: value[name] for name in value if name in known}, missing[0]: [item]}
+
+
+def _in_its_list(schema: Schema, value: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the arguments with a field in the one list that has no value, of whose items it is all that has to be there."""
+    known = properties(schema)
+    lists = {
+        each: resolved(resolved(own, schema).get("items", {}), schema)
+        for each, own in known.items()
+        if type_of(resolved(own, schema)) == "array"
+    }
+    places = [each for each, items in lists.items() if name in properties(items)]
+    is_one = len(places) == 1 and places[0] not in value and required(lists[places[0]]) == [name]
+    if not is_one or not fits(properties(lists[places[0]])[name], value[name], schema):
+        return value
+    return {**{each: item for each, item in value.items() if each != name}, places[0]: [{name: value[name]}]}
 
 
 def _places(name: str, inside: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:

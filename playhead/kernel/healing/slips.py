@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
+
+from playhead.kernel.healing.synonyms import GROUPS as MORE_GROUPS
+from playhead.kernel.healing.vocabulary import ACTIONS, ATTRIBUTES, GROUPS, MODIFIERS
+from playhead.kernel.healing.words import singular
 
 SHORT_WORD: Final = 4
 """Letters of a word in which two of them may be swapped."""
@@ -48,3 +53,13 @@ def _are_next(one: str, other: str) -> bool:
         return False
     (row, place), (other_row, other_place) = _PLACES[one], _PLACES[other]
     return abs(row - other_row) <= 1 and abs(place - other_place) <= 1
+
+
+def is_known(word: str) -> bool:
+    """Return whether a word is one of those that are known, so that it is no slip for another."""
+    return word in SWAPPED or bool({word, singular(word)} & _known_words())
+
+
+@cache
+def _known_words() -> frozenset[str]:
+    return frozenset().union(*GROUPS, *MORE_GROUPS, MODIFIERS, ATTRIBUTES, ACTIONS) | {"county", "contacts"}

@@ -190,7 +190,7 @@ class Types:
             if inner is None and (fields := tagged(value)) is not None:
                 inner = dict(fields) if len(dict(fields)) == len(fields) else None
             inner = fields_of(value, properties(schema)) if inner is None else inner
-            if isinstance(inner, dict):
+            if isinstance(inner, (dict, list)):
                 return self.read(schema, inner, name, depth + 1)
             return self._around(schema, value, depth)
         if isinstance(value, list):

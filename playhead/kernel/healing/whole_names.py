@@ -27,6 +27,7 @@ attendees emails invited invite guest_list attendee_list invite_list
 location where room meeting_room meeting_location
 to addresses receiver receivers send_to
 cc carbon_copy copy_to copy
+send_updates notify notifications send_notifications notify_attendees
 query text input question search_text
 offset skip start start_index from_index start_at start_from
 freshness date_range period time_range recency time_period age

@@ -74,7 +74,7 @@ def test_other_names_of_the_usual_tools():
 
 
 MISSED_PARAMETERS: Final = 28
-MISSED_NAMES: Final = 73
+MISSED_NAMES: Final = 78
 EVENT: Final = {"summary": "t", "start": "2026-05-01T10:00:00Z", "end": "2026-05-01T11:00:00Z"}
 
 
@@ -143,6 +143,18 @@ def fields(*names: str) -> dict[str, Any]:
 EDITS: Final = nested(edits={"type": "array", "items": fields("oldText", "newText")})
 PAIRS: Final = nested(env={"type": "array", "items": fields("name", "value")})
 PLACE: Final = nested(place=fields("city", "street"))
+FREE: Final = nested(filter={"type": "object"})
+COMMAND: Final = nested(command={"type": "string"}, args={"type": "array", "items": {"type": "string"}})
+DEFAULT: Final = nested(city={"type": "string"}, units={"type": "string", "default": "metric"})
+ROWS: Final = nested(values={"type": "array", "items": {"type": "array", "items": {"type": "string"}}})
+RANGE: Final = nested(
+    pages={
+        "type": "object",
+        "properties": {"first": {"type": "integer"}, "last": {"type": "integer"}},
+        "required": ["first"],
+        "additionalProperties": False,
+    }
+)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +177,19 @@ PLACE: Final = nested(place=fields("city", "street"))
         (PLACE, {"place": {"city": "a", "street": "b", "zip": "1"}}, None),
         (EDITS, '{"edits": [{"oldText": "a", "newText": "b"]}', {"edits": [{"oldText": "a", "newText": "b"}]}),
         (EDITS, '{"edits": [{"oldText": `a`, "newText": `b`}]}', {"edits": [{"oldText": "a", "newText": "b"}]}),
+        (FREE, {"filter.email": "a@b.co", "filter.age": 4}, {"filter": {"email": "a@b.co", "age": 4}}),
+        (FREE, {"filter_by": "age"}, None),
+        (FREE, {"filter": '[{"key": "a", "value": 1}]'}, {"filter": {"a": 1}}),
+        (COMMAND, {"command": "npm", "args": "run build"}, {"command": "npm", "args": ["run", "build"]}),
+        (COMMAND, {"command": "git", "args": "commit -m 'two words'"}, None),
+        (DEFAULT, {"city": "Oslo"}, {"city": "Oslo", "units": "metric"}),
+        (DEFAULT, {"units": "metric"}, None),
+        (ROWS, {"values": ["Task", "Owner"]}, {"values": [["Task", "Owner"]]}),
+        (RANGE, {"pages": {"from": 3, "to": 9}}, {"pages": {"first": 3, "last": 9}}),
+        (RANGE, {"pages": {"from": 3, "size": 9}}, None),
+        (COMMAND, '{"command": """npm""", "args": []}', {"command": "npm", "args": []}),
+        (COMMAND, '{"command": "C:\\bin\\app.exe", "args": []}', {"command": "C:\\bin\\app.exe", "args": []}),
+        (COMMAND, '{"command": "a \\회의", "args": []}', None),
         (EDITS, {"edits": json.dumps(json.dumps([{"oldText": "a", "newText": "b"}]))}, {"edits": [{"oldText": "a", "newText": "b"}]}),
     ],
 )  # fmt: skip
@@ -186,6 +211,11 @@ def test_what_is_inside(specs: dict[str, ToolSpec], written: Any, meant: dict[st
         ("brave_web_search(query=topic)", None),
         ("call get_forecast, {latitude: 1.5, longitude: 2.5}", {"latitude": 1.5, "longitude": 2.5}),
         ("call get_forecast, {latitude: 1.5, longitude: 2.5} if it rains", None),
+        (
+            "**Tool call: get_forecast**\n- **latitude**: `1.5`\n- **longitude**: `2.5`",
+            {"latitude": 1.5, "longitude": 2.5},
+        ),
+        ("**Tool call: get_forecast**\n- **latitude**: `1.5`\n- and the longitude", None),
     ],
 )
 def test_a_reply_that_is_one_call_without_quotes(text: str, arguments: dict[str, Any] | None):
@@ -239,13 +269,24 @@ def test_names_of_programs(name: str, arguments: dict[str, Any], meant: str | No
         ("logs/run-2.txt", None),
         ("img/logo.svg", None),
         ("src/test.py", None),
+        ("output/guides/start.md", "docs/guides/start.md"),
+        ("output/index.ts", None),
     ],
 )
 def test_a_path_that_is_alike_is_read_and_never_changed(written: str, meant: str | None):
     """A tool that only reads gets the one path with a part misspelt; another number, kind of file or word is another file."""
     tree = Tree(
-        {"docs/guides/start.md", "logs/run-1.txt", "img/logo.png", "src/text.py"},
-        {"docs", "docs/guides", "logs", "img", "src"},
+        {"docs/guides/start.md", "logs/run-1.txt", "img/logo.png", "src/text.py", "web/index.ts"},
+        {"docs", "docs/guides", "logs", "img", "src", "web"},
     )
     assert meant_path(written, "file-path", tree, reads=True) == meant
     assert meant_path(written, "file-path", tree) is None
+
+
+def test_a_text_that_begins_with_your_is_no_placeholder():
+    """A subject such as `Your invoice` is a value, `YOUR_EMAIL` and `your email address` stand for one."""
+    made = []
+    for subject in ("Your invoice 4471", "YOUR_SUBJECT", "your email address"):
+        text = json.dumps({"name": "send_email", "arguments": {"to": ["a@b.co"], "subject": subject, "body": "b"}})
+        made += [subject] if read_calls(f"I'll send the email.\n\n```json\n{text}\n```", SPECS)[0] else []
+    assert made == ["Your invoice 4471"]
