@@ -40,6 +40,7 @@ FILES: Final = {
     "set9r-tuning": ("set9/set9r_tuning.jsonl", "set9/traps_set9r_tuning.jsonl"),
     "set9m-held-out": ("set9/set9m_held_out.jsonl", "set9/traps_set9m_held_out.jsonl"),
     "set9r-held-out": ("set9/set9r_held_out.jsonl", "set9/traps_set9r_held_out.jsonl"),
+    "set10": ("set10/set10.jsonl", "set10/traps_set10.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -69,6 +70,7 @@ WHAT: Final = {
     "75 of 94 (79.8 %), 19 refused, 0 wrong, no trap of 12 ran. Read since then, and tuned on.",
     "set9r-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 82 of 91 (90.1 %), 7 refused, 2 wrong, no trap of 8 "
     "ran. Read since then, and what failed was mended: no blind figures any more.",
+    "set10": "Not measured yet.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
@@ -80,6 +82,10 @@ TOOLS: Final = {
     "set8": "tools_set8.json",
     "set9m": "set9/tools_set9m.json",
     "set9r": "set9/tools_set9r.json",
+    "set10a": "set10/tools_a.json",
+    "set10b": "set10/tools_b.json",
+    "set10c": "set10/tools_c.json",
+    "set10d": "set10/tools_d.json",
 }
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
