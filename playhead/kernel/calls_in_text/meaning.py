@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from playhead.kernel.calls_in_text.deeds_announced import without_things
 from playhead.kernel.calls_in_text.readiness import ends_ready, is_ready
 from playhead.kernel.healing.words import singular, words
 
@@ -122,7 +123,7 @@ _TAKEN_BACK: Final = re.compile(
     r"replace (?:the|this|it)|only if|unless|if you (?:agree|want|like|wish|prefer)|wait(?:s|ing)? for you\w*|until you|not yet|"
     r"before (?:i|we) (?:do|run|call|send)|when you (?:say|are ready)|once you|on hold|your (?:ok|okay|word|answer|reply|decision))\b|"
     r"\A[\s`]*(?:->|=>|→|>>)\s*\S|\A\W*or\b|\b(?:kidding|joking|yesterday|never ?mind|quoted|yourself|feel free)\b|\breplace \S{1,60} (?:with|by) (?:your|the|an?)\b|"
-    r"\A\W*(?:that|this|it)\b[^.\n]{0,40}\b(?:was|were|failed|did|had|would)\b|"
+    r"\A\W*(?:that|this|it)\b(?! will\b)[^.\n]{0,40}\b(?:was|were|failed|did|had|would)\b|"
     r"\A\W*i(?:['’]ve| have)? (?:not |just |already |never )?(?:\w+ed|did|ran|sent|made)\b|\A\W*(?:it|this|that|which|the (?:tool|function|call|command))\s+(?:(?:then|also|simply|just)\s+)?"
     r"(?:returns|takes|expects|accepts|requires|needs|means|prints|throws|raises|yields|produces|works|does)\b",
     re.IGNORECASE,
@@ -327,6 +328,7 @@ def _introducing(before: str) -> list[str]:
 
 def _is_said(before: str) -> bool:
     """Return whether no word before a call weighs it, or says that it is told of, past or somebody else's."""
+    before = without_things(before)
     told = _TOLD.search(before) is not None and _PLANNED.search(before) is None
     if told or _WEIGHED.search(before) is not None:
         return False

@@ -32,7 +32,7 @@ _LOOKING: Final = (
 """Verbs that are used for each other where nothing is changed."""
 
 _GROUPS: Final = (
-    frozenset(("get", "fetch", "retrieve", "obtain", "show", "view", "lookup")),
+    frozenset(("get", "fetch", "retrieve", "obtain", "show", "view", "lookup", "check")),
     frozenset(("read", "open", "view", "load")),
     frozenset(("search", "find", "lookup", "query")),
     frozenset(("list", "get", "fetch", "retrieve", "show", "view", "search", "find", "browse")),
@@ -77,7 +77,7 @@ def named_otherwise(written: str, known: Mapping[str, ToolSpec], takes: Callable
         if agree(own, known[each]) and (_is_about(plain, words(each)) or folded(written) == _without_service(each))
     ]
     about = about or [each for each in known if known[each].read_only and _is_looked_up(own, known[each])]
-    if sum(_said_in(each).issuperset(map(singular, own)) for each in known) > 1:
+    if sum(_said_in(each).issuperset({*map(singular, own)} - VAGUE) for each in known) > 1:
         return None  # it says as much of one tool as of another
     about = about if len(about) == 1 else [each for each in about if takes(each)]
     if len(about) != 1 or not known[about[0]].read_only or not takes(about[0]):

@@ -67,7 +67,7 @@ _TEXTS: Final = frozenset(
     ("message", "text", "body", "content", "note", "comment", "description", "summary", "title", "subject", "query")
 )
 _HOLDING: Final = frozenset({"list", "array"})
-_NUMBERING: Final = frozenset({"id", "number", "code", "key"})
+_NUMBERING: Final = frozenset({"id", "number", "code", "key", "reference", "ref"})
 """Ends of words for what says which one of its kind is meant."""
 _SECRETS: Final = frozenset({"api", "access", "secret", "private", "public", "primary", "foreign", "partition", "sort"})
 """Words before a `key` that is no name for a thing."""

@@ -28,6 +28,8 @@ location where room meeting_room meeting_location
 to addresses receiver receivers send_to
 cc carbon_copy copy_to copy
 send_updates notify notifications send_notifications notify_attendees
+check_in checkin checkin_date arrival_date check_in_date
+check_out checkout checkout_date departure_day check_out_date
 query text input question search_text
 offset skip start start_index from_index start_at start_from
 freshness date_range period time_range recency time_period age

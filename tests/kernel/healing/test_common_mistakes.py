@@ -290,3 +290,26 @@ def test_a_text_that_begins_with_your_is_no_placeholder():
         text = json.dumps({"name": "send_email", "arguments": {"to": ["a@b.co"], "subject": subject, "body": "b"}})
         made += [subject] if read_calls(f"I'll send the email.\n\n```json\n{text}\n```", SPECS)[0] else []
     assert made == ["Your invoice 4471"]
+
+
+NOTE: Final = json.dumps({"name": "create_note", "arguments": {"title": "a", "content": "b"}})
+
+
+@pytest.mark.parametrize(
+    ("before", "is_made"),
+    [
+        ("I'll check the logs of the failed job.", True),
+        ("I will open an issue for this bug.", True),
+        ("I'll get the latest quote:", True),
+        ("Let me see why the tests are failing.", True),
+        ("I'll record yesterday's expenses.", True),
+        ("The failed call was:", False),
+        ("Let me quote the call that failed:", False),
+        ("I'll show you a sample:", False),
+        ("I'll not make it, the job failed:", False),
+        ("For example:", False),
+    ],
+)
+def test_what_a_deed_is_about_says_nothing_of_the_call(before: str, is_made: bool):  # noqa: FBT001 - a row of a table
+    """A sentence that announces a deed may be about a bug or a quote; one about the call itself weighs it."""
+    assert bool(read_calls(f"{before}\n\n{NOTE}", SPECS)[0]) is is_made
