@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def text(folder: Path, *arguments: str) -> str:
     """Return what a command says, each space once."""
-    return " ".join(playhead(*arguments, "--trace-dir", folder).stdout.split())
+    return " ".join(playhead(*arguments, "--trace-dir", folder, env={"COLUMNS": "200"}).stdout.split())
 
 
 def data(folder: Path, *arguments: str) -> list[dict[str, Any]]:

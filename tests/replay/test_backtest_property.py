@@ -103,4 +103,5 @@ def left(told: RunBacktest) -> tuple[int, ...]:
 
 def spent(told: RunBacktest) -> tuple[int, ...]:
     """Return the tokens, requests and calls of a run."""
+    assert told.took.tokens is not None
     return told.took.tokens, told.took.requests, told.took.calls
