@@ -70,7 +70,8 @@ WHAT: Final = {
     "75 of 94 (79.8 %), 19 refused, 0 wrong, no trap of 12 ran. Read since then, and tuned on.",
     "set9r-held-out": "The other half, measured once, blind, after the tuning half was tuned on: 82 of 91 (90.1 %), 7 refused, 2 wrong, no trap of 8 "
     "ran. Read since then, and what failed was mended: no blind figures any more.",
-    "set10": "Not measured yet.",
+    "set10": "Made by four who had not seen the healer, as calls are most often broken, and measured once, blind: 547 of 560 (97.7 %), 11 refused, "
+    "2 wrong (both a path that was left as it stood), 1 trap of 112 ran. Read since then, and what failed was mended: no blind figures any more.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
