@@ -41,6 +41,7 @@ FILES: Final = {
     "set9m-held-out": ("set9/set9m_held_out.jsonl", "set9/traps_set9m_held_out.jsonl"),
     "set9r-held-out": ("set9/set9r_held_out.jsonl", "set9/traps_set9r_held_out.jsonl"),
     "set10": ("set10/set10.jsonl", "set10/traps_set10.jsonl"),
+    "set11": ("set11/set11.jsonl", "set11/traps_set11.jsonl"),
 }
 WHAT: Final = {
     "tuning": "The healer was written with these cases in sight: the figures say that it does what was meant, not how good it is.",
@@ -72,6 +73,7 @@ WHAT: Final = {
     "ran. Read since then, and what failed was mended: no blind figures any more.",
     "set10": "Made by four who had not seen the healer, as calls are most often broken, and measured once, blind: 547 of 560 (97.7 %), 11 refused, "
     "2 wrong (both a path that was left as it stood), 1 trap of 112 ran. Read since then, and what failed was mended: no blind figures any more.",
+    "set11": "Not measured yet.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {
@@ -87,6 +89,9 @@ TOOLS: Final = {
     "set10b": "set10/tools_b.json",
     "set10c": "set10/tools_c.json",
     "set10d": "set10/tools_d.json",
+    "set11a": "set11/tools_a.json",
+    "set11b": "set11/tools_b.json",
+    "set11c": "set11/tools_c.json",
 }
 """Files of tools of sets that share a tool's name with a later set, by the beginning of their cases' ids."""
 REPEATS: Final = 5
