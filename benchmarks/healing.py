@@ -73,7 +73,8 @@ WHAT: Final = {
     "ran. Read since then, and what failed was mended: no blind figures any more.",
     "set10": "Made by four who had not seen the healer, as calls are most often broken, and measured once, blind: 547 of 560 (97.7 %), 11 refused, "
     "2 wrong (both a path that was left as it stood), 1 trap of 112 ran. Read since then, and what failed was mended: no blind figures any more.",
-    "set11": "Not measured yet.",
+    "set11": "Made by three who had not seen the healer, as calls are most often broken, and measured once, blind: 206 of 210 (98.1 %), 4 refused, "
+    "0 wrong, no trap of 135 ran. Its cases have not been read: nothing was changed after it.",
 }
 """What the figures of each part are worth."""
 TOOLS: Final = {

@@ -12,7 +12,7 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.replay import engine, replay
 from tests.replay.stores import ScriptsModel, judge, perturbed, random_scripts, record_store
 
-SEEDS = 520
+SEEDS = 360
 GROUPS = 4
 
 

@@ -16,7 +16,7 @@ from tests.replay.random_agents import Canary, random_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-AGENTS = 520
+AGENTS = 360
 GROUPS = 20
 
 

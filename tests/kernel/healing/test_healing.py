@@ -41,8 +41,9 @@ FLOOR = {
     "set9m-held-out": 355,
     "set9r-held-out": 86,
     "set10": 554,
+    "set11": 206,
 }
-"""Recovered cases as measured when this was written; all of these parts have been read since they were made, so nothing is blind:
+"""Recovered cases as measured when this was written; all of these parts but set11 have been read since they were made, so nothing else is blind:
 these floors only keep what was reached."""
 LEFT = {"set9m-held-out": 2, "set10": 2}
 """Calls of tools that change something with a path that is not there, which run as they stand: the tool says that it is not there."""
