@@ -310,6 +310,6 @@ NOTE: Final = json.dumps({"name": "create_note", "arguments": {"title": "a", "co
         ("For example:", False),
     ],
 )
-def test_what_a_deed_is_about_says_nothing_of_the_call(before: str, is_made: bool):  # noqa: FBT001 - a row of a table
+def test_what_a_deed_is_about_says_nothing_of_the_call(before: str, is_made: bool):
     """A sentence that announces a deed may be about a bug or a quote; one about the call itself weighs it."""
     assert bool(read_calls(f"{before}\n\n{NOTE}", SPECS)[0]) is is_made
