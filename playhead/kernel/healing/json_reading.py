@@ -13,7 +13,7 @@ from playhead.kernel.json_text import mend
 MAX_TEXT: Final = 200_000
 """Characters; a longer text is not read."""
 MAX_TUPLES: Final = 20_000
-"""Characters of a text in which tuples of Python are looked for."""
+"""Characters of a text in which tuples of Python, lost quotes and brackets, and Windows paths are looked for."""
 _FENCE: Final = re.compile(r"\s*```[\w-]*\s(.*)```\s*", re.DOTALL)
 _NUMBER_AT_END: Final = re.compile(r"\d\s*\Z")
 _AFTER: Final = re.compile(
@@ -120,13 +120,13 @@ def value_at(text: str, start: int, *, may_end: bool = True) -> tuple[Any, int] 
         _mended(text, start, may_end=may_end)
         or _mended_keys(text, start, may_end=may_end)
         or _mended_tuples(text, start, may_end=may_end)
-        or _mended(text, start, may_end=may_end, inner=True)
+        or (_mended(text, start, may_end=may_end, inner=True) if len(text) <= MAX_TUPLES else None)
     )
 
 
 def _with_drives(text: str) -> str:
     """Return the text with each backslash of a Windows path doubled, where one of them would begin no escape of JSON."""
-    if ":\\" not in text or len(text) > MAX_TUPLES:
+    if len(text) > MAX_TUPLES or ":\\" not in text:
         return text
 
     def doubled(found: re.Match[str]) -> str:

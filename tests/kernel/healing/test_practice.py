@@ -208,7 +208,7 @@ def test_yaml(text: str, arguments: dict[str, Any] | None):
     "piece",
     ["<parameter=a>", "<function=read_file><parameter=a>", "</function>", "<a b='", '<|"|>', "<escape>", "[TOOL_CALLS]a[ARGS]{",
      " to=a ", "name: a\n", "a:\n ", "- a\n", "-  ", "{}", "{} ", '{"a": 1}{', '"a" "b": ', "\x00 ", "</b>", "<|a|>", "`", "print(a)\n",
-     "Action: a\nAction Input: "],
+     "Action: a\nAction Input: ", '[{"a": "b"], '],
 )  # fmt: skip
 def test_long_garbage_takes_no_long_time(piece: str):
     """Reading stays linear for the beginnings of every form, in a reply and in arguments."""
