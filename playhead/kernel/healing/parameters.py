@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import nearest
 from playhead.kernel.healing.elimination import by_elimination
 from playhead.kernel.healing.remarks import is_for_caller
-from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required, resolved
+from playhead.kernel.healing.schema import Schema, fits, is_closed, properties, required
 from playhead.kernel.healing.side_by_side import COUNTED, counts, covers, each_another, is_limit_of
+from playhead.kernel.healing.structure import bounds_of, by_structure
 from playhead.kernel.healing.switches import is_same_address, is_same_switch, is_same_time, is_where_to, turned
 from playhead.kernel.healing.vocabulary import ATTRIBUTES, MODIFIERS, OTHERS
 from playhead.kernel.healing.whole_names import are_names_for_each_other
@@ -25,22 +26,9 @@ MAX_UNKNOWN: Final = 20
 """More unknown names than these, and nothing is renamed."""
 SAME, SPELT, WORDS, WHOLE, PART = 6, 5, 4, 3, 2
 """How sure it is that a name means a parameter: the same but for case; a letter; other words for it; it and more; some of it."""
-BEGINNING: Final = 3
-"""Letters that a name has to share with the parameter of which it has the structure."""
 MAX_LENGTH: Final = 60
 _MADE: Final = frozenset({"output", "out", "target", "dest", "destination", "save", "export"})
 """Words of what is made: a `path` alone is what is read."""
-_PAIRS: Final = (
-    ("from", "to"),
-    ("start", "end"),
-    ("first", "last"),
-    ("begin", "end"),
-    ("min", "max"),
-    ("from", "until"),
-    ("low", "high"),
-    ("lower", "upper"),
-)
-"""Names of the two bounds of a range."""
 _WISHES: Final = (("target",), ("desired",), ("wanted",), ("requested",))
 _CHANGING: Final = frozenset({"update", "edit", "modify", "change", "set", "patch", "adjust"})
 """What tools do of which a value may be called the new one."""
@@ -112,8 +100,8 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
         meant_for := by_elimination(left[0], value[left[0]], {*free} - {*found.values()}, schema, types.tool[0])
     ):
         found[left[0]] = meant_for
-    found |= _bounds_of(unknown, free, value)
-    found |= _by_structure(value, [name for name in unknown if name not in found], needed - {*found.values()}, schema)
+    found |= bounds_of(unknown, free, value)
+    found |= by_structure(value, [name for name in unknown if name not in found], needed - {*found.values()}, schema)
     targets = list(found.values())
     twice = [name for name in found.values() if targets.count(name) > 1]
     if twice:
@@ -122,34 +110,6 @@ def renamed(schema: Schema, value: dict[str, Any], types: Types) -> Renamed:
             f"{' and '.join(sorted(each for each in found if found[each] in twice))} both seem to mean {twice[0]}",
         )
     return Renamed({found.get(name, name): item for name, item in value.items()}, why)
-
-
-def _bounds_of(unknown: list[str], free: list[str], value: dict[str, Any]) -> dict[str, str]:
-    """Return what the two bounds of a range mean, that an object has under another pair of names, and nothing besides."""
-    pairs = {(one, other) for one, other in _PAIRS if {one, other} == {*free}}
-    written = {(one, other) for one, other in _PAIRS if {one, other} == {*unknown}}
-    is_range = len(pairs) == len(written) == 1 and len(value) == len(free) == 2  # noqa: PLR2004 - two bounds
-    return dict(zip(*written, *pairs, strict=True)) if is_range else {}
-
-
-def _by_structure(value: dict[str, Any], left: list[str], needed: set[str], schema: Schema) -> dict[str, str]:
-    """Return what the one name left means: the one parameter left that has to be there, of which it has all inner names as they are.
-
-    Only a name of one word that begins like the parameter's: `dosis` of `dose`, never `billing_address` of `shipping_address`.
-    """
-    if len(left) != 1 or len(needed) != 1:
-        return {}
-    (name,), (meant,) = left, needed
-    own, item = resolved(properties(schema)[meant], schema), value[name]
-    inner = properties(own)
-    is_same = isinstance(item, dict) and len(inner) > 1 and inner.keys() >= item.keys() and fits(own, item, schema)
-    others = [
-        each
-        for each in properties(schema)
-        if each not in {*value, meant} and inner == properties(resolved(properties(schema)[each], schema))
-    ]
-    is_near = len(words(name)) == len(words(meant)) == 1 and folded(name)[:BEGINNING] == folded(meant)[:BEGINNING]
-    return {name: meant} if is_same and is_near and len(item) > 1 and not others else {}
 
 
 def _meant(  # noqa: PLR0913, PLR0917 - what is asked about, and of what

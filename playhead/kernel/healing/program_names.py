@@ -33,17 +33,13 @@ def is_program_of(written: tuple[str, ...], spec: ToolSpec) -> bool:
 
     Of tools that change something only a shell, where what has to be given is a `command` and nothing else.
     """
-    name = tuple(map(singular, words(spec.name)))
+    name = [*map(singular, words(spec.name))]
+    if not name:
+        return False
     is_shell = not _SHELLS.isdisjoint(written) and _OF_SHELL.issuperset(written)
-    if is_shell and _OF_SHELL.issuperset(name) and (name[:1] in _first(_RUNS) or not _SHELLS.isdisjoint(name)):
+    if is_shell and _OF_SHELL.issuperset(name) and (name[0] in _RUNS or not _SHELLS.isdisjoint(name)):
         return required(spec.parameters) in (["command"], ["cmd"]) and spec.risk in ("low", "medium")
-    verbs, rest = (
-        _PROGRAMS.get(written[0], (frozenset(), frozenset())) if len(written) == 1 else (frozenset(), frozenset())
-    )
-    if not spec.read_only or not name or name[0] not in verbs or not rest.issuperset(name[1:]):
+    does = _PROGRAMS.get(written[0]) if len(written) == 1 and spec.read_only else None
+    if does is None or name[0] not in does[0] or not does[1].issuperset(name[1:]):
         return False
     return written[0] not in ("grep", "rg") or not _INSIDE.isdisjoint(map(singular, words(spec.description[:200])))
-
-
-def _first(verbs: frozenset[str]) -> set[tuple[str, ...]]:
-    return {(verb,) for verb in verbs}

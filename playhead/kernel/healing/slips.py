@@ -14,6 +14,8 @@ SHORT_WORD: Final = 4
 SWAPPED: Final = frozenset(("form", "from", "trail", "trial", "angle", "angel", "diary", "dairy", "untie", "unite", "cloud",
                              "could", "flies", "files", "tires", "tries", "casual", "causal", "calm", "clam"))  # fmt: skip
 """Words that are others when two letters are swapped."""
+_LACKING: Final = frozenset(("county",))
+"""Words that are others when a letter is added, and that no parameter is called by."""
 LONG_WORD: Final = 5
 """Letters of a word that is hardly another word when one letter is that of the next key."""
 _PLACES: Final = {
@@ -62,4 +64,4 @@ def is_known(word: str) -> bool:
 
 @cache
 def _known_words() -> frozenset[str]:
-    return frozenset().union(*GROUPS, *MORE_GROUPS, MODIFIERS, ATTRIBUTES, ACTIONS) | {"county", "contacts"}
+    return frozenset().union(*GROUPS, *MORE_GROUPS, MODIFIERS, ATTRIBUTES, ACTIONS) | _LACKING
