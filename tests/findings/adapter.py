@@ -1,0 +1,69 @@
+"""The names of the public API that the findings' tests use: when one is renamed, this file follows and no test does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from playhead import Agent, RunError, replay_sync, reproduce_sync
+from playhead.result import RunResult
+from playhead.testing import ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from playhead.replay.reproduction import Reproduction
+    from playhead.replay.result import ReplayResult
+
+
+def agent(turns: Sequence[Any], tools: Sequence[Any] = (), **options: Any) -> Agent:
+    """Make an agent whose model says `turns`, one after the other; no trace unless `trace=` names a folder."""
+    return Agent(ScriptedModel(list(turns)), tools=list(tools), **{"trace": None, **options})
+
+
+def run(made: Agent, task: str = "go") -> RunResult:
+    """Run an agent; a run that fails by an exception gives the partial result that the exception carries."""
+    try:
+        return made.run_sync(task)
+    except RunError as error:
+        if not isinstance(error.result, RunResult):
+            raise
+        return error.result
+
+
+def replay(recording: str | Path, turns: Sequence[Any] | None = None, **options: Any) -> ReplayResult:
+    """Replay a recording without a trace; `turns` are what another model says now, the other options are replay's own."""
+    overrides = dict(options.pop("overrides", {}))
+    if turns is not None:
+        overrides["model"] = ScriptedModel(list(turns))
+    return replay_sync(recording, overrides, **{"trace": None, **options})
+
+
+def reproduce(recording: str | Path, **options: Any) -> Reproduction:
+    """Reproduce a recording."""
+    return reproduce_sync(recording, **options)
+
+
+def observations(result: RunResult | ReplayResult) -> list[str]:
+    """Return what the tools answered, in the order in which the model was told."""
+    ran = result if isinstance(result, RunResult) else result.run
+    return [str(step.content) for step in ran.steps if step.type == "observation"]
+
+
+def cli(
+    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `playhead …` in a process of its own, for at most a minute."""
+    return subprocess.run(
+        [sys.executable, "-m", "playhead", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        check=False,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
