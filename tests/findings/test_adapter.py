@@ -9,7 +9,7 @@ from tests.findings.adapter import agent, cli, observations, replay, reproduce, 
 
 @tool(read_only=True)
 def lookup(key: str) -> str:
-    "Look a fact up."
+    """Look a fact up."""
     return f"{key}: 4180"
 
 
