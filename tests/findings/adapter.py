@@ -34,16 +34,18 @@ def run(made: Agent, task: str = "go") -> RunResult:
         return error.result
 
 
-def replay(recording: str | Path, turns: Sequence[Any] | None = None, **options: Any) -> ReplayResult:
+def replay(recording: str | Path | None, turns: Sequence[Any] | None = None, **options: Any) -> ReplayResult:
     """Replay a recording without a trace; `turns` are what another model says now, the other options are replay's own."""
+    assert recording is not None
     overrides = dict(options.pop("overrides", {}))
     if turns is not None:
         overrides["model"] = ScriptedModel(list(turns))
     return replay_sync(recording, overrides, **{"trace": None, **options})
 
 
-def reproduce(recording: str | Path, **options: Any) -> Reproduction:
+def reproduce(recording: str | Path | None, **options: Any) -> Reproduction:
     """Reproduce a recording."""
+    assert recording is not None
     return reproduce_sync(recording, **options)
 
 
@@ -54,7 +56,7 @@ def observations(result: RunResult | ReplayResult) -> list[str]:
 
 
 def cli(
-    *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    *arguments: str | Path | None, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `playhead …` in a process of its own, for at most a minute."""
     return subprocess.run(
