@@ -15,10 +15,7 @@ import pytest
 
 from playhead import load_recording, reproduce, tool
 from playhead.chat import ChatMessage, ChatReply
-from playhead.chat.routing import ACTIONS, wants_tools
-from playhead.chat.session import NO_TOOLS_NOW
 from playhead.errors import ChatError, ModelError, UsageError
-from playhead.kernel.prompts import DEFAULT_WITHOUT_TOOLS
 from playhead.streaming import TextDelta, collect, text_of
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
@@ -57,11 +54,12 @@ def said(chat: ChatSession) -> list[tuple[str, Any]]:
 
 class TestAMessage:
     async def test_answered_at_once(self, tmp_path: Path):
-        """Small talk costs one request without tools."""
+        """A message that needs no tool costs one request, which offers the agent's tools as any run does."""
         chat, model = session(tmp_path, [text("Hi there.")])
         reply = await chat.chat("Hello!")
         assert reply == ChatReply(
             message="Hi there.",
+            success=True,
             tools_used=(),
             from_memory=True,
             tokens=5,
@@ -69,28 +67,36 @@ class TestAMessage:
             cost_usd=0.0,
             run_id=reply.run_id,
             terminated_by="end_turn",
-            tools_offered=False,
         )
-        assert (model.requests[0].tools, len(model.requests)) == ((), 1)
+        assert [each.name for each in model.requests[0].tools] == ["lookup"]
         assert said(chat) == [("user", "Hello!"), ("assistant", "Hi there.")]
 
     async def test_answered_with_tools(self, tmp_path: Path):
-        """What asks for action goes through the tool loop, and the reply says what was used."""
+        """A message goes through the tool loop, and the reply says what was used."""
         chat, _ = session(tmp_path, [LOOK, LOOK, text("It is a.")])
         reply = await chat.chat("Find a, please.")
         assert (reply.message, reply.tools_used, reply.from_memory, reply.steps) == ("It is a.", ("lookup",), False, 3)
-        assert reply.tools_offered
 
-    async def test_no_tools_is_said(self, tmp_path: Path):
-        """A model that is offered no tools is told so, and that nothing was done; where there are none at all it is not."""
-        chat, model = session(tmp_path, [text("No."), text("Done.")])
-        assert not (await chat.chat("Could it be sent by you?")).tools_offered
-        assert sent(model)[0][1] == f"{DEFAULT_WITHOUT_TOOLS}\n\n{NO_TOOLS_NOW}"
-        assert (await chat.chat("Send it.")).tools_offered
-        assert NO_TOOLS_NOW not in sent(model)[0][1]
-        agent = make_agent(tmp_path, [text("Hi.")])
-        reply = await agent.session().chat("Send it.", use_tools=True)
-        assert (reply.tools_offered, agent.model.requests[0].messages[0].content) == (False, DEFAULT_WITHOUT_TOOLS)  # type: ignore[attr-defined]
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "Hello!",
+            "Could you?",
+            "Bitte erstatte Bestellung 7",
+            "Envíalo, por favor",
+            "送ってください",
+            "退款",
+            "👍",
+            "7",
+        ],
+    )
+    async def test_every_message_has_the_whole_agent(self, tmp_path: Path, message: str):
+        """In every language and manner of speaking, a turn has the agent's tools, required tools and validators."""
+        options = {"validators": [lambda output: output == "fine"], "required_tools": ["lookup"]}
+        chat, model = session(tmp_path, [text("no"), LOOK, text("bad"), text("fine")], agent=options)
+        reply = await chat.chat(message)
+        assert (reply.message, reply.tools_used) == ("fine", ("lookup",))
+        assert all(request.tools[0].name == "lookup" for request in model.requests)
 
     @pytest.mark.parametrize(
         "empty", ["", " \n", [], [TextPart(text=" ")]], ids=["text", "blank", "parts", "blank part"]
@@ -102,16 +108,9 @@ class TestAMessage:
             await chat.chat(empty)
         assert (model.requests, chat.history()) == ([], [])
 
-    async def test_as_the_caller_says(self, tmp_path: Path):
-        """`use_tools` comes before the words."""
-        chat, model = session(tmp_path, [text("No tool."), LOOK, text("a")])
-        await chat.chat("Find a.", use_tools=False)
-        assert model.requests[0].tools == ()
-        assert (await chat.chat("Well?", use_tools=True)).tools_used == ("lookup",)
-
     async def test_a_limit(self, tmp_path: Path):
-        """Five turns by default; the reply then is the best there was, and says why."""
-        chat, model = session(tmp_path, [LOOK] * 9)
+        """The agent's own limit of turns holds, unless the caller gives one; the reply is the best there was, and says why."""
+        chat, model = session(tmp_path, [LOOK] * 9, agent={"max_iterations": 5})
         reply = await chat.chat("Find a.")
         assert (reply.message, reply.terminated_by, reply.steps) == ("found a", "max_iterations", 5)
         assert (await chat.chat("Find a.", max_iterations=2)).steps == 2
@@ -129,29 +128,6 @@ class TestAMessage:
         await again.chat("Its colour?")
         assert sent(model)[-3:] == [("user", parts), ("assistant", "A cat."), ("user", "Its colour?")]
 
-    @pytest.mark.parametrize(
-        ("message", "tools", "expected"),
-        [
-            ("Search the web for kernels", [], True),
-            ("please SEND it", [], True),
-            ("Can you look that up?", [], False),
-            ("look up the height", [], True),
-            ("What do you think of it?", [], False),
-            ("researching is fun", [], False),
-            ("use weather_report on Oslo", ["weather_report"], True),
-            ("the weather report of today", ["weather_report"], True),
-            ("the weather", ["weather_report"], False),
-            ("", ["lookup"], False),
-        ],
-    )
-    def test_routing(self, message: str, tools: list[str], expected: bool):
-        """Words decide: a verb of action, or a tool's name."""
-        assert wants_tools(message, tools) is expected
-
-    def test_the_verbs(self):
-        """Those that users are told of are among them."""
-        assert {"search", "fetch", "find", "get", "check", "write", "create", "send", "run", "execute"} < ACTIONS
-
 
 class TestWhatIsRemembered:
     async def test_the_next_message_knows_it(self, tmp_path: Path):
@@ -162,19 +138,21 @@ class TestWhatIsRemembered:
         assert sent(model)[1:] == [("user", "I am Ann."), ("assistant", "Hi Ann."), ("user", "Who am I?")]
 
     async def test_what_tools_brought(self, tmp_path: Path):
-        """A turn without tools is told what was done for the last answer, so that it can be asked about it."""
+        """A turn is told what the tools returned for the last answer, so that the user can ask about it."""
         chat, model = session(tmp_path, [LOOK, text("It is a."), text("I looked it up.")])
         await chat.chat("Find a.")
         await chat.chat("How do you know?")
         (system, *_) = sent(model)
-        assert system[1].endswith('For your last answer this was done:\n- lookup({"key": "a"}): found a')
+        assert system[1].endswith(
+            'Tool calls made for your last answer, and their results:\n- lookup({"key": "a"}): found a'
+        )
 
     async def test_the_context(self, tmp_path: Path):
         """It stands in the prompt of every turn, below the agent's own."""
         turns = [text("Hi."), LOOK, text("a")]
         chat, model = session(tmp_path, turns, context="You talk to Ann.", agent={"system_prompt": "Be kind."})
         await chat.chat("Hello")
-        assert sent(model)[0] == ("system", f"Be kind.\n\nYou talk to Ann.\n\n{NO_TOOLS_NOW}")
+        assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
         await chat.chat("Find a.")
         assert sent(model)[0] == ("system", "Be kind.\n\nYou talk to Ann.")
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.chat.log import ChatLog, ChatMessage
-from playhead.chat.routing import wants_tools
 from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
@@ -34,20 +33,6 @@ log = logging.getLogger("playhead")
 
 Run = Callable[["Content", Variant], Awaitable["RunResult"]]
 Start = Callable[["Content", Variant, "Density | None"], "RunHandle"]
-WITHOUT_TOOLS: Final[dict[str, Any]] = {
-    "strategy": "reactive",
-    "strategy_settings": {},
-    "kernel": "react",
-    "meta_tools": (),
-    "required_tools": (),
-    "required_calls": {},
-    "infer_required": False,
-    "tool_budgets": {},
-    "reviews": (),
-}
-"""What of an agent's header is otherwise where a message is just answered."""
-NO_TOOLS_NOW: Final = "There are no tools in this turn, and nothing has been done for this message."
-"""What a model is told that has tools in other turns: small ones say otherwise that they did what was asked."""
 CALLS: Final = 20
 """Calls that an account tells of, the last ones."""
 LONGEST: Final = 300
@@ -60,12 +45,12 @@ class ChatReply:
 
     message: str
     """What the agent says; empty when it has nothing to say: see `terminated_by`."""
+    success: bool = True
+    """Whether the run succeeded; False when it failed, for instance since a validator refused the message above."""
     tools_used: tuple[str, ...] = ()
     """The tools that were called for it, each once."""
-    tools_offered: bool = False
-    """How the message was routed: with the agent's tools, or answered at once without any."""
     from_memory: bool = True
-    """Whether no tool was called: it is from what the model knows, and from the chat."""
+    """Whether the answer came without a tool call: from what the model knows, and from the chat."""
     tokens: int | None = 0
     """Tokens that it took; None when those of an answer are not known."""
     steps: int = 0
@@ -108,22 +93,20 @@ class ChatSession:
         self._busy = threading.Lock()
         self._ended = False
 
-    async def chat(self, message: Content, *, use_tools: bool | None = None, max_iterations: int = 5) -> ChatReply:
-        """Answer a message, which stays in the chat whatever becomes of its run.
+    async def chat(self, message: Content, *, max_iterations: int | None = None) -> ChatReply:
+        """Answer a message with the whole agent: its tools, strategy and validators. The message stays in the chat even if the run fails.
 
         Args:
             message: text, or parts of text and images.
-            use_tools: whether the agent may call its tools; by default when the words of the message ask for action.
-            max_iterations: turns of the loop at most.
+            max_iterations: turns of the loop at most; by default the agent's own limit.
 
         Raises:
             ChatError: the chat has ended, or another message is being answered.
             UsageError, RunError: as `Agent.run`.
         """
-        message, variant = self._begin(message, use_tools, max_iterations)
+        message, variant = self._begin(message, max_iterations)
         try:
-            result = await self._run(message, variant)
-            return self._answered(result, variant)
+            return self._answered(await self._run(message, variant))
         finally:
             self._busy.release()
 
@@ -131,15 +114,14 @@ class ChatSession:
         self,
         message: Content,
         *,
-        use_tools: bool | None = None,
-        max_iterations: int = 5,
+        max_iterations: int | None = None,
         density: Density | None = None,
     ) -> RunHandle:
         """Begin to answer a message as `chat` does, and return the handle of its run, as `Agent.start` does.
 
         The answer joins the chat when the run is over, and the next message may come then. Raises as both.
         """
-        message, variant = self._begin(message, use_tools, max_iterations)
+        message, variant = self._begin(message, max_iterations)
         try:
             handle = self._start(message, variant, density)
         except BaseException:
@@ -149,7 +131,7 @@ class ChatSession:
         def over(result: RunResult | None) -> None:
             try:
                 if result is not None:
-                    self._answered(result, variant)
+                    self._answered(result)
             finally:
                 self._busy.release()
 
@@ -177,23 +159,24 @@ class ChatSession:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def _begin(self, message: Content, use_tools: bool | None, max_iterations: int) -> tuple[Content, Variant]:  # noqa: FBT001
+    def _begin(self, message: Content, max_iterations: int | None) -> tuple[Content, Variant]:
         message = _checked_message(message)
-        checks.at_least("max_iterations", max_iterations, 1)
+        if max_iterations is not None:
+            checks.at_least("max_iterations", max_iterations, 1)
         if self._ended:
             raise ChatError(f"the chat {self.id} has ended; go on with it in session(id={self.id!r}, persist=…)")
         if not self._busy.acquire(blocking=False):
             raise ChatError(f"the chat {self.id} is answering another message; await that one first")
         try:
-            variant = self._variant(message, use_tools, max_iterations)
+            variant = self._variant(max_iterations)
             self._add("user", message)
         except BaseException:
             self._busy.release()
             raise
         return message, variant
 
-    def _answered(self, result: RunResult, variant: Variant) -> ChatReply:
-        reply = _reply(result, variant)
+    def _answered(self, result: RunResult) -> ChatReply:
+        reply = _reply(result, self._tools)
         if self._ended:
             log.warning(
                 "the chat %s ended before the answer of the run %s; it is not in the chat", self.id, reply.run_id
@@ -205,35 +188,30 @@ class ChatSession:
     def _add(self, role: Any, content: Content, **fields: str | None) -> None:  # noqa: ANN401 - a role
         self._log.add(ChatMessage(role=role, content=content, timestamp=time.time_ns() // 1000, **fields))
 
-    def _variant(self, message: Content, use_tools: bool | None, max_iterations: int) -> Variant:  # noqa: FBT001
-        own = [name for name, tool in self._tools.items() if tool.spec.kind != "meta"]
-        if use_tools is None:
-            use_tools = wants_tools(text_of(message), own)
+    def _variant(self, max_iterations: int | None) -> Variant:
+        """Return what differs from a plain run of the agent: what was said before, and the turn's number."""
         said = self._log.messages
         history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(said))
         header: dict[str, Any] = {
             "examples": (*self._header.examples, *history),
-            "max_iterations": max_iterations,
-            "system_prompt": self._prompt(use_tools=use_tools and bool(own), has_tools=bool(own)),
+            "system_prompt": self._prompt(),
         }
+        if max_iterations is not None:
+            header["max_iterations"] = max_iterations
         turn = ChatTurn(session=self.id, turn=sum(each.role == "user" for each in said))
-        if use_tools:
-            return Variant(header, self._tools, turn)
-        return Variant({**header, **WITHOUT_TOOLS}, {}, turn)
+        return Variant(header, self._tools, turn)
 
-    def _prompt(self, *, use_tools: bool, has_tools: bool) -> str | None:
-        """Return the prompt with the chat's context, and where no tool can be asked with that, and what tools brought last."""
+    def _prompt(self) -> str | None:
+        """Return the agent's prompt with the chat's context, and what the tools returned for the last answer."""
         accounts = [each.account for each in self._log.messages if each.role == "assistant"]
         more = [] if self._log.context is None else [self._log.context]
-        if has_tools and not use_tools:
-            more.append(NO_TOOLS_NOW)
-        if not use_tools and accounts and accounts[-1]:
-            more.append(f"For your last answer this was done:\n{accounts[-1]}")
+        if accounts and accounts[-1]:
+            more.append(f"Tool calls made for your last answer, and their results:\n{accounts[-1]}")
         if not more:
             return self._header.system_prompt
         prompt = self._header.system_prompt
         if prompt is None:
-            prompt = DEFAULT if use_tools else DEFAULT_WITHOUT_TOOLS
+            prompt = DEFAULT if any(map(_is_own, self._tools.values())) else DEFAULT_WITHOUT_TOOLS
         return "\n\n".join([prompt, *more])
 
 
@@ -256,14 +234,14 @@ def _checked_message(message: Content) -> Content:
     return message
 
 
-def _reply(result: RunResult, variant: Variant) -> ChatReply:
-    called = [each.tool for each in result.steps if each.type == "action" and each.tool is not None]
-    used = tuple(dict.fromkeys(name for name in called if not _is_meta(variant.tools.get(name))))
+def _reply(result: RunResult, tools: Mapping[str, Tool]) -> ChatReply:
+    called = dict.fromkeys(each.tool for each in result.steps if each.type == "action" and each.tool is not None)
+    used = tuple(name for name in called if name not in tools or _is_own(tools[name]))
     output = to_json(result.output)
     return ChatReply(
         message="" if output is None else as_text(output),
+        success=result.success,
         tools_used=used,
-        tools_offered=any(not _is_meta(each) for each in variant.tools.values()),
         from_memory=not used,
         tokens=None if result.usage.unknown else result.usage.total_tokens,
         steps=result.iterations,
@@ -273,8 +251,9 @@ def _reply(result: RunResult, variant: Variant) -> ChatReply:
     )
 
 
-def _is_meta(tool: Tool | None) -> bool:
-    return tool is not None and tool.spec.kind == "meta"
+def _is_own(tool: Tool) -> bool:
+    """Return whether the agent's author gave the tool; the kernel's own, such as `final-answer`, are not counted."""
+    return tool.spec.kind != "meta"
 
 
 def _account(result: RunResult) -> str | None:

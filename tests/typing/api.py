@@ -389,7 +389,7 @@ async def follow(agent: Agent) -> None:
         async for frame in to_sse(entered, heartbeat_s=15):
             assert_type(frame, bytes)
     with agent.session(persist=Path("chats"), id="one") as chat:
-        assert_type(await chat.chat("Hello", use_tools=False), ChatReply)
+        assert_type(await chat.chat("Hello"), ChatReply)
         assert_type(chat.history(), list[ChatMessage])
         assert_type(await chat.stream("Hello"), RunResult)
 

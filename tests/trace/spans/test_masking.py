@@ -258,13 +258,13 @@ async def test_turns_before_are_hidden_as_what_they_are(tmp_path: Path) -> None:
     model = ScriptedModel([call("look", key="a"), text("SECRETANSWER"), text("SECRETFINAL")])
     agent = Agent(model, tools=[look], system_prompt="A guide.", trace=tmp_path)
     chat = agent.session()
-    await chat.chat("SECRETFIRST", use_tools=True)
-    reply = await chat.chat("SECRETSECOND", use_tools=False)
+    await chat.chat("SECRETFIRST")
+    reply = await chat.chat("SECRETSECOND")
     records = load_recording(reply.run_id, tmp_path).records
     assert "SECRETANSWER" in sent_of(records)
-    assert "For your last answer" in sent_of(records)
+    assert "for your last answer" in sent_of(records)
     sent = sent_of(records, hide_outputs=True)
-    assert ("SECRETANSWER" in sent, "SECRETFINAL" in sent, "For your last answer" in sent) == (False, False, False)
+    assert ("SECRETANSWER" in sent, "SECRETFINAL" in sent, "for your last answer" in sent) == (False, False, False)
     assert "SECRETSECOND" in sent
 
 
