@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +17,16 @@ from playhead.kernel.tools import FunctionTool, Tool, tool
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 
 def load_tools(references: tuple[str, ...]) -> list[Tool | Agent]:
-    """Return the tools that the references name; modules of the current directory are found, as with `python -m`.
+    """Return the tools that the references name, of installed modules or modules of the current folder.
 
     Raises:
-        ToolDefinitionError: a module or a name is not there, or is nothing that can be a tool.
+        ToolDefinitionError: a module or a name is not there, is in two places, or is nothing that can be a tool.
     """
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
     return [found for reference in references for found in _load(reference)]
 
 
@@ -60,6 +61,7 @@ def _module(name: str, reference: str) -> ModuleType:
         raise ToolDefinitionError(
             f"--tools {reference!r}: write package.module:function, such as examples.tools:lookup"
         )
+    _look_here_for(name.partition(".")[0])
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -68,6 +70,35 @@ def _module(name: str, reference: str) -> ModuleType:
         raise ToolDefinitionError(f"--tools: there is no module {name!r}.{_near_module(name, error.name)}") from None
     except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise ToolDefinitionError(f"--tools: {name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _look_here_for(package: str) -> None:
+    """Put the current folder last on the path when it holds the package: it never stands before what is installed.
+
+    Raises:
+        ToolDefinitionError: another module of this name would be imported.
+    """
+    folder = str(Path.cwd())
+    here = PathFinder.find_spec(package, [folder])
+    if here is None:
+        return
+    try:
+        found = find_spec(package)
+    except ValueError:  # of `__main__`, and of what a program has put among the modules
+        found = None
+    if found is None and package not in sys.modules:
+        sys.path.append(folder)
+    elif found is None or _place(found) != _place(here):
+        raise ToolDefinitionError(
+            f"--tools: the module {package!r} of {folder} has the name of another one"
+            f"{'' if found is None else f' ({_place(found)})'}: rename it, or put the folder first with PYTHONPATH"
+        )
+
+
+def _place(spec: ModuleSpec) -> str:
+    """Return where a module is: its file, or the first folder of a package without one."""
+    folders = list(spec.submodule_search_locations or ())
+    return os.path.realpath(folders[0]) if folders else os.path.realpath(spec.origin or "")
 
 
 def _near_module(name: str, missing: str) -> str:

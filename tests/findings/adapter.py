@@ -24,10 +24,10 @@ def agent(turns: Sequence[Any], tools: Sequence[Any] = (), **options: Any) -> Ag
     return Agent(ScriptedModel(list(turns)), tools=list(tools), **{"trace": None, **options})
 
 
-def run(made: Agent, task: str = "go") -> RunResult:
+def run(made: Agent, task: str = "go", **options: Any) -> RunResult:
     """Run an agent; a run that fails by an exception gives the partial result that the exception carries."""
     try:
-        return made.run_sync(task)
+        return made.run_sync(task, **options)
     except RunError as error:
         if not isinstance(error.result, RunResult):
             raise

@@ -1,0 +1,109 @@
+"""The commands import nothing from the current folder but what `--tools` names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead import tool
+from playhead.testing import call, text
+from tests.findings.adapter import agent, cli, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POISON = 'open("IMPORTED", "a").write(__name__ + "\\n")\nraise SystemExit("imported from the current folder")\n'
+INSTALLED = (
+    "anyio", "click", "httpx", "jmespath", "litellm", "ollama", "openai", "psutil", "pydantic", "pydantic_settings",
+    "rapidfuzz", "rfc8785", "rich", "sniffio", "ulid",
+)  # fmt: skip
+STANDARD = ("csv", "difflib", "getpass", "pdb", "sqlite3", "statistics", "termios", "uuid", "wave", "xml", "zipfile")
+NOBODY = ("--api-base", "http://127.0.0.1:1", "--trace-dir", "runs")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A current folder in which a file stands for every module that a command might import."""
+    for name in (*INSTALLED, *STANDARD):
+        (tmp_path / f"{name}.py").write_text(POISON)
+    (tmp_path / "mine.py").write_text("import beside\ndef lookup(key: str) -> str:\n    return beside.FACT\n")
+    (tmp_path / "beside.py").write_text('FACT = "4180"\n')
+    return tmp_path
+
+
+def imported(folder: Path) -> list[str]:
+    """Return the names of the poisoned modules that were imported."""
+    said = folder / "IMPORTED"
+    return said.read_text().splitlines() if said.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("model", "tools"),
+    [
+        ("openai/x", ()),
+        ("openai/x", ("--tools", "mine:lookup")),
+        ("ollama/x", ("--tools", "mine:lookup", "--tools", "beside:str")),
+    ],
+)
+def test_a_run_imports_what_it_names_and_no_other_module_of_the_folder(folder, model, tools):
+    """Neither an adapter nor a library comes from the current folder, with or without tools of it."""
+    done = cli("run", "hi", "--model", model, *NOBODY, *tools, cwd=folder, env={"OPENAI_API_KEY": "none"})
+    assert (imported(folder), "imported from" in done.stderr) == ([], False)
+    assert done.returncode in {1, 2}  # nobody answers there; `beside` has no such name
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("check", "a"), ("show", "a"), ("debrief", "a"), ("diff", "a", "a")])
+def test_a_command_that_reads_imports_nothing_from_the_folder(folder, arguments):
+    """What only reads a trace imports nothing from the current folder, as a module and as a script."""
+    run(agent([text("4180")], trace=folder / "runs"), run_id="a")
+    script = folder / "bin" / "playhead"
+    script.parent.mkdir()
+    script.write_text("from playhead.cli.main import main\nmain()\n")
+    command = [*arguments, "--trace-dir", "runs"]
+    as_module = cli(*command, cwd=folder).returncode
+    as_script = subprocess.run(
+        [sys.executable, script, *command], cwd=folder, capture_output=True, check=False
+    ).returncode
+    assert (as_module, as_script, imported(folder)) == (0, 0, [])
+
+
+@pytest.mark.parametrize("tools", [(), ("--tools", "mine:lookup")])
+def test_resume_imports_what_it_names_and_no_other_module_of_the_folder(folder, tools):
+    """A resumed run takes its adapter from where it is installed, whatever the folder holds."""
+
+    @tool(read_only=True)
+    def lookup(key: str) -> str:
+        """Look a fact up."""
+        return "4180"
+
+    path = run(
+        agent([call("lookup", key="zed"), text("4180")], [lookup] if tools else [], trace=folder / "runs")
+    ).trace_path
+    assert path is not None
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-4]))
+    cli("resume", path, "--model", "ollama/x", *NOBODY, *tools, cwd=folder)
+    assert imported(folder) == []
+
+
+@pytest.mark.parametrize("name", ["litellm", "json", "statistics", "click", "rich"])
+def test_a_name_that_stands_for_two_modules_is_refused(folder, name):
+    """`--tools` never takes the wrong one of two modules: it names both, and neither is imported from the folder."""
+    (folder / f"{name}.py").write_text(POISON)
+    done = cli("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", f"{name}:lookup", cwd=folder)
+    assert (done.returncode, imported(folder)) == (2, [])
+    assert f"the module {name!r} of {folder} has the name of another one (" in done.stderr
+
+
+def test_the_path_of_the_environment_says_which(folder):
+    """A folder that PYTHONPATH names is searched where PYTHONPATH says."""
+    (folder / "mine.py").write_text(POISON)
+    other = folder / "other"
+    other.mkdir()
+    (other / "mine.py").write_text("def lookup(key: str) -> str:\n    return key\n")
+    path = {"PYTHONPATH": f"{other}:{':'.join(each for each in sys.path if each)}"}
+    refused = cli("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", "mine:lookup", cwd=folder, env=path)
+    taken = cli("run", "hi", "--model", "ollama/x", *NOBODY, "--tools", "mine:lookup", cwd=other, env=path)
+    assert (refused.returncode, taken.returncode, imported(folder)) == (2, 1, [])
