@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from playhead.trace import fingerprint_key
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -47,3 +50,16 @@ def nobody_to_export_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the environment says of collectors: no test sends anything that it did not ask to send."""
     for name in [name for name in os.environ if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_"))]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def own_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that stands for `~/.playhead` in all tests of this process."""
+    return tmp_path_factory.mktemp("settings")
+
+
+@pytest.fixture(autouse=True)
+def no_file_in_the_home_folder(monkeypatch: pytest.MonkeyPatch, own_settings: Path) -> None:
+    """Keep the key of fingerprints out of the home folder of whoever runs the tests."""
+    real, key_in = Path.home() / ".playhead", fingerprint_key._key_in
+    monkeypatch.setattr(fingerprint_key, "_key_in", lambda folder: key_in(own_settings if folder == real else folder))

@@ -1,0 +1,159 @@
+"""Which request parameters are recorded by value: those that are known to say how a model samples, and no others.
+
+Everything else may be a credential, whatever it is called. Of it the trace says that it was there, and a fingerprint, so
+that a change is noticed: `{"$type": "unrecorded", "fingerprint": …}`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.trace.fingerprint_key import UNKNOWN, fingerprint
+from playhead.trace.values import TYPE_TAG
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from playhead.trace.values import JsonValue
+
+# Of OpenAI, Anthropic, Gemini, Mistral, Cohere, Bedrock, Ollama, vLLM, SGLang and llama.cpp, as each calls them.
+KNOWN: Final = frozenset(
+    """
+    temperature top_p top_k top_a top_n_sigma min_p typical_p tfs_z xtc_probability xtc_threshold dynatemp_range
+    dynatemp_exponent mirostat mirostat_eta mirostat_tau seed random_seed n best_of candidate_count sampler_seed
+
+    max_tokens max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample min_tokens num_predict n_predict
+    draft_num_predict num_ctx num_keep n_keep num_batch num_gpu main_gpu num_thread use_mmap keep_alive truncate shift raw
+    truncation truncate_prompt_tokens cache_prompt ignore_eos echo
+
+    presence_penalty frequency_penalty repetition_penalty repeat_penalty repeat_last_n penalize_newline length_penalty
+    no_repeat_ngram_size dry_multiplier dry_base dry_allowed_length dry_penalty_last_n
+
+    logprobs top_logprobs prompt_logprobs response_logprobs n_probs logit_bias stop_token_ids include_stop_str_in_output
+    skip_special_tokens spaces_between_special_tokens add_generation_prompt
+
+    tool_choice tool_config parallel_tool_calls disable_parallel_tool_use response_format response_mime_type modalities
+    response_modalities reasoning reasoning_effort reasoning_format reasoning_budget include_reasoning thinking
+    thinking_config thinking_budget think enable_thinking chat_template_kwargs effort verbosity prompt_mode safe_prompt
+    safety_mode safety_settings service_tier
+
+    store stream_options timeout api_version drop_params allowed_openai_params
+    accept content_type anthropic_version anthropic_beta openai_beta
+    """.split()  # noqa: SIM905 - a list of words reads better as words
+)
+"""Parameters whose value is a number, a word, or plain settings."""
+TEXTS: Final = frozenset(
+    """
+    stop stop_sequences dry_sequence_breakers format grammar json_schema response_schema guided_json guided_regex
+    guided_choice guided_grammar
+    """.split()  # noqa: SIM905
+)
+"""Parameters that the model is told, or held to, like its prompt: any text, any JSON Schema."""
+_SETTINGS: Final = frozenset(
+    """
+    type name mode function strict tools allowed_tools function_calling_config allowed_function_names category threshold
+    budget_tokens summary generate_summary exclude enabled display thinking_level include_thoughts include_usage
+    include_obfuscation description schema
+    """.split()  # noqa: SIM905
+)
+"""What stands inside the value of a known parameter."""
+CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
+"""Parameters that hold others; each of those is looked at by its own name."""
+
+_TAG: Final = "unrecorded"
+_WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
+_NAME: Final = re.compile(r"[\w.-]{1,64}")
+
+
+def _folded(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()  # maxOutputTokens, anthropic-version
+
+
+_KNOWN: Final = frozenset(map(_folded, KNOWN))
+_TEXTS: Final = frozenset(map(_folded, TEXTS))
+_INSIDE: Final = frozenset(map(_folded, _SETTINGS)) | _KNOWN
+_FREE_INSIDE: Final = _TEXTS | {"description", "schema"}
+_HOLDERS: Final = frozenset(map(_folded, CONTAINERS))
+
+
+def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = "") -> dict[str, JsonValue]:
+    """Return the parameters as they are recorded; what is recorded already stays as it is.
+
+    Args:
+        parameters: request parameters, as JSON.
+        also: names that are recorded by value besides the known ones; `extra_body.top_x` is one inside a container.
+        within: how the paths of these parameters begin.
+    """
+    found = {}
+    for name, value in parameters.items():
+        path = within + name
+        if path in also or is_unrecorded(value) or _is_harmless(name, value):
+            found[name] = value
+        elif _is_container(name, value):
+            found[name] = recorded(value, also, f"{path}.")
+        else:
+            found[name] = {TYPE_TAG: _TAG, "fingerprint": fingerprint({"parameter": path, "value": value})}
+    return found
+
+
+def unrecorded_values(
+    parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = ""
+) -> Iterator[tuple[str, JsonValue]]:
+    """Yield path and value of each parameter that is given and would not be recorded by value."""
+    for name, value in parameters.items():
+        path = within + name
+        if path in also or is_unrecorded(value) or _is_harmless(name, value):
+            continue
+        if _is_container(name, value):
+            yield from unrecorded_values(value, also, f"{path}.")
+        else:
+            yield path, value
+
+
+def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return those parameters alone that are recorded by value, without a trace of the others."""
+    found = {}
+    for name, value in recorded(parameters).items():
+        kept = known(value) if _is_container(name, value) else value
+        if not is_unrecorded(value) and (kept or kept is value):
+            found[name] = kept
+    return found
+
+
+def is_unrecorded(value: JsonValue) -> bool:
+    """Return whether this stands for a value that is not recorded."""
+    return isinstance(value, dict) and value.get(TYPE_TAG) == _TAG
+
+
+def unrecorded(parameters: Mapping[str, JsonValue], within: str = "") -> Iterator[tuple[str, str]]:
+    """Yield path (`extra_headers.Cookie`) and fingerprint of each parameter of which the value is not recorded."""
+    for name, value in parameters.items():
+        if is_unrecorded(value):
+            yield within + name, str(value.get("fingerprint", UNKNOWN))
+        elif isinstance(value, dict):
+            yield from unrecorded(value, f"{within}{name}.")
+
+
+def _is_container(name: str, value: JsonValue) -> bool:
+    return isinstance(value, dict) and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value))
+
+
+def _is_harmless(name: str, value: JsonValue) -> bool:
+    folded = _folded(name)
+    return folded in _TEXTS or (folded in _KNOWN and _is_plain(value))
+
+
+def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON
+    """Return whether a known parameter's value is what such values are: numbers, words, and settings of known names."""
+    if isinstance(value, str):
+        return _WORD.fullmatch(value) is not None
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(_is_plain_setting(_folded(name), item) for name, item in value.items())
+    return True
+
+
+def _is_plain_setting(name: str, value: JsonValue) -> bool:
+    return name in _FREE_INSIDE or ((name in _INSIDE or name.isdecimal()) and _is_plain(value))
