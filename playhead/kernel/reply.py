@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,7 +18,7 @@ from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 """The words of providers for a reply that became too long."""
+_TAG: Final = re.compile(r"</?\w{1,40}>|```\w{0,20}")
+_TAUGHT: Final = re.compile(r"\s*(?:```json\n\{\"tool\": [^`]*\}\n```\s*)+")
+"""A reply that is nothing but calls as `text_format.py` tells models to write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ def _read(response: LlmResponded, session: Session) -> Reply:
     if session.header.healing:
         return _read_text(text, response, reasons, session)
     found, rest = read_text_calls(text, session.toolset)
+    if not may_run([call.name for call in found], rest, text, session):
+        return Reply(text, ())
     calls = tuple(
         PlannedCall(
             call=ToolCall(id=f"{TEXT_CALL}{request}_{number}", name=call.name, arguments=to_json(call.arguments)),
@@ -84,12 +90,27 @@ def _read_text(text: str, response: LlmResponded, reasons: Mapping[int, Rational
         prefix=f"{TEXT_CALL}{response.request}",
         cut_off=(response.finish_reason or "").lower() in CUT_OFF,
         nameless=not session.header.reviews,
+        allowed=lambda names, rest: may_run(names, rest, text, session),
     )
     calls = tuple(
         planned if planned.rationale is not None else replace(planned, rationale=reasons.get(number))
         for number, planned in enumerate(found, 1)
     )
     return Reply(rest if calls else text, calls)
+
+
+def may_run(names: Sequence[str | None], rest: str, text: str, session: Session) -> bool:
+    """Return whether the calls that a reply holds may run: words never decide that a side effect does.
+
+    With native calls a reply may be calls of tools that only read, and nothing besides. With calls in text those are read
+    wherever they stand; a tool with side effects is called only by a reply that is nothing but calls in the form that the
+    prompt taught.
+    """
+    tools = [session.toolset.get(session.tools.meant(name or "")) for name in names]
+    only_reads = all(tool is not None and (tool.spec.read_only or tool.spec.kind == "meta") for tool in tools)
+    if session.header.tool_format == "text":
+        return only_reads or (session.toolset.keys() >= {*names} and _TAUGHT.fullmatch(text) is not None)
+    return only_reads and not _TAG.sub("", rest).strip()
 
 
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:

@@ -176,7 +176,7 @@ async def ping(key: Any) -> str:
 async def test_a_run_on_calls_in_text(tmp_path: Path):
     """A model without native calls: its calls are recorded as such, and the results come to it as user messages."""
     turns = [text(f"I look.\n```json\n{CALL}\n```"), text("Final answer: pong")]
-    run = await record(tmp_path, turns, ping)
+    run = await record(tmp_path, turns, ping, tool_format="text")
     (started,) = run.events("tool-call-started")
     assert (started.call_id, started.source, started.request, started.args) == ("text_0_1", "text", 0, {"key": "a"})
     assert run.steps() == [
@@ -204,7 +204,7 @@ async def test_any_json_in_a_call_in_text(tmp_path: Path, key: str):
     """Arguments written into text reach the body, the trace and a replay as those of native calls do."""
     got: list[Any] = []
 
-    @tool(name="ping")
+    @tool(name="ping", read_only=True)
     async def take(key: Any) -> None:
         """Take it."""
         got.append(key)

@@ -11,16 +11,27 @@ from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.calls_in_text.found import Written
     from playhead.kernel.session import Session
 
 
 def planned_calls(  # noqa: PLR0913 - most are options
-    text: str, session: Session, request: int | None, *, prefix: str, cut_off: bool = False, nameless: bool = True
+    text: str,
+    session: Session,
+    request: int | None,
+    *,
+    prefix: str,
+    cut_off: bool = False,
+    nameless: bool = True,
+    allowed: Callable[[list[str | None], str], bool] = lambda *_: True,
 ) -> tuple[tuple[PlannedCall, ...], str]:
     """Return the calls that stand in a text as calls, and the text without them."""
     specs = {name: tool.spec for name, tool in session.toolset.items() if session.offers(name)}
     found, rest = read_calls(text, specs, cut_off=cut_off, nameless=nameless)
+    if not allowed([written.name for written in found], rest):
+        return (), text
     calls = tuple(
         PlannedCall(
             call=_call(f"{prefix}_{number}", written),

@@ -8,6 +8,7 @@ process does not keep a program from doing: it is no sandbox against an attacker
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
     from playhead.trace.events import LlmResponded
 
-FENCE: Final = "```"
+_PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 SHOWN: Final = 500
 """Characters of one call's result that the model is shown; the program had all of it."""
 _PROMPT: Final = (
@@ -98,9 +99,12 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
 
     A reply that holds a call of a function instead of a program asks for just that call.
     """
-    thought, program = split_program(strip_rationales(response.text))
+    text = strip_rationales(response.text)
+    thought, program = split_program(text)
     if response.tool_calls or program is None:
         return read_reply(response, session)
+    if thought and not all(_only_reads(tool) for tool in session.toolset.values()):
+        return Reply(text, ())  # words around a program may say that it is not to be run
     if (response.finish_reason or "").lower() in reactive.INCOMPLETE:
         return Reply(strip_rationales(response.text), ())
     done = state.meta[NAME]["done"]
@@ -113,6 +117,10 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
         rationale=read_rationales(response.text, response.thinking).get(1),
     )
     return Reply(thought, (planned,))
+
+
+def _only_reads(tool: Tool) -> bool:
+    return tool.spec.read_only or tool.spec.kind == "meta" or tool.spec.name == RUN_PROGRAM
 
 
 async def act(state: KernelState, session: Session) -> KernelState:
@@ -196,12 +204,10 @@ def _call_told(call: dict[str, Any]) -> str:
 
 def split_program(text: str) -> tuple[str, str | None]:
     """Return what stands around the first block of Python, and the block; None when there is no block."""
-    before, fence, rest = text.partition(f"{FENCE}py")
-    if not fence:
+    found = _PROGRAM.search(text)
+    if found is None:
         return text, None
-    program, _, after = rest.partition(f"\n{FENCE}")
-    program = program.partition("\n")[2]  # what follows `py` in its line is the rest of the language's name
-    return f"{before.strip()}\n{after.strip()}".strip(), program
+    return f"{text[: found.start()].strip()}\n{text[found.end() :].strip()}".strip(), found[1]
 
 
 def _tools(settings: CodeActionSettings) -> list[Tool]:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 INCOMPLETE: Final = finish_reasons.INCOMPLETE
 """The words of providers for an answer that is not whole, and how the run ends with it."""
-EMBEDDED: Final = "the answer holds a call of a tool; that is made first, answer when you have its result"
-"""What the model is told where it ends with a call that it has yet to make."""
 FAILED_CALLS: Final = "failed_calls_in_text"
 MAX_FAILED_CALLS: Final = 2
 """Replies of a run that are nothing but a call that cannot be made, and are sent back; the next one is the answer."""
@@ -74,20 +72,13 @@ async def act(state: KernelState, session: Session) -> KernelState:
     last = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
     first = [planned for planned in state.pending if planned not in last]
     completed = await session.tools.call_all(first)
-    embedded: tuple[PlannedCall, ...] = ()
     for planned in last:
         if session.concluded:
             break
-        embedded = () if embedded else _embedded(planned, state, session)
-        if embedded:
-            completed.append(await session.tools.refuse(planned, EMBEDDED))
-            completed += [await session.tools.run(each) for each in embedded]
-            break
         completed.append(await session.tools.run(planned))
-    asked = {planned.call.id: planned for planned in (*state.pending, *embedded)}
+    asked = {planned.call.id: planned for planned in state.pending}
     ran = tuple(session.tools.changed.get(each.call_id, asked[each.call_id]) for each in completed)
-    meta = {**state.meta, "embedded_calls": True} if embedded else state.meta
-    return transition(state, status="observing", pending=ran, completed=tuple(completed), meta=meta)
+    return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 
 async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, session: Session) -> KernelState:
@@ -100,15 +91,6 @@ async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, 
         return reached
     told = [await session.tools.refuse(planned, why) for planned in refused]
     return transition(reached, pending=(*reached.pending, *refused), completed=(*reached.completed, *told))
-
-
-def _embedded(planned: PlannedCall, state: KernelState, session: Session) -> tuple[PlannedCall, ...]:
-    """Return the calls that a model left in its final answer, the first time; a second time it means the answer so."""
-    if not session.header.healing or state.meta.get("embedded_calls"):
-        return ()
-    from playhead.kernel.healing.embedded import embedded_calls  # noqa: PLC0415 - only for answers given through a tool
-
-    return embedded_calls(planned, session)
 
 
 async def observe(state: KernelState, session: Session) -> KernelState:

@@ -168,21 +168,9 @@ async def test_several_calls_of_a_turn(tmp_path: Path):
 
 async def test_a_call_in_text(tmp_path: Path):
     """A call in text is read, put right and made."""
-    ran = await record(tmp_path, [text("Calling it:\nlookUp(key='a')"), text("done")], look_up, heal=True)
+    ran = await record(tmp_path, [text("lookUp(key='a')"), text("done")], look_up, heal=True)
     assert (RAN, ran.result.output) == ([("a", 1)], "done")
     assert [event.source for event in ran.events("tool-call-started")] == ["text"]
-    assert (await reproduce(ran.recording.path)).identical
-
-
-async def test_a_call_in_the_final_answer_is_made(tmp_path: Path):
-    """A bare call left in the output of `final-answer` runs instead of leaving with it."""
-    turns = [
-        call("look_up", key="a"),
-        call("final_answer", output='look-up({"key": "b"})'),
-        call("final-answer", output="b: 1"),
-    ]
-    ran = await record(tmp_path, turns, look_up, heal=True, meta_tools=("final-answer",))
-    assert (RAN, ran.result.output) == ([("a", 1), ("b", 1)], "b: 1")
     assert (await reproduce(ran.recording.path)).identical
 
 
