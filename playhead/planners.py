@@ -149,7 +149,7 @@ def _as_tool(given: Tool | Agent | Callable[..., Any]) -> Tool:
 
 
 def _spec_filter(given: Filter) -> str | Callable[[ToolSpec], bool] | None:
-    return (lambda spec: bool(given(metadata(spec)))) if callable(given) else given
+    return (lambda spec: given(metadata(spec))) if callable(given) else given
 
 
 # --- sessions -----------------------------------------------------------------------------------------------------------

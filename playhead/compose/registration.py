@@ -103,12 +103,12 @@ def checked_timeout(timeout_s: float) -> float:
 
 
 def checked_switch(option: str, value: object) -> bool:
-    """Return a yes or a no; what only looks like one would be a guard that is none.
+    """Require a real bool: a truthy value would silently disable the guard.
 
     Raises:
         UsageError: it is neither.
     """
-    if not isinstance(value, bool):
+    if type(value) is not bool:
         raise UsageError(f"{option}= is True or False; it is {value!r}")
     return value
 

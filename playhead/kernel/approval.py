@@ -54,7 +54,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A decision on one call. Only this type, with `approved` being True, lets a call run."""
+    """A decision on one call. Only this very type, no subclass, with `approved` being True lets a call run."""
 
     approved: bool
     why: str | None = None
@@ -115,7 +115,7 @@ async def _answer_of(approver: Approver, request: ApprovalRequest) -> object:
         answer = await _in_thread(approver, request)
         if inspect.isawaitable(answer):
             answer = await _in_task(lambda _: answer, request)
-    if isinstance(answer, _Raised) and isinstance(answer.error, (ReplayError, TraceWriteError)):
+    if type(answer) is _Raised and isinstance(answer.error, (ReplayError, TraceWriteError)):
         raise answer.error
     return answer
 
@@ -150,21 +150,15 @@ def _is_async(approver: Approver) -> bool:
 
 
 def _as_decision(answer: object) -> dict[str, Any]:
-    if isinstance(answer, _Raised):
+    """Return the decision; `isinstance` would ask the answer itself what it is."""
+    if type(answer) is _Raised:
         return {"approved": False, "why": f"the approver raised {type(answer.error).__name__}"}
-    if answer is True:
-        return {"approved": True}
+    if answer is True or answer is False:
+        return {"approved": True} if answer else {"approved": False, "why": "denied"}
+    if type(answer) is not Approval:
+        return {"approved": False, "why": f"the approver returned {type(answer).__name__}, not an approval"}
+    said = {name: value for name, value in (("why", answer.why), ("by", answer.by)) if value is not None}
     try:
-        if isinstance(answer, Approval):
-            return _said(answer)
-    except Exception as error:  # noqa: BLE001 - a class of the user's, whose fields may do anything
+        return {"approved": answer.approved is True, **{name: scrub(str(value)) for name, value in said.items()}}
+    except Exception as error:  # noqa: BLE001 - a reason that is no text may do anything
         return {"approved": False, "why": f"the approval raised {type(error).__name__} when it was read"}
-    why = "denied" if answer is False else f"the approver returned {type(answer).__name__}, not an approval"
-    return {"approved": False, "why": why}
-
-
-def _said(answer: Approval) -> dict[str, Any]:
-    """Return the fields of a decision; each is read once, for a class of the user's may say something else then."""
-    approved = answer.approved is True
-    said = {"why": answer.why, "by": answer.by}
-    return {"approved": approved, **{name: scrub(str(value)) for name, value in said.items() if value is not None}}

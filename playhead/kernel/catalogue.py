@@ -54,6 +54,9 @@ def _holds(spec: ToolSpec, word: str) -> bool:
 
 def _keeps(keep: Callable[[ToolSpec], bool], spec: ToolSpec) -> bool:
     try:
-        return bool(keep(spec))
+        said = keep(spec)
     except Exception as error:
         raise UsageError(f"tool_filter raised {type(error).__name__} for the tool {spec.name}: {error}") from error
+    if type(said) is not bool:
+        raise UsageError(f"tool_filter returned {type(said).__name__} for the tool {spec.name}: return True or False")
+    return said

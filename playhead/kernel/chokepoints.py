@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Payload = Any
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ def chokepoint(tag: str) -> Chokepoint:
     return TEXT if tag.startswith(("nudge.", "prompt.")) else ANYTHING
 
 
+def _of(given: object, kind: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
+    """Return whether an object is of a type; `isinstance` would ask the object."""
+    return issubclass(type(given), kind)
+
+
 def same_json(one: JsonValue, other: JsonValue) -> bool:
     """Return whether two JSON values are written alike; Python takes True, 1 and 1.0 for the same."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
@@ -58,15 +64,15 @@ _CONTENT: Final = TypeAdapter(Content)
 
 
 def _accept_text(_: str, given: object) -> str:
-    if not isinstance(given, str):
-        raise ValueError(f"it returned {type(given).__name__}, not text")  # noqa: TRY004 - one kind of refusal
+    if not _of(given, str):
+        raise ValueError(f"it returned {type(given).__name__}, not text")
     return scrub(str(given))
 
 
 def _accept_content(_: Content, given: object) -> Content:
-    if isinstance(given, str):
+    if _of(given, str):
         return scrub(str(given))
-    parts = _dumped(tuple(given)) if isinstance(given, (tuple, list)) else None
+    parts = _dumped(tuple(given)) if _of(given, (list, tuple)) else None
     content: Content = _validated(_CONTENT.validate_python, parts, "content: text, or a tuple of text and image parts")
     return content
 
@@ -121,8 +127,8 @@ def _model_point(
     fields = set(free)
 
     def accept(payload: BaseModel, given: object) -> BaseModel:
-        if not isinstance(given, kind):
-            raise ValueError(f"it returned {type(given).__name__}, not {kind.__name__}")  # noqa: TRY004
+        if not _of(given, kind):
+            raise ValueError(f"it returned {type(given).__name__}, not {kind.__name__}")
         fixed = [
             name for name in kind.model_fields if name not in fields and getattr(given, name) != getattr(payload, name)
         ]
@@ -164,8 +170,8 @@ RATIONALE: Final = _model_point(Rationale, ["why", "refs", "alternatives", "conf
 
 
 def _accept_step(payload: Step, given: object) -> Step:
-    if not isinstance(given, Step) or not isinstance(given.content, str):
-        raise ValueError(f"it returned {type(given).__name__}, not a Step with text")  # noqa: TRY004 - as above
+    if not _of(given, Step) or not _of(given.content, str):
+        raise ValueError(f"it returned {type(given).__name__}, not a Step with text")
     if replace(given, content=payload.content) != payload:
         raise ValueError("it changed more than the content of the step; only that may be changed")
     return replace(payload, content=scrub(given.content))
@@ -185,7 +191,7 @@ STEP: Final = Chokepoint(
 
 
 def _accept_specs(payload: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpec, ...]:
-    if not isinstance(given, (list, tuple)) or not all(isinstance(each, ToolSpec) for each in given):
+    if not _of(given, (list, tuple)) or not all(_of(each, ToolSpec) for each in given):
         raise ValueError(f"it returned {type(given).__name__}, not a list of ToolSpec")
     specs = [
         _validated(ToolSpec.model_validate, repair_json(each.model_dump(warnings=False)), "ToolSpec") for each in given
@@ -224,12 +230,12 @@ SPECS: Final = Chokepoint(
 
 
 def _accept_request(payload: Request, given: object) -> Request:
-    if not isinstance(given, Request):
-        raise ValueError(f"it returned {type(given).__name__}, not a Request")  # noqa: TRY004
+    if not _of(given, Request):
+        raise ValueError(f"it returned {type(given).__name__}, not a Request")
     if (given.model, given.number, given.attempt) != (payload.model, payload.number, payload.attempt):
         raise ValueError("it changed model, number or attempt; only messages, tools and parameters may be changed")
     known = {message.id: message for message in payload.messages}
-    if not isinstance(given.messages, (list, tuple)) or not all(isinstance(each, Message) for each in given.messages):
+    if not _of(given.messages, (list, tuple)) or not all(_of(each, Message) for each in given.messages):
         raise ValueError("its messages are no list of Message")
     messages = tuple(
         known[each.id]
@@ -308,7 +314,7 @@ def _copy_request(request: Request, copies: Copies) -> Request:
 
 
 def _restore_request(given: object, copies: Copies) -> object:
-    if not isinstance(given, Request) or not isinstance(given.messages, (list, tuple)):
+    if not _of(given, Request) or not _of(given.messages, (list, tuple)):
         return given
     return replace(given, messages=copies.originals(given.messages))
 

@@ -292,7 +292,7 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
 
 def _checked_state(strategy: str, returned: object) -> KernelState:
     """Return a strategy's last state; its fields end up in the trace and in the result, so they have to be right."""
-    if not isinstance(returned, KernelState):
+    if not issubclass(type(returned), KernelState):
         raise TypeError(f"the strategy {strategy} returned {type(returned).__name__}, not a KernelState")
     try:
         return KernelState.model_validate(returned.__dict__)

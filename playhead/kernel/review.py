@@ -175,8 +175,9 @@ async def judge_by(
         said = await said if isinstance(said, Awaitable) else said
     except Exception as error:  # noqa: BLE001 - the caller's code
         return Judged(valid=False, broke=f"it raised {type(error).__name__}: {describe(error)}")
-    if isinstance(said, bool):
+    if type(said) is bool:
         said = Verdict(said, "" if said else feedback)
-    if not isinstance(said, Verdict):
+    if type(said) is not Verdict or type(said.valid) is not bool or type(said.feedback) is not str:
+        # The types themselves: `isinstance` would ask the answer what it is.
         return Judged(valid=False, broke=f"it returned {type(said).__name__}; return True, False or a Verdict")
     return Judged(said.valid, said.feedback, output)

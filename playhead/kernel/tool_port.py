@@ -243,7 +243,7 @@ class ToolPort:
                 return kept_back
         self._session.require_running()
         outcome = await tool.run(call.arguments, context)
-        if not isinstance(outcome, Outcome):
+        if type(outcome) is not Outcome or type(outcome.ok) is not bool:
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome
 

@@ -69,7 +69,7 @@ class Resolutions:
     def outcome(self, owner: str, call_id: str) -> Outcome | None:
         """Return what a call answered; None when it is to run."""
         answer = self._answers.get((owner, call_id))
-        if not isinstance(answer, ToolResult):
+        if type(answer) is not ToolResult:
             return None
         if answer.error is not None:
             return Outcome.failure("ToolError", answer.error)
@@ -166,9 +166,9 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
 
 
 def _checked(call: UnresolvedCall, answer: object) -> ToolResult | NotHappened:
-    if isinstance(answer, NotHappened):
+    if type(answer) is NotHappened:
         return answer
-    if not isinstance(answer, ToolResult):
+    if type(answer) is not ToolResult:  # `isinstance` would ask it what it is
         raise UsageError(
             f"unresolved: {call.key!r} takes ToolResult({call.tool!r}, result=…), ToolResult({call.tool!r}, error=…) or "
             f"DID_NOT_HAPPEN; it is {answer!r}"

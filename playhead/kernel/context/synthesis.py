@@ -87,7 +87,7 @@ async def judged_by(function: Synthesizer, work: JsonValue) -> Judged:
         said = await said if isinstance(said, Awaitable) else said
     except Exception as error:  # noqa: BLE001 - the caller's code
         return Judged(valid=False, broke=f"it raised {type(error).__name__}: {describe(error)}")
-    if not isinstance(said, str):
+    if not issubclass(type(said), str):
         return Judged(valid=False, broke=f"it returned {type(said).__name__}, not text")
     return Judged(valid=True, output=scrub(said))
 

@@ -1,0 +1,200 @@
+"""An object that claims to be a decision is none: only the types themselves are asked for, never what an object says it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock, Mock, create_autospec
+
+import pytest
+
+from playhead import Agent, Approval, Verdict, resume_sync, tool
+from playhead.compose.killswitches import require_approval_for
+from playhead.errors import UsageError
+from playhead.kernel.hooks import Stop
+from playhead.replay import DID_NOT_HAPPEN, load_recording
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.events import ToolCallCompleted
+from playhead.trace.types import ToolCall
+from tests.findings.adapter import agent, observations, run
+
+
+class Claims:
+    """Says of itself that it is of another type, and that it approves."""
+
+    approved = valid = ok = True
+    why = by = None
+    feedback = ""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    @property
+    def __class__(self) -> Any:
+        """Return what it is not."""
+        return self.kind
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError
+
+
+class Later:
+    """Is awaited, and then is another one."""
+
+    def __init__(self, then: Any) -> None:
+        self.then = then
+
+    def __await__(self) -> Any:
+        """Return what it stands for."""
+        yield from ()
+        return self.then
+
+
+class Approved(Approval):
+    """A subclass may say anything."""
+
+    def __init__(self) -> None:
+        super().__init__(approved=True)
+
+
+class Valid(Verdict):
+    """A subclass may say anything."""
+
+    def __init__(self) -> None:
+        super().__init__(valid=True)
+
+
+def posing(kind: type, **fields: Any) -> list[Any]:
+    """Return objects that pass for one of this type where `isinstance` or an attribute is asked."""
+    return [
+        Mock(), MagicMock(), Mock(spec=kind), Mock(spec=kind, **fields), MagicMock(spec=kind, **fields),
+        create_autospec(kind, instance=True, **fields), Mock(spec=bool), MagicMock(spec=bool), Claims(kind), Claims(bool),
+        SimpleNamespace(**fields), dict(fields), 1, 1.0, "yes", "True", [True], kind,
+    ]  # fmt: skip
+
+
+NO_APPROVAL = [
+    *posing(Approval, approved=True, why=None, by=None), Approved(), Approval(1), Approval("yes"), Approval(Mock()),  # type: ignore[arg-type]
+    Approval(Mock(spec=bool)), Approval(Claims(bool)),  # type: ignore[arg-type]
+]  # fmt: skip
+NO_VERDICT = [
+    *posing(Verdict, valid=True, feedback=""), Valid(), None, Verdict(1), Verdict("yes"), Verdict(Mock()),  # type: ignore[arg-type]
+    Verdict(MagicMock(spec=bool)), Verdict(True, Mock()), Verdict(True, Mock(spec=str)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ["approver", "switch"])
+@pytest.mark.parametrize("how", [lambda answer: answer, Later])
+def test_only_an_approval_is_an_approval(where, how):
+    """Whoever is asked, whatever is no `True` and no `Approval(True)` of that very type leaves the body alone."""
+    ran: list[str] = []
+
+    @tool(requires_approval=where == "approver")
+    def pay(to: str) -> str:
+        """Pay."""
+        ran.append(to)
+        return "paid"
+
+    for answer in [*NO_APPROVAL, True, Approval(approved=True)]:
+        options: dict[str, Any] = {"approver": lambda _, answer=answer: how(answer)}
+        if where == "switch":
+            options = {"compose": [require_approval_for("pay", options["approver"])]}
+        made = agent([call("pay", to=f"{type(answer)}"), text("done")], [pay], **options)
+        assert run(made).output == "done"
+    assert ran == ["<class 'bool'>", "<class 'playhead.kernel.approval.Approval'>"]
+
+
+@pytest.mark.parametrize("option", ["validators", "done_when"])
+@pytest.mark.parametrize("how", [lambda said: said, Later])
+def test_only_a_verdict_is_a_verdict(option, how):
+    """An answer stands after a real `True` or `Verdict(True)`; after anything else the run says what was returned."""
+
+    def judged_as(said: Any) -> Any:
+        judge = lambda _: how(said)  # noqa: E731
+        options: dict[str, Any] = {option: [judge] if option == "validators" else judge}
+        return run(agent([text("4180")], **options))
+
+    for said in NO_VERDICT:
+        assert "return True, False or a Verdict" in judged_as(said).error
+        assert judged_as(said).terminated_by == "output_rejected"
+    for said in (True, Verdict(valid=True)):
+        assert judged_as(said).output == "4180"
+
+
+@pytest.mark.parametrize(
+    "answer", [Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)]
+)
+def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
+    """A resumed run repeats a side effect only for `DID_NOT_HAPPEN`, not for what claims to be it."""
+    ran: list[int] = []
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        ran.append(1)
+        return "paid"
+
+    turns = [call("pay"), text("done")]
+    path = run(agent(turns, [pay], trace=tmp_path), run_id="a").trace_path
+    assert path is not None
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(lines) if b'"kind":"tool-call-completed"' in line)
+    path.write_bytes(b"".join(lines[:cut]))
+    with pytest.raises(UsageError, match="DID_NOT_HAPPEN"):
+        resume_sync(agent(turns, [pay], trace=tmp_path), load_recording(path), unresolved={"call_0_0": answer})
+    assert ran == [1]
+
+
+@pytest.mark.parametrize("answer", posing(bool))
+def test_a_filter_of_tools_says_true_or_false(answer):
+    """A filter that answers with anything else is refused: nobody learns by chance what is offered."""
+
+    @tool
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    with pytest.raises(UsageError, match="return True or False"):
+        Agent(ScriptedModel([text("done")]), tools=[pay], tool_filter=lambda _: answer, trace=None)
+
+
+@pytest.mark.parametrize(
+    ("tag", "kind"),
+    [("prompt.system", str), ("tool.call", ToolCall), ("tool.result", ToolCallCompleted), ("prompt.tools", list)],
+)
+def test_a_transform_returns_what_it_was_given(tag, kind):
+    """What only claims to be the payload's type is the hook's failure, and the payload stays as it was."""
+    ran: list[str] = []
+
+    @tool
+    def look(key: str) -> str:
+        """Look."""
+        ran.append(key)
+        return "4180"
+
+    for answer in (Mock(spec=kind), MagicMock(spec=kind), Claims(kind)):
+        offered: list[str] = []
+
+        def block(harness: Any, answer: Any = answer) -> None:
+            harness.on(tag, lambda payload, context: answer)
+
+        def turn(request: Any, offered: list[str] = offered) -> Any:
+            offered.append(request.messages[0].content)
+            return call("look", key="zed")
+
+        made = agent([turn, text("done")], [look], compose=[block])
+        result = run(made)
+        assert (result.output, observations(result), "Mock" in offered[0]) == ("done", ["4180"], False)
+    assert ran == ["zed"] * 3
+
+
+def test_a_hook_of_a_phase_ends_a_run_with_a_real_answer_only():
+    """What claims to be `Stop` is the hook's failure; where the hook is required, the run fails."""
+    for answer in (Mock(spec=Stop), Claims(Stop)):
+        for required, output in ((False, "4180"), (True, None)):
+
+            def block(harness: Any, answer: Any = answer, required: bool = required) -> None:
+                harness.before("think", lambda context: answer, required=required)
+
+            assert run(agent([text("4180")], compose=[block])).output == output
