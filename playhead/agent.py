@@ -242,7 +242,7 @@ class Agent(CustomTools):
             if required_tools or infer_required
             else None,
         )
-        check_parameters(self.header.parameters)
+        check_parameters(self.header.parameters, getattr(self.model, "known_parameters", None))
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._stream_density = None if stream_density is None else checks.checked_density(stream_density)

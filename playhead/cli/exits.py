@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
+    from playhead.result import RunResult
+
 OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
@@ -49,6 +51,11 @@ def exit_code(run: Callable[[], Any]) -> int:
                 print(escape(traceback.format_exc(), keep="\n"), file=sys.stderr)  # noqa: T201 - asked for
             print(f"playhead: {escape(message)}", file=sys.stderr)  # noqa: T201 - what a command line does
         return code
+
+
+def of_run(result: RunResult) -> int:
+    """Return 1 for a run that failed, though nothing was raised; 0 for every ending in order."""
+    return FAILED if result.status == "failed" else OK
 
 
 def drop_output() -> None:

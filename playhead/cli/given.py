@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-def read_parameter(text: str) -> tuple[str, JsonValue]:
+def read_parameter(text: str, option: str = "--set") -> tuple[str, JsonValue]:
     """Return the name and the value of `name=value`, the value as JSON when it is JSON."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UsageError(f"--set {text!r}: write name=value, such as temperature=0")
+        raise UsageError(f"{option} {text!r}: write name=value, such as temperature=0")
     try:
         return name.strip(), read_json(value)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""`playhead kill`: end a run that goes on in another process."""
+"""`playhead kill`: stop a run of another process, and the process itself only when that is asked for."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from playhead.cli import exits, options, processes
-from playhead.cli.output import text_console, write_json
+from playhead.cli.output import note, text_console, write_json
 from playhead.cli.reaching import ending_of, reach, user
 from playhead.diagnose.terminal import Line
 from playhead.errors import PlayheadError, UsageError
-from playhead.trace.control import Control
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from playhead.trace.control import Control
 
 POLL_S: Final = 0.02
 """Seconds between two looks at whether the run has ended."""
@@ -34,7 +35,7 @@ class Kill:
     run_id: str
     how: Literal["closed", "vanished", "killed", "asked"]
     """`closed`: it ended itself and its trace is whole; `vanished`: it is over, and its trace has no end; `killed`: its
-    process got SIGKILL; `asked`: it goes on still."""
+    process got SIGKILL; `asked`: it is still running."""
     terminated_by: str | None
     """The reason code of its end, when it closed its trace."""
     seconds: float
@@ -42,13 +43,13 @@ class Kill:
     pid: int
     """Its process."""
     also: tuple[str, ...]
-    """Other runs of this folder that were ended with its process."""
+    """Other runs of its process, in whatever folder: with `killed` they were ended too."""
 
 
 @options.command(
     "kill",
     example='playhead kill latest --why "it writes to the wrong table"',
-    exits={0: "the run is over", 1: "it was over before, or it goes on", **options.UNREADABLE},
+    exits={0: "the run is over", 1: "it was over before, or is still running", **options.UNREADABLE},
 )
 @options.run_argument()
 @click.option("--why", metavar="TEXT", help="The reason, which the trace will hold.")
@@ -58,22 +59,28 @@ class Kill:
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the run may take to end itself before its process is killed.",
+    help="How long the run may take to end itself.",
 )
-@click.option("--ask-only", is_flag=True, help="Never kill the process: only ask, and wait as long.")
+@click.option(
+    "--process",
+    "kills",
+    is_flag=True,
+    help="If it has not by then, kill its process (SIGKILL), with all other runs in it.",
+)
 def command(  # noqa: PLR0913 - the options
-    *, run: str, why: str | None, grace: float, ask_only: bool, trace_dir: Path | None, as_json: bool
+    *, run: str, why: str | None, grace: float, kills: bool, trace_dir: Path | None, as_json: bool
 ) -> int:
-    """End a run that goes on in another process of yours on this machine.
+    """Stop a run of another process of yours on this machine.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
-    The run is asked first: it ends what it awaits, closes its trace, and returns what it has reached. If it has not within
-    the grace (code that never lets go of the interpreter cannot), its whole process is killed (SIGKILL), with every other
-    run in it; its trace then has no end. Only the very process that began the run is ever killed.
+    The run is asked to stop: it ends what it awaits, closes its trace, and returns what it has reached; its process lives
+    on. Code that never lets go of the interpreter cannot be stopped so: then this exits 1, and --process kills the whole
+    process (SIGKILL) after naming the other runs in it; the traces then have no end. Only the very process that began the
+    run is ever killed.
     """
     path = options.open_store(trace_dir).resolve(run)
-    outcome = end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, ask_only=ask_only)
+    outcome = end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, kills=kills)
     if as_json:
         write_json([{**asdict(outcome), "trace_path": str(path)}])
     else:
@@ -81,8 +88,8 @@ def command(  # noqa: PLR0913 - the options
     return exits.FAILED if outcome.how == "asked" else exits.OK
 
 
-def end(path: Path, control: Control, why: str, grace_s: float, *, ask_only: bool) -> Kill:
-    """Ask the run to end, and kill its process when it does not.
+def end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool) -> Kill:
+    """Ask the run to end; `kills` ends its process when it does not.
 
     Raises:
         PlayheadError: it goes on, and its process is not killed, for it may be another one.
@@ -103,10 +110,11 @@ def end(path: Path, control: Control, why: str, grace_s: float, *, ask_only: boo
         return outcome("vanished")
     if _is_over(path, control, began + grace_s):
         return outcome("vanished")
-    if ask_only:
-        return outcome("asked")
-    others = [each for each in runs_beside(control) if each.held]
-    doubt = processes.kill(control)
+    others = processes.runs_beside(control)
+    names = tuple(each.run_id for each in others)
+    if not kills:
+        return outcome("asked", *names)
+    doubt = processes.kill(control, lambda: _name_others(control, names))
     if doubt is None:
         if not processes.wait_until_gone(control):
             raise PlayheadError(
@@ -114,7 +122,7 @@ def end(path: Path, control: Control, why: str, grace_s: float, *, ask_only: boo
             )
         for each in (control, *others):
             each.remove_leftover()
-        return outcome("killed", *(each.run_id for each in others))
+        return outcome("killed", *names)
     if _is_over(path, control, time.monotonic()):
         return outcome("vanished")
     raise PlayheadError(
@@ -122,38 +130,29 @@ def end(path: Path, control: Control, why: str, grace_s: float, *, ask_only: boo
     )
 
 
-def runs_beside(control: Control) -> list[Control]:
-    """Return the other runs of the same process in this folder."""
-    return [
-        each
-        for each in Control.all_in(control.trace_path.parent)
-        if each.run_id != control.run_id
-        and (each.process.pid, each.process.host) == (control.process.pid, control.process.host)
-    ]
+def _name_others(control: Control, names: tuple[str, ...]) -> None:
+    if names:
+        note(f"its process {control.process.pid} is killed now, and with it the other runs in it: {', '.join(names)}")
 
 
 def print_kill(console: Console, outcome: Kill) -> None:
     """Print how the run ended, and what ended with it."""
     killed = f"its process {outcome.pid} was killed (SIGKILL)"
     how = {
-        "closed": f"closed by itself, terminated_by {outcome.terminated_by}",
+        "closed": f"closed by itself, terminated_by {outcome.terminated_by}; its process was left alone",
         "vanished": "its process ended it; the trace has no end, and `playhead check` says what of it is sound",
         "killed": f"{killed}; the trace is closed, terminated_by {outcome.terminated_by}"
         if outcome.terminated_by
         else f"{killed}; the trace ends open, and `playhead check` says so",
-        "asked": "it was asked to end and goes on; without --ask-only its process would be killed now",
+        "asked": f"it has not stopped; --process kills its whole process {outcome.pid} (SIGKILL)",
     }[outcome.how]
-    word = ("goes on: ", "bold yellow") if outcome.how == "asked" else ("ended: ", "bold green")
+    word = ("still running: ", "bold yellow") if outcome.how == "asked" else ("ended: ", "bold green")
     console.print(
         Line(word, f"{outcome.run_id}, {outcome.seconds:.2f} s after it was asked: {how}", whole=True), crop=False
     )
-    if outcome.how == "closed" and not processes.ends_soon(outcome.pid):
-        console.print(Line(("", ""), f"its process {outcome.pid} goes on", whole=True), crop=False)
     if outcome.also:
-        also = ", ".join(outcome.also)
-        console.print(
-            Line(("also ", "bold red"), f"ended, for they ran in the same process: {also}", whole=True), crop=False
-        )
+        what = "also ended" if outcome.how == "killed" else "it runs these too, and they would end with it"
+        console.print(Line((f"{what}: ", "bold red"), ", ".join(outcome.also), whole=True), crop=False)
 
 
 def _is_over(path: Path, control: Control, late: float) -> bool:

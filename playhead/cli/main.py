@@ -15,7 +15,7 @@ import click
 
 from playhead.cli import exits
 from playhead.diagnose.terminal import escape
-from playhead.errors import nearest
+from playhead.errors import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ COMMANDS: Final = {
     "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
     "run": "Run an agent on a task and record it.",
     "resume": "Go on with a run that died, from where it died.",
-    "kill": "End a run that goes on, from outside.",
+    "kill": "Stop a run of another process.",
     "approvals": "List the calls that wait for a yes.",
     "approve": "Let a call that waits run.",
     "deny": "Do not let a call that waits run.",
@@ -43,6 +43,10 @@ COMMANDS: Final = {
     "completion": "Print the script that lets a shell complete commands and runs.",
 }
 """In the order in which they are met; the module of the same name holds `command` (`import_` for what is a keyword)."""
+HARMLESS: Final = frozenset(
+    {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
+)
+"""Commands that end, delete, send, spend and decide nothing: only these are suggested for a misspelt one."""
 
 
 class Commands(click.Group):
@@ -63,9 +67,12 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the nearest one."""
+        """Find the command, or name the nearest one, unless that could do harm."""
         if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"there is no command {args[0]!r}.{nearest(args[0], COMMANDS)}")
+            meant = did_you_mean(args[0], COMMANDS)
+            guess = meant if any(f"{name!r}?" in meant for name in HARMLESS) else ""
+            looking = ", ".join(name for name in COMMANDS if name in HARMLESS)
+            raise click.UsageError(f"there is no command {args[0]!r}.{guess} Those that only look: {looking}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from playhead.trace.control import FOLDER, Control
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from playhead.trace.control import Control
 
 CLOCK_S: Final = 1.5
 """Seconds by which the system's word for when a process began may be wrong: it counts from a boot in whole seconds."""
@@ -21,12 +21,13 @@ GONE_S: Final = 5.0
 RELEASE_S: Final = 1.0
 """Seconds that its files may take to be closed after that."""
 POLL_S: Final = 0.02
-SOON_S: Final = 0.3
-"""Seconds in which a process ends that has nothing else to do."""
 
 
-def kill(control: Control) -> str | None:
-    """Send SIGKILL to the process that runs a run; return why not, when it is not certain that it is that process."""
+def kill(control: Control, announce: Callable[[], None]) -> str | None:
+    """Send SIGKILL to the process that runs a run; return why not, when it is not certain that it is that process.
+
+    `announce` is called right before.
+    """
     try:
         handle = _hold(control.process.pid)
     except ProcessLookupError:
@@ -36,6 +37,7 @@ def kill(control: Control) -> str | None:
     try:
         why = doubt(control)  # from here on no other process can take the place of the one that is held
         if why is None:
+            announce()
             _send(handle, control.process.pid)
     except PermissionError:
         return f"the process {control.process.pid} belongs to another user"
@@ -78,6 +80,21 @@ def _identity_doubt(control: Control) -> str | None:
     return None
 
 
+def runs_beside(control: Control) -> list[Control]:
+    """Return the other runs of the same process, in whatever folder: it holds a file of each one's control folder open."""
+    import psutil  # noqa: PLC0415 - only to kill
+
+    try:
+        files = [Path(each.path) for each in psutil.Process(control.process.pid).open_files()]
+    except psutil.Error:
+        return []
+    folders = {
+        file.parent for file in files if file.name == control.process_file.name and file.parts[-3:-2] == (FOLDER,)
+    }
+    found = [Control.of(folder.parent.parent / f"{folder.name}.jsonl") for folder in sorted(folders)]
+    return [each for each in found if each is not None and not _same(str(each.process_file), control.process_file)]
+
+
 def wait_until_gone(control: Control) -> bool:
     """Wait until a killed process has ended and let go of its files; False when the system takes very long."""
     if not _wait(lambda: has_ended(control.process.pid), GONE_S):
@@ -93,11 +110,6 @@ def _wait(over: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(POLL_S)
     return True
-
-
-def ends_soon(pid: int) -> bool:
-    """Return whether a process ends within a moment: the run was all that it was there for."""
-    return _wait(lambda: has_ended(pid), SOON_S)
 
 
 def has_ended(pid: int) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "  playhead resume latest --tools shop.tools:charge --answer 'call_3_0={\"receipt\": 17}'\n"
     "  playhead resume latest --tools shop.tools:charge --did-not-happen call_3_0",
     exits={
-        0: "the run ended, be it with an answer or at a limit",
+        0: "the run ended in order: with an answer, at a limit, or because somebody stopped it; `ended` says which",
         1: "it failed; or it was not resumed: a call is unresolved, or the tools are not those of then",
         3: "there is no such run, its file cannot be read, it is over, or it was imported",
     },
@@ -151,7 +151,7 @@ def command(  # noqa: PLR0913 - options
         write_json([result_as_json(result)])
     else:
         print_result(text_console(), result)
-    return exits.OK
+    return exits.of_run(result)
 
 
 def agent_of(  # noqa: PLR0913 - the options

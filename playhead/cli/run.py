@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -28,15 +28,20 @@ if TYPE_CHECKING:
     from playhead.result import RunResult
 
 
+RUN_EXITS: Final = {
+    0: "the run ended in order: with an answer, at a limit, or because somebody stopped it; `ended` says which",
+    1: "the run failed, such as an answer that was rejected, a model that did not answer, or a switch that terminates",
+    2: "the command line is wrong; also an unknown model, a missing key, tools that cannot be loaded",
+    3: "there is a run of this id already; with PLAYHEAD_ON_TRACE_ERROR=stop, the trace could not be written",
+}
+"""What the exit codes mean for a run that is done for real."""
+
+
 @options.command(
     "run",
     example='playhead run "How high is Mount Zed in feet, and how much is that in metres?" \\\n'
     "    --model ollama/qwen3:8b --tools examples.tools:lookup,calculator",
-    exits={
-        0: "the run ended, be it with an answer or at a limit",
-        1: "the run failed",
-        3: "it could not be recorded under this id",
-    },
+    exits=RUN_EXITS,
 )
 @click.argument("task")
 @click.option(
@@ -66,9 +71,16 @@ if TYPE_CHECKING:
     default="reactive",
     show_default=True,
     shell_complete=suggestions.strategies,
-    help="How to work on the task.",
+    help="How to work on the task; see above.",
 )
-@click.option("--max-iterations", type=int, default=10, show_default=True, help="Turns at most; then a clean stop.")
+@click.option(
+    "--strategy-set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the strategy, such as max_retries=2: JSON, or else text. Repeatable.",
+)
+@click.option("--max-iterations", type=int, help="Turns at most; then a clean stop.  [default: as the strategy says]")
 @click.option(
     "--set",
     "parameters",
@@ -103,11 +115,18 @@ def command(  # noqa: PLR0913 - the options
     as_json: bool,
     **choices: Any,  # noqa: ANN401 - options, see `make_agent`
 ) -> int:
-    """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
+    r"""Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
     What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
-    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0), and is said. A tool that
-    requires approval runs only after a yes to exactly that call.
+    tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0). A tool that requires approval
+    runs only after approval of exactly that call. Without a folder that can be written the run goes on unrecorded, and says
+    so.
+
+    \b
+    Strategies:
+      adaptive, autonomous, chain-of-thought (cot), code-action, direct,
+      plan-execute-reflect (plan), reactive (react), reflexion, tree-of-thought (tot),
+      and those that a module of --tools registers
     """
     screen: list[Progress] = []  # which is there once the run is told
 
@@ -128,7 +147,7 @@ def command(  # noqa: PLR0913 - the options
         write_json([result_as_json(result)])
     else:
         print_result(text_console(), result)
-    return exits.OK
+    return exits.of_run(result)
 
 
 def make_agent(  # noqa: PLR0913 - the options
@@ -140,7 +159,8 @@ def make_agent(  # noqa: PLR0913 - the options
     tool_names: tuple[str, ...],
     system_prompt: str | None,
     strategy: str,
-    max_iterations: int,
+    settings: tuple[str, ...],
+    max_iterations: int | None,
     parameters: tuple[str, ...],
     switches: tuple[str, ...],
     api_base: str | None,
@@ -152,6 +172,7 @@ def make_agent(  # noqa: PLR0913 - the options
         tools=[*load_tools(tool_names), *served],
         system_prompt=None if system_prompt is None else read_prompt(system_prompt),
         strategy=strategy,
+        strategy_settings=dict(read_parameter(each, "--strategy-set") for each in settings),
         max_iterations=max_iterations,
         parameters=dict(map(read_parameter, parameters)),
         compose=[parse_switch(each, live=True).block for each in switches],

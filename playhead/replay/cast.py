@@ -11,7 +11,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked
 from playhead.kernel.models.credentials import provider_of
-from playhead.kernel.parameters import secrets_in
+from playhead.kernel.parameters import check_parameters, secrets_in
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.toolset import address_of
@@ -207,6 +207,9 @@ class Cast:
 def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has_tools: bool) -> AgentHeader:
     """Return the header as the overrides leave it, on this model."""
     changed = changes.merged_parameters
+    check_parameters(
+        {name: value for name, value in changed.items() if value is not None}, getattr(model, "known_parameters", None)
+    )
     merged = {**header.parameters, **changed}
     parameters = {name: value for name, value in merged.items() if value is not None or name not in changed}
     update: dict[str, Any] = {"model": model.name, "address": address_of(model), "parameters": parameters}

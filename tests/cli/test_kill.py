@@ -42,8 +42,8 @@ def test_a_run_that_ends_itself(folder: Path):
         assert process.poll() is None
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("ended: mine, 0.")
-    how = " s after it was asked: closed by itself, terminated_by kill\n"
-    assert result.stdout.endswith(f"{how}its process {process.pid} goes on\n")
+    how = " s after it was asked: closed by itself, terminated_by kill; its process was left alone\n"
+    assert result.stdout.endswith(how)
     assert check_trace(folder / "mine.jsonl").ok
     assert '"wrong table"' in (folder / "mine.jsonl").read_text()
     assert not (folder / FOLDER).exists()
@@ -53,27 +53,29 @@ def test_a_run_that_ends_itself(folder: Path):
 
 
 def test_a_run_that_does_not(folder: Path):
-    """After the grace its process gets SIGKILL; what ended with it is said, other processes live on."""
-    paths = [folder / f"{name}.jsonl" for name in ("mine", "beside")]
+    """With --process, after the grace: SIGKILL, once what ends with it has been named; other processes live on."""
+    paths = [folder / f"{name}.jsonl" for name in ("mine", "beside", "other_folder/elsewhere")]
     with running("ignores", *paths) as process, running("ignores", folder / "other.jsonl") as other:
-        result = playhead("kill", "mine", "--grace", "0.1")
+        result = playhead("kill", "mine", "--grace", "0.1", "--process")
         assert process.wait(10) == -9
         assert other.poll() is None
         assert [each.run_id for each in Control.all_in(folder)] == ["other"]
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (
+        0, f"its process {process.pid} is killed now, and with it the other runs in it: beside, elsewhere\n",
+    )  # fmt: skip
     ended, also = result.stdout.splitlines()
     assert ended.startswith("ended: mine, 0.")
     assert ended.endswith(
         f": its process {process.pid} was killed (SIGKILL); the trace ends open, and `playhead check` says so"
     )
-    assert also == "also ended, for they ran in the same process: beside"
+    assert also == "also ended: beside, elsewhere"
     assert check_trace(folder / "mine.jsonl").verdict == "open"
 
 
 def test_as_json(folder: Path):
     """How it ended, within how long, and what ended with it."""
     with running("ignores", folder / "mine.jsonl", folder / "beside.jsonl"):
-        killed = playhead("kill", "mine", "--grace", "0", "--json")
+        killed = playhead("kill", "mine", "--grace", "0", "--process", "--json")
     with running("obeys", folder / "polite.jsonl"):
         closed = playhead("kill", "polite", "--grace", "20", "--json")
     assert without_seconds(killed) == [
@@ -97,13 +99,16 @@ def test_as_json(folder: Path):
     assert all(0 <= each["seconds"] < 10 for each in (*objects(killed), *objects(closed)))
 
 
-def test_only_to_ask(folder: Path):
-    """Nothing is killed; that the run goes on is exit 1."""
-    with running("ignores", folder / "mine.jsonl") as process:
-        result = playhead("kill", "mine", "--ask-only", "--grace", "0.05")
+def test_no_process_is_killed_unasked(folder: Path):
+    """Without --process a run that does not stop is left alone: exit 1, with the way out and what that would cost."""
+    with running("ignores", folder / "mine.jsonl", folder / "beside.jsonl") as process:
+        result = playhead("kill", "mine", "--grace", "0.05")
         assert process.poll() is None
-    assert result.exit_code == 1
-    assert "it was asked to end and goes on" in result.stdout
+    assert (result.exit_code, result.stderr) == (1, "")
+    said, beside = result.stdout.splitlines()
+    assert said.startswith("still running: mine, 0.")
+    assert said.endswith(f"it has not stopped; --process kills its whole process {process.pid} (SIGKILL)")
+    assert beside == "it runs these too, and they would end with it: beside"
 
 
 def test_a_process_that_ends_without_closing(folder: Path):
@@ -165,7 +170,7 @@ def test_a_run_of_another_machine(folder: Path):
     """A folder that two machines share: only there it can be ended."""
     with running("ignores", folder / "mine.jsonl") as process:
         rewrite(folder, host="elsewhere")
-        result = playhead("kill", "mine", "--grace", "0")
+        result = playhead("kill", "mine", "--grace", "0", "--process")
         assert process.poll() is None
     assert (result.exit_code, result.stderr) == (
         1, "playhead: run mine runs on the machine 'elsewhere'; nothing to kill from here\n",
@@ -190,14 +195,14 @@ def test_another_process_is_never_killed(folder: Path):
     try:
         with running("ignores", folder / "mine.jsonl") as process:
             rewrite(folder, pid=other.pid, created_us=time.time_ns() // 1000)
-            forged = playhead("kill", "mine", "--grace", "0")
+            forged = playhead("kill", "mine", "--grace", "0", "--process")
             rewrite(folder, created_us=1)
             rewrite(folder, pid=other.pid, created_us=1)
-            younger = playhead("kill", "mine", "--grace", "0")
+            younger = playhead("kill", "mine", "--grace", "0", "--process")
             rewrite(folder, pid=1)
-            first = playhead("kill", "mine", "--grace", "0")
+            first = playhead("kill", "mine", "--grace", "0", "--process")
             rewrite(folder, pid=2**22 + 5)
-            nobody = playhead("kill", "mine", "--grace", "0")
+            nobody = playhead("kill", "mine", "--grace", "0", "--process")
             assert (process.poll(), other.poll()) == (None, None)
     finally:
         other.kill()
@@ -222,7 +227,7 @@ def test_a_lock_of_somebody_else_is_no_proof(folder: Path, monkeypatch: pytest.M
         rewrite(folder, pid=other.pid, created_us=time.time_ns() // 1000)
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            result = playhead("kill", "mine", "--grace", "0")
+            result = playhead("kill", "mine", "--grace", "0", "--process")
         assert other.poll() is None
     finally:
         other.kill()
@@ -239,7 +244,7 @@ def test_a_process_that_slips_away(folder: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(processes, "_send", send)
     with running("ignores", folder / "mine.jsonl") as process:
-        result = playhead("kill", "mine", "--grace", "0")
+        result = playhead("kill", "mine", "--grace", "0", "--process")
     what = "is gone" if isinstance(error, ProcessLookupError) else "belongs to another user"
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert result.stderr.endswith(f"the process {process.pid} {what}\n")
@@ -249,7 +254,7 @@ def test_hostile_names(folder: Path):
     """What stands in the folder reaches no terminal raw."""
     with running("ignores", folder / "mine.jsonl"):
         rewrite(folder, host="\x1b[2J\nevil")
-        result = playhead("kill", "mine", "--grace", "0")
+        result = playhead("kill", "mine", "--grace", "0", "--process")
     assert "\x1b" not in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -258,7 +263,7 @@ def test_a_reason_reaches_the_run(folder: Path):
     """Without one it says who asked."""
     os.environ.setdefault("USER", "somebody")
     with running("ignores", folder / "mine.jsonl"):
-        playhead("kill", "mine", "--grace", "0", "--ask-only")
+        playhead("kill", "mine", "--grace", "0")
         why = json.loads((folder / FOLDER / "mine" / "kill").read_text())["why"]
     assert why.startswith("`playhead kill` by ")
 
@@ -306,7 +311,7 @@ print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
 
 @pytest.mark.parametrize(
     ("hung", "how"),
-    [*((hung, "closed by itself, terminated_by kill") for hung in ("awaits", "sleeps", "model", "hook")),
+    [*((hung, "closed by itself, terminated_by kill; its process was left alone") for hung in ("awaits", "sleeps", "model", "hook")),
      ("holds", "was killed (SIGKILL); the trace ends open, and `playhead check` says so")],
 )  # fmt: skip
 def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):
@@ -315,7 +320,9 @@ def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        result = playhead("kill", "mine", "--why", "it hangs", "--grace", "0.4" if hung == "holds" else "20")
+        result = playhead(
+            "kill", "mine", "--why", "it hangs", "--grace", "0.4" if hung == "holds" else "20", "--process"
+        )
         said = process.stdout.read()
         process.wait(10)
     finally:

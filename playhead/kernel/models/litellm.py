@@ -57,7 +57,10 @@ _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = We
 
 
 class LiteLLMModel:
-    """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`."""
+    """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`.
+
+    Request parameters that litellm does not know (`aws_region_name` it does) go to the provider as they are.
+    """
 
     def __init__(self, name: str, *, api_base: str | None = None, api_key: str | None = None) -> None:
         self._name = name

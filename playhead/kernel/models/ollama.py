@@ -38,10 +38,14 @@ _OPTIONS: Final = frozenset({
     "repeat_last_n", "repeat_penalty", "seed", "stop", "temperature", "tfs_z", "top_k", "top_p", "typical_p", "use_mmap",
 })
 # fmt: on
+_KNOWN: Final = _OPTIONS | _TOP_LEVEL | _OTHER_NAMES.keys() | {"response_format", "timeout"}
 
 
 class OllamaModel:
     """A model that an Ollama server runs: `ollama/qwen3:8b`."""
+
+    known_parameters = _KNOWN
+    """All that it takes; the server would ignore what it does not know."""
 
     def __init__(self, name: str, *, host: str | None = None) -> None:
         self._name = name
@@ -237,7 +241,7 @@ def _split_parameters(parameters: Mapping[str, JsonValue]) -> tuple[dict[str, Js
         elif option == "response_format":
             top |= _format(value)
         elif option != "timeout":
-            raise ModelRequestError(f"Ollama has no parameter {name!r}.{nearest(name, _OPTIONS | _TOP_LEVEL)}")
+            raise ModelRequestError(f"Ollama has no parameter {name!r}.{nearest(name, _KNOWN)}")
     return top, options
 
 

@@ -1,0 +1,138 @@
+"""`playhead run`, `kill` and misspelt commands: exit codes as documented, and nothing that does harm unasked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.cli.main import COMMANDS
+from tests.cli.conftest import ChatServer, saying
+from tests.findings.adapter import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HARMFUL = ("run", "resume", "kill", "approve", "deny", "export", "import", "collect", "replay")
+TOOLS = """
+from playhead import tool
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    "Look up."
+    return key
+"""
+
+
+@pytest.fixture
+def chat() -> Iterator[ChatServer]:
+    """A model that looks something up, turn after turn."""
+    server = ChatServer([saying(f"turn {number}", lookup={"key": str(number)}) for number in range(14)])
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def run(chat: ChatServer, folder: Path, *options: str, **env: str) -> Any:
+    """Run a task that the model never finishes, in an empty folder with a module of tools."""
+    (folder / "my_tools.py").write_text(TOOLS)
+    model = ("--model", "ollama/m", "--api-base", chat.address)
+    return cli(
+        "run", "go", *model, "--tools", "my_tools:lookup", "--no-rationale", *options,
+        cwd=folder, env={"HOME": str(folder), "PLAYHEAD_TRACE_DIR": str(folder / "traces"), **env},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--max-iterations", "1"], 0),
+        (["--switch", "max_iterations(1)"], 0),
+        (["--switch", "budget_limit(max_tokens=10)"], 0),
+        (["--switch", 'max_iterations(1, on_trigger="terminate")'], 1),
+        (["--switch", 'budget_limit(max_tokens=10, on_trigger="terminate")'], 1),
+        (["--switch", 'tool_limit("lookup", 1, on_trigger="terminate")'], 1),
+        (["--switch", 'timeout_after("0.000001s", on_trigger="terminate")'], 1),
+        (["--tools", "my_tools:nothing"], 2),
+        (["--tools", "my_tools:TOOLS"], 2),
+        (["--strategy", "reflexon"], 2),
+        (["--strategy", "reflexion", "--strategy-set", "max_retrys=1"], 2),
+        (["--strategy", "direct", "--strategy-set", "max_retries"], 2),
+        (["--set", "temprature=0"], 2),
+        (["--switch", "budget(max_tokens=10)"], 2),
+        (["--run-id", "../elsewhere"], 2),
+    ],
+)
+def test_run_exits_as_documented(chat: ChatServer, tmp_path: Path, options: list[str], code: int) -> None:
+    """0: it ended in order; 1: it failed, though nothing was raised; 2: the command line is wrong, and nothing ran."""
+    result = run(chat, tmp_path, *options)
+    assert result.returncode == code, result.stderr
+    assert (code == 2) == (not chat.requests and not (tmp_path / "traces").exists())
+
+
+@pytest.mark.parametrize(("strategy", "turns"), [("reactive", 10), ("direct", 1), ("reflexion", 5)])
+def test_a_strategy_keeps_its_own_limit_of_turns(chat: ChatServer, tmp_path: Path, strategy: str, turns: int) -> None:
+    """Without --max-iterations the header has what the same agent has in Python."""
+    from playhead.kernel.strategies import strategy_info
+
+    run(chat, tmp_path, "--strategy", strategy, "--run-id", "mine")
+    shown = cli("show", tmp_path / "traces/mine.jsonl", "--kind", "run-started", "--json").stdout
+    assert f'"max_iterations": {strategy_info(strategy)[1].max_iterations}' in shown, turns
+
+
+def test_settings_of_a_strategy_reach_it(chat: ChatServer, tmp_path: Path) -> None:
+    """--strategy-set takes JSON, and is recorded."""
+    run(chat, tmp_path, "--strategy", "reflexion", "--strategy-set", "max_retries=1", "--run-id", "mine")
+    shown = cli("show", tmp_path / "traces/mine.jsonl", "--kind", "run-started", "--json").stdout
+    assert '"max_retries": 1' in shown
+
+
+def test_a_trace_that_cannot_be_written(chat: ChatServer, tmp_path: Path) -> None:
+    """The run goes on unrecorded and says so; told to stop then, it exits 3."""
+    (tmp_path / "file").write_text("")
+    went_on = run(chat, tmp_path, "--max-iterations", "1", PLAYHEAD_TRACE_DIR=str(tmp_path / "file/traces"))
+    assert went_on.returncode == 0
+    assert went_on.stdout.endswith("trace   none: it could not be created\n")
+    stopped = run(
+        chat, tmp_path, PLAYHEAD_TRACE_DIR=str(tmp_path / "file/traces"), PLAYHEAD_ON_TRACE_ERROR="stop"
+    )  # fmt: skip
+    assert (stopped.returncode, stopped.stdout) == (3, "")
+
+
+def test_the_help_names_the_strategies() -> None:
+    """Nobody has to guess one."""
+    shown = cli("run", "--help").stdout
+    for name in ("reactive", "reflexion", "plan-execute-reflect", "tree-of-thought", "direct", "code-action"):
+        assert name in shown
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("tail", "kil", "kll", "bill", "fill", "denny", "dney", "aprove", "approv", "runn", "rum", "rn", "resum"),
+        *("reply", "relpay", "exprot", "exort", "improt", "colect", "stop", "rm", "delete", "prun", "forget"),
+    ],
+)
+def test_no_suggestion_does_harm(typed: str) -> None:
+    """What is suggested for a misspelt command ends, deletes, sends, decides and spends nothing."""
+    result = cli(typed)
+    words = set(result.stderr.replace(repr(typed), "").replace(",", " ").replace("'", " ").replace("?", " ").split())
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert not words & set(HARMFUL)
+
+
+def test_every_command_is_harmful_or_not() -> None:
+    """A new command has to be put on one side."""
+    from playhead.cli.main import HARMLESS
+
+    assert set(COMMANDS) == HARMLESS | set(HARMFUL)
+    assert not HARMLESS & set(HARMFUL)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("lst", "list"), ("shwo", "show"), ("debreif", "debrief"), ("dif", "diff")]
+)
+def test_what_only_looks_is_suggested(typed: str, meant: str) -> None:
+    """A slip in the name of a harmless command is answered with it."""
+    assert f"Did you mean {meant!r}?" in cli(typed).stderr

@@ -1,0 +1,116 @@
+"""A request parameter that nobody knows is not sent in silence: a slip is refused, and the message names what was meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import Agent
+from playhead.errors import UsageError
+from tests.findings.adapter import agent, cli, replay, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLIPS = {
+    "temprature": "temperature",
+    "Temperature": "temperature",
+    "temp": "temperature",
+    "topP": "top_p",
+    "top-p": "top_p",
+    "max_token": "max_tokens",
+    "maxtokens": "max_tokens",
+    "max_completion_token": "max_completion_tokens",
+    "sead": "seed",
+    "presense_penalty": "presence_penalty",
+    "stop_sequence": "stop_sequences",
+    "resoning_effort": "reasoning_effort",
+    "response_fromat": "response_format",
+    "paralel_tool_calls": "parallel_tool_calls",
+}
+REAL = (
+    *(
+        "azure_ad_token",
+        "vertex_credentials",
+        "vertex_project",
+        "vertex_location",
+        "api_version",
+        "organization",
+        "user",
+    ),
+    *(
+        "aws_access_key_id",
+        "aws_secret_access_key",
+        "aws_session_token",
+        "aws_region_name",
+        "aws_profile_name",
+        "metadata",
+    ),
+    *(
+        "prompt_cache_key",
+        "web_search_options",
+        "prediction",
+        "functions",
+        "extra_headers",
+        "extra_body",
+        "cache",
+        "custom_llm_provider",
+    ),
+)
+
+
+@pytest.mark.parametrize(("slip", "meant"), SLIPS.items())
+def test_a_slip_is_refused_with_what_was_meant(slip: str, meant: str) -> None:
+    """In an agent, before anything runs; the message names the door for a parameter that really has that name."""
+    with pytest.raises(UsageError) as refused:
+        agent([], parameters={slip: 0})
+    assert f"{slip!r}. Did you mean {meant!r}?" in str(refused.value).replace("top_k", "top_p")
+    assert "extra_body={" in str(refused.value)
+
+
+def test_real_parameters_pass() -> None:
+    """Those of litellm and of providers, known by value or not, and whatever a provider calls its own."""
+    values: dict[str, Any] = dict.fromkeys(REAL, "x")
+    made = Agent(
+        "openai/m", parameters={**values, "extra_body": {"temprature": 1}, "my_gateway_route": "eu"}, trace=None
+    )
+    assert set(made.header.parameters) == {*REAL, "my_gateway_route"}
+
+
+@pytest.mark.parametrize("name", ["temprature", "my_gateway_route", "extra_body", "n_ctx"])
+def test_a_model_that_says_all_it_takes_refuses_all_else(name: str) -> None:
+    """Ollama would ignore it, so the agent is not even made."""
+    with pytest.raises(UsageError, match=rf"this model has no request parameter '{name}'\..* Known: "):
+        Agent("ollama/m", parameters={name: 1}, trace=None)
+    Agent(
+        "ollama/m",
+        parameters={"num_ctx": 8192, "max_tokens": 5, "response_format": {"type": "text"}, "timeout": 9},
+        trace=None,
+    )
+
+
+@pytest.mark.parametrize("key", ["apikey", "api-key", "API_KEY", "api_keys", "base_urls"])
+def test_a_slip_in_what_is_no_parameter_is_refused_too(key: str) -> None:
+    """A key that is meant for the adapter does not travel as a parameter."""
+    with pytest.raises(UsageError, match="no request parameter"):
+        agent([], parameters={key: "secret"})
+
+
+def test_overrides_of_a_replay(tmp_path: Path) -> None:
+    """The same for `parameters`, to set or to remove, and for those of an agent below."""
+    path = run(agent(["done"], trace=tmp_path)).trace_path
+    for overrides in ({"parameters": {"temprature": 1}}, {"parameters": {"temprature": None}}):
+        with pytest.raises(UsageError, match="Did you mean 'temperature'"):
+            replay(path, ["done"], overrides=overrides)
+    with pytest.raises(UsageError, match="this model has no request parameter 'my_route'"):
+        replay(path, overrides={"model": "ollama/m", "parameters": {"my_route": 1}})
+
+
+@pytest.mark.parametrize("model", ["ollama/m", "openai/m"])
+def test_on_the_command_line(tmp_path: Path, model: str) -> None:
+    """Exit 2, nothing is written."""
+    result = cli("run", "go", "--model", model, "--set", "temprature=0", "--trace-dir", tmp_path / "runs")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Did you mean 'temperature'?" in result.stderr
+    assert not (tmp_path / "runs").exists()
