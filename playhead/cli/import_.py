@@ -16,6 +16,8 @@ from playhead.errors import NotImportableError
 from playhead.importing.formats import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playhead.importing import ImportedRun, Source
 
 
@@ -39,6 +41,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Import traces anew that were imported before from other spans; not where spans of the recording are missing.",
 )
+@click.option(
+    "--read-only",
+    multiple=True,
+    metavar="TOOL",
+    help="A tool that has no side effects, which no span says; may be repeated. A replay serves what it returned more often.",
+)
 @click.option("--force", is_flag=True, help="Replace even then. The recording before is kept beside the new one.")
 def command(  # noqa: PLR0913 - options
     *,
@@ -46,6 +54,7 @@ def command(  # noqa: PLR0913 - options
     format_name: str | None,
     replace: bool,
     force: bool,
+    read_only: tuple[str, ...],
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
@@ -59,10 +68,13 @@ def command(  # noqa: PLR0913 - options
     Of each run it is said what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
     ever runs.
     """
+    from playhead.importing import import_sources  # noqa: PLC0415 - `--help` needs no reader
+
     sources, unread = _sources(files, format_name)
     folder = options.open_store(trace_dir).folder
     with writing_in(folder):
-        runs = _imported(sources, folder, as_json=as_json, replace=replace, force=force)
+        made = import_sources(sources, folder, replace=replace, force=force, read_only=read_only)
+        runs = _imported(made, as_json=as_json)
     for source in sources:
         _say_left_out(source)
         if not source.spans:
@@ -92,12 +104,11 @@ def _sources(files: tuple[str, ...], format_name: str | None) -> tuple[list[Sour
     return sources, unread
 
 
-def _imported(sources: list[Source], folder: Path, *, as_json: bool, replace: bool, force: bool) -> list[ImportedRun]:
-    from playhead.importing import import_sources  # noqa: PLC0415 - as above
-
+def _imported(made: Iterator[ImportedRun], *, as_json: bool) -> list[ImportedRun]:
+    """Say of each run what became of it, as soon as it is there."""
     runs = []
     console = text_console()
-    for run in import_sources(sources, folder, replace=replace, force=force):
+    for run in made:
         runs.append(run)
         if run.outcome == "no-run":
             continue  # counted

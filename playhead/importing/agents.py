@@ -15,7 +15,7 @@ from playhead.importing.readings import AgentReading, ModelReading, ToolReading,
 from playhead.importing.values import NOTHING
 
 if TYPE_CHECKING:
-    from playhead.importing.readings import Kind, Reading
+    from playhead.importing.readings import Kind, OwnAgent, Reading
     from playhead.importing.spans import ForeignSpan
     from playhead.importing.tree import Tree
     from playhead.trace.events import ErrorInfo
@@ -71,6 +71,12 @@ class Work:
     def models(self) -> list[ModelItem]:
         """The model calls."""
         return [item for item in self.items if isinstance(item, ModelItem)]
+
+    @property
+    def own(self) -> OwnAgent | None:
+        """What Playhead's own export said of the agent, when it is one agent's work."""
+        said = [each.reading.own for each in self.agents]
+        return said[0] if len(said) == 1 else None
 
     @property
     def outermost(self) -> list[AgentSpan]:

@@ -54,13 +54,16 @@ SOURCE: Final = "import"
 class Conversion:
     """Writes the events of one owner: an agent, or a tool's body."""
 
-    def __init__(self, work: Work, owner: str, emit: Emit, findings: Findings) -> None:
+    def __init__(
+        self, work: Work, owner: str, emit: Emit, findings: Findings, *, read_only: frozenset[str] = frozenset()
+    ) -> None:
         self._work = work
         self._owner = owner
         self._emit_at = emit
         self._findings = findings
         self._matched = match(work, is_agent=self._is_agent)
-        self._tools = toolbox_of(work, self._matched, is_agent=self._is_agent)
+        self._read_only = read_only
+        self._tools = toolbox_of(work, self._matched, is_agent=self._is_agent, read_only=read_only)
         self._ids = CallIds()
         self._positions: Counter[int | None] = Counter()
         self.spent = Spent()
@@ -202,7 +205,8 @@ class Conversion:
 
     def _inside(self, work: Work, owner: str, called: ToolCallStarted) -> Any:  # noqa: ANN401 - an agent's output
         """Write what happened inside a call; return the output of the agent that it entered, if it did."""
-        inner = Conversion(work, owner, self._emit_at, self._findings if work.agents else Findings())
+        findings = self._findings if work.agents else Findings()
+        inner = Conversion(work, owner, self._emit_at, findings, read_only=self._read_only)
         if not work.agents:
             inner.run()
             self.spent.add(inner.spent.usage, inner.spent.cost_usd)

@@ -12,7 +12,7 @@ from playhead.importing.store import NO_RUN, import_spans
 from playhead.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from playhead.importing.sources import Source
     from playhead.importing.store import ImportedRun
@@ -28,6 +28,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
     format_name: str | None = None,
     replace: bool = False,
     force: bool = False,
+    read_only: Collection[str] = (),
     redactor: Redactor | None = None,
 ) -> tuple[ImportedRun, ...]:
     """Make a recording of every trace in a file; what of it could not be read, or is no run, is logged as a warning.
@@ -39,6 +40,7 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         replace: whether a trace that was imported before from other spans is imported anew; not when spans that the recording
             was made of are missing.
         force: whether it is replaced even then.
+        read_only: names of tools that have no side effects, as the caller knows; no span says it.
         redactor: what may not reach the recordings.
 
     Raises:
@@ -48,7 +50,9 @@ def import_file(  # noqa: PLR0913 - what an import is made of
         OSError: a recording cannot be written.
     """
     source = read_source(Path(path), format_name)
-    runs = tuple(import_sources([source], trace_dir, replace=replace, force=force, redactor=redactor))
+    runs = tuple(
+        import_sources([source], trace_dir, replace=replace, force=force, read_only=read_only, redactor=redactor)
+    )
     made = tuple(run for run in runs if run.outcome != "no-run")
     for why, count in source.problems.items():
         _log.warning("%s: left out: %d %s", path, count, why)
@@ -59,12 +63,13 @@ def import_file(  # noqa: PLR0913 - what an import is made of
     return made
 
 
-def import_sources(
+def import_sources(  # noqa: PLR0913 - what an import is made of
     sources: Sequence[Source],
     trace_dir: str | Path | None = None,
     *,
     replace: bool = False,
     force: bool = False,
+    read_only: Collection[str] = (),
     redactor: Redactor | None = None,
 ) -> Iterator[ImportedRun]:
     """Make a recording of every trace in files, of which a trace may have spans in several; as the settings have it.
@@ -79,6 +84,7 @@ def import_sources(
         format_name=", ".join(dict.fromkeys(source.format for source in sources)),
         replace=replace,
         force=force,
+        read_only=read_only,
         redactor=redactor,
         durability=settings.durability,
     )

@@ -72,6 +72,8 @@ class Findings:
     """Model calls of the same moment as the one before them, of whose prompts neither goes on from the other."""
     missing: int = 0
     """Calls in prompts that no span of a model call asked for."""
+    not_there: list[str] = field(default_factory=list)
+    """Tools that the caller calls read-only, and no agent has."""
     lengths: Lengths = field(default_factory=Lengths)
     """Of the texts in the spans."""
 

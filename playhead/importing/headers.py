@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from pydantic import ValidationError
 
 from playhead.importing.pairing import plain_name
 from playhead.importing.readings import ModelReading
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.importing.agents import Work
-    from playhead.importing.readings import ForeignMessage
+    from playhead.importing.readings import ForeignMessage, OwnAgent
     from playhead.trace.types import Content
 
 UNKNOWN: Final = "imported"
@@ -56,6 +59,12 @@ class Beginning:
     """Whether anything says what the agent was asked."""
     goes_on: bool
     """Whether the first prompt goes on after the user's last message, so that a replay cannot begin with the same one."""
+    own: OwnAgent | None = None
+    """What Playhead's own export said of the agent, when the header is made of that."""
+    requests: int = 0
+    """Spans of model calls that there are."""
+    calls: int = 0
+    """Spans of tool calls that there are."""
 
 
 def beginning_of(work: Work) -> Beginning:
@@ -68,6 +77,11 @@ def beginning_of(work: Work) -> Beginning:
         if task is not None
         else next((scrub(each.reading.task) for each in work.agents if each.reading.task), None)
     )
+    own = work.own
+    if own is not None and (header := _own_header(own, _name(work), model_name(first), examples)) is not None:
+        task = next((scrub(each.reading.task) for each in work.agents if each.reading.task), task)
+        task_known, calls = task is not None, len(work.items) - len(models)
+        return Beginning(header, task or "", task_known, goes_on=False, own=own, requests=len(models), calls=calls)
     header = AgentHeader(
         name=_name(work),
         model=model_name(first),
@@ -81,6 +95,15 @@ def beginning_of(work: Work) -> Beginning:
         retry_delay_s=0.5,
     )
     return Beginning(header, told if told is not None else "", told is not None, goes_on)
+
+
+def _own_header(own: OwnAgent, name: str, model: str, examples: Sequence[ForeignMessage]) -> AgentHeader | None:
+    """Return the header that Playhead exported, or None when what stands there is none."""
+    told = {"name": name, "model": model, "examples": list(starmap(_example, enumerate(examples)))}
+    try:
+        return AgentHeader.model_validate({**own.header, **told})
+    except ValidationError:
+        return None
 
 
 def model_name(said: ModelReading) -> str:

@@ -58,6 +58,8 @@ class ModelReading:
     provider: str | None = None
     address: str | None = None
     parameters: dict[str, JsonValue] | None = None
+    unrecorded: tuple[str, ...] = ()
+    """Parameters that a recording does not hold, since they may be credentials."""
     messages: tuple[ForeignMessage, ...] | None = None
     answer: ForeignMessage | None = None
     finish_reason: str | None = None
@@ -86,12 +88,29 @@ class ToolReading:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnAgent:
+    """What a span of Playhead's own export says of its agent: all that a replay needs to run it in the same way."""
+
+    header: dict[str, Any]
+    """The agent's header without its name, model and examples, which the spans hold in other places."""
+    tools: tuple[ToolSpec, ...]
+    requests: int
+    """Spans of model calls that the agent has."""
+    calls: int
+    """Spans of tool calls that it has."""
+    decided: tuple[str, ...]
+    """The kinds of events besides that steered it, such as `approval-decided`."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentReading:
     """An agent, or a program's outermost span."""
 
     name: str | None = None
     task: str | None = None
     output: JsonValue = NOTHING
+    own: OwnAgent | None = None
+    """What Playhead's own export says of it besides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from playhead.trace.imported import Replayability
     from playhead.trace.types import Content
 
+_NOT_FROM_SPANS: Final = {"code-action": "its programs run outside of the spans"}
+"""Strategies whose runs spans do not hold whole, and why."""
+LINES: Final = (
+    "from opentelemetry import trace; "
+    'agent = {"openinference.span.kind": "AGENT"}; '
+    'with trace.get_tracer("agent").start_as_current_span("agent", attributes=agent): …'
+)
+"""What makes a program's spans those of an agent."""
 _NAMED: Final = 5
 """Tools that a reason names."""
 
@@ -48,17 +56,16 @@ class Report:
 def report_of(tree: Tree, found: Sorted, findings: Findings) -> Report:
     """Return the report of a converted trace."""
     missing = tuple(_missing(found, findings))
+    is_own = bool(findings.begun) and all(each.own is not None for each in findings.begun)
     unsure = (
         *_parts(tree, found, findings),
         *_unsure(found, findings),
         *_prompts(findings),
-        *_otherwise(findings),
-        *_differing(found),
-        *dict.fromkeys(findings.endings),
+        *(_of_own_runs(findings) if is_own else _of_other_programs(found, findings)),
         *_doubts(found, findings),
     )
     level: Replayability = "not" if missing else "tools-only" if unsure else "full"
-    return Report(level, missing + unsure, tuple(_notes(tree, found, findings)))
+    return Report(level, missing + unsure, tuple(_notes(tree, found, findings, is_full=level == "full")))
 
 
 def _missing(found: Sorted, findings: Findings) -> Iterator[str]:
@@ -77,6 +84,36 @@ def _missing(found: Sorted, findings: Findings) -> Iterator[str]:
         yield f"arguments or results are truncated: {named(cut)}"
 
 
+def _of_other_programs(found: Sorted, findings: Findings) -> Iterator[str]:
+    """Yield where the loop of another program did not do what a replay's plain loop does."""
+    if findings.missing:
+        yield f"model calls are missing: prompts hold {findings.missing:,} calls that no span of a model call asked for"
+    if findings.without_call:
+        yield f"tool spans name calls that no span of a model call asked for: {named(findings.without_call)}"
+    if findings.turns:
+        yield f"agents take turns with prompts of their own, and a replay has one agent alone: {named(findings.turns)}"
+    if findings.continued:
+        yield f"the run goes on after an answer that calls no tool, where a replay ends: {findings.continued:,} times"
+    yield from _otherwise(findings)
+    yield from _differing(found)
+    yield from dict.fromkeys(findings.endings)
+
+
+def _of_own_runs(findings: Findings) -> Iterator[str]:
+    """Yield what a run of Playhead's own depended on that its spans do not hold: else the same loop does the same again."""
+    for begun in findings.begun:
+        own, header = begun.own, begun.header
+        if own is not None and (begun.requests, begun.calls) != (own.requests, own.calls):
+            yield (
+                f"spans are missing: {header.name} made {own.requests:,} model calls and {own.calls:,} tool calls, "
+                f"and the spans hold {begun.requests:,} and {begun.calls:,}"
+            )
+        if own is not None and own.decided:
+            yield f"what else steered {header.name} is not in the spans: {named(own.decided)}"
+        if header.strategy in _NOT_FROM_SPANS:
+            yield f"the strategy {header.strategy} cannot be replayed from spans: {_NOT_FROM_SPANS[header.strategy]}"
+
+
 def _parts(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
     """Yield what shows that spans of the run are missing, or are not of one agent."""
     if not found.is_whole:
@@ -90,14 +127,6 @@ def _parts(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
         yield f"the order of the run is not known: {timeless:,} of its spans do not say when they began"
     if findings.unordered:
         yield f"the order of model calls that began at the same moment is not known: {findings.unordered:,}"
-    if findings.missing:
-        yield f"model calls are missing: prompts hold {findings.missing:,} calls that no span of a model call asked for"
-    if findings.without_call:
-        yield f"tool spans name calls that no span of a model call asked for: {named(findings.without_call)}"
-    if findings.turns:
-        yield f"agents take turns with prompts of their own, and a replay has one agent alone: {named(findings.turns)}"
-    if findings.continued:
-        yield f"the run goes on after an answer that calls no tool, where a replay ends: {findings.continued:,} times"
 
 
 def _unsure(found: Sorted, findings: Findings) -> Iterator[str]:
@@ -229,9 +258,10 @@ def _is_hidden_at_first(begun: Beginning) -> bool:
     return is_hidden_content(begun.task) or is_hidden_content(begun.header.system_prompt or "")
 
 
-def _notes(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
+def _notes(tree: Tree, found: Sorted, findings: Findings, *, is_full: bool) -> Iterator[str]:
     """Yield what else a reader has to know."""
     counts = findings.counts
+    yield from _advice(found, findings, is_full=is_full)
     if findings.unoffered:
         yield "the prompts do not say which tools they offer: those that were called are taken"
     if counts["matched by arguments"]:
@@ -250,6 +280,16 @@ def _notes(tree: Tree, found: Sorted, findings: Findings) -> Iterator[str]:
     if limit is not None and any(len(text) == limit for text in _texts(found)):
         yield f"prompts or answers are truncated, as it seems at {limit:,} characters"
     yield from (f"{what}: {count:,}" for what, count in _of_spans(tree, found).items() if count)
+
+
+def _advice(found: Sorted, findings: Findings, *, is_full: bool) -> Iterator[str]:
+    """Yield what the reader can do."""
+    if not is_full and all(kind != "agent" for _, kind in found.tops):
+        yield f"no span is an agent's. Around the whole program these lines make its spans one run of one agent: {LINES}"
+    if unrecorded := {name: 1 for item in found.root.models for name in item.reading.unrecorded}:
+        yield f"request parameters that the recording does not hold (a replay takes them by --set): {named(list(unrecorded))}"
+    if findings.not_there:
+        yield f"tools that were called read-only, and that no agent of the run has: {named(findings.not_there)}"
 
 
 def _of_agents(root: Work) -> Iterator[str]:

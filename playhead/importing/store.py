@@ -23,7 +23,7 @@ from playhead.importing.tree import make_tree
 from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
 from playhead.trace.blobs import sync_folder
-from playhead.trace.events import FORMAT, RunStarted
+from playhead.trace.events import FORMAT, RunStarted, ToolsDefined
 from playhead.trace.imported import ImportedFrom
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
@@ -35,7 +35,7 @@ from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from playhead.importing.agents import Sorted
     from playhead.importing.fingerprints import Relation
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.imported import Replayability
     from playhead.trace.redaction import Redactor
+    from playhead.trace.types import ToolSpec
     from playhead.trace.writer import Durability
 
 Outcome = Literal["imported", "replaced", "already-imported", "differs", "lacks", "no-run"]
@@ -80,6 +81,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     replace: bool = False,
     force: bool = False,
     grow: bool = False,
+    read_only: Collection[str] = (),
     redactor: Redactor | None = None,
     durability: Durability = "write",
 ) -> Iterator[ImportedRun]:
@@ -94,6 +96,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
         force: whether it is replaced even then.
         grow: whether these are spans of a trace that goes on: it is replaced when they are all that it was made of, and more,
             and nothing of it is kept aside.
+        read_only: names of tools that have no side effects, as the caller knows; no span says it.
         redactor: what may not reach the recording; None: nothing is taken out.
         durability: what a written event survives.
 
@@ -106,7 +109,7 @@ def import_spans(  # noqa: PLR0913 - what an import is made of
     store = TraceStore(folder)
     store.create()
     for trace_id, group in traces.items():
-        made = _Import(store, trace_id, group, format_name, redactor, durability)
+        made = _Import(store, trace_id, group, format_name, frozenset(read_only), redactor, durability)
         yield made.run(replace=replace, force=force, grow=grow)
 
 
@@ -127,12 +130,14 @@ class _Import:
         trace_id: str,
         spans: list[ForeignSpan],
         format_name: str,
+        read_only: frozenset[str],
         redactor: Redactor | None,
         durability: Durability,
     ) -> None:
         self._store = store
         self._trace_id = trace_id
         self._format = format_name
+        self._read_only = read_only
         self._redactor = redactor
         self._durability = durability
         self._tree = make_tree(spans)
@@ -148,6 +153,8 @@ class _Import:
             if known is None:
                 return ImportedRun(self._run_id, self._path, "differs", self._source("not"))
             relation = self._fingerprints.compared(known)
+            if relation == "same" and self._read_only and self._read_only != frozenset(known.read_only):
+                replace = True  # the same spans, otherwise declared: nothing is lost
             refused = _refusal(relation, replace=replace, force=force, grow=grow)
             if refused is not None:
                 return ImportedRun(self._run_id, self._path, refused, known)
@@ -204,15 +211,19 @@ class _Import:
             reasons=reasons,
             notes=notes,
             service=self._service(),
+            read_only=tuple(sorted(self._read_only)),
         )
 
     def _write(self, path: Path) -> ImportedFrom:
         found = self._found
         findings, clock = Findings(lengths=lengths_of(self._tree.spans.values())), _SpanClock()
         events: list[tuple[int, str, int | None, EventBase]] = []
-        conversion = Conversion(found.root, ROOT, lambda *event: events.append(event), findings)
+        conversion = Conversion(
+            found.root, ROOT, lambda *event: events.append(event), findings, read_only=self._read_only
+        )
         conversion.run()
         conversion.complete(ended=found.has_outermost)
+        findings.not_there = sorted(self._read_only - {spec.name for event in events for spec in _defined(event[3])})
         report = report_of(self._tree, found, findings)
         source = self._source(report.replayability, report.reasons, report.notes)
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
@@ -269,6 +280,10 @@ class _SpanClock:
 
     def now_us(self) -> int:
         return self._now_us
+
+
+def _defined(event: EventBase) -> tuple[ToolSpec, ...]:
+    return event.tools if isinstance(event, ToolsDefined) else ()
 
 
 def _put(path: Path, place: Path, *, replace: bool) -> None:

@@ -10,7 +10,7 @@ from playhead.trace.types import ToolSpec
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from playhead.importing.agents import Work
     from playhead.importing.matching import Matched
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Toolbox:
-    """Tools with their ids. All count as having side effects: nothing in a span says that one has none."""
+    """Tools with their ids. All count as having side effects but those that our own export or the caller calls read-only."""
 
     specs: list[ToolSpec] = field(default_factory=list)
     """The agent's tools, one of each name."""
@@ -43,12 +43,14 @@ class Toolbox:
             self._ids.setdefault(_key(spec), len(self._ids))
 
 
-def toolbox_of(work: Work, matched: Matched, *, is_agent: bool) -> Toolbox:
+def toolbox_of(work: Work, matched: Matched, *, is_agent: bool, read_only: Collection[str] = ()) -> Toolbox:
     """Return the tools of an agent; a tool's body has those alone that it offered."""
-    box = Toolbox(offered_known=not is_agent or any(model.reading.tools for model in work.models))
+    tells = work.own is not None or any(model.reading.tools for model in work.models)
+    box = Toolbox(offered_known=not is_agent or tells)
     named: dict[str, ToolSpec] = {}
     known: set[str] = set()
-    for spec in (spec for model in work.models for spec in model.reading.tools or ()):
+    own = () if work.own is None else work.own.tools
+    for spec in (*own, *(spec for model in work.models for spec in model.reading.tools or ())):
         key = _key(spec)
         if key not in known:
             known.add(key)
@@ -56,12 +58,14 @@ def toolbox_of(work: Work, matched: Matched, *, is_agent: bool) -> Toolbox:
             named.setdefault(spec.name, spec)
     calls: dict[str, list[Asked]] = {}
     for asked in (asked for turn in matched.turns for asked in turn.asked):
-        calls.setdefault(asked.call.name, []).append(asked)
+        if work.own is None:  # our own export says which tools there are
+            calls.setdefault(asked.call.name, []).append(asked)
     for name, asked_for in calls.items():
         if name not in named and is_agent and (not box.offered_known or any(map(_ran, asked_for))):
             box.specs.append(_seen(name, asked_for, box))
     agents = {name for name, asked_for in calls.items() if all(map(_enters, asked_for))}
     box.specs = [spec.model_copy(update={"kind": "agent"}) if spec.name in agents else spec for spec in box.specs]
+    box.specs = [spec.model_copy(update={"read_only": True}) if spec.name in read_only else spec for spec in box.specs]
     box.number()
     return box
 

@@ -38,5 +38,7 @@ class ImportedFrom(Value):
     """Why it can do no more."""
     notes: tuple[str, ...] = ()
     """What else was not known and had to be concluded, or was lost."""
+    read_only: tuple[str, ...] = ()
+    """Tools that whoever imported it declared free of side effects."""
     service: str | None = None
     """The program that was recorded, by `service.name`."""

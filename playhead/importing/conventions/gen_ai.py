@@ -73,12 +73,14 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:
     definitions = said("gen_ai.tool.definitions")
     tools = tuple(filter(None, map(spec_of, list_of(definitions))))
     usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
+    parameters, unrecorded = _parameters(attributes)
     return ModelReading(
         model=attributes.text("gen_ai.request.model"),
         answered_by=attributes.text("gen_ai.response.model"),
         provider=attributes.text("gen_ai.provider.name", "gen_ai.system"),
         address=_address(attributes),
-        parameters=_parameters(attributes),
+        parameters=parameters,
+        unrecorded=unrecorded,
         messages=_with_instructions(said("gen_ai.system_instructions"), written or events),
         answer=answer,
         finish_reason=first_text(reasons) or finish_reason_of(said("gen_ai.output.messages")),
@@ -139,7 +141,7 @@ def _address(attributes: Attributes) -> str | None:
     return f"http://{host}:{port}"
 
 
-def _parameters(attributes: Attributes) -> dict[str, Any] | None:
+def _parameters(attributes: Attributes) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     given = {name[len(_PARAMETERS) :]: value for name, value in attributes.flat.items() if name.startswith(_PARAMETERS)}
     kept = {
         ("stop" if name == "stop_sequences" else name): value

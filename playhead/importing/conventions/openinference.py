@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ValidationError
+
 from playhead.importing.attributes import at, items_of
 from playhead.importing.conventions.finish import finish_reason_of
 from playhead.importing.conventions.messages import answer_of, call_of, content_of, joined, messages_of, role_of
 from playhead.importing.conventions.results import unwrapped_result
 from playhead.importing.conventions.tokens import usage_of
 from playhead.importing.conventions.tools import schema_of, spec_of
-from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, ToolReading
+from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, OwnAgent, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, float_of, list_of, object_of, parsed_json, text_of
+from playhead.trace.parameters import known
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
@@ -38,7 +42,11 @@ _COST: Final = "llm.cost.total"
 _NO_PARAMETERS: Final = frozenset(
     ("model", "model_name", "messages", "tools", "functions", "stream", "stream_options", "base_url", "_type", "input")
 )
-_SECRETS: Final = ("key", "authorization", "secret", "password", "headers", "credential")
+"""What else stands among the parameters: said elsewhere in a recording, or about how the answer travels."""
+_OF_AN_ANSWER: Final = frozenset(("id", "object", "created_at", "instructions", "output"))
+"""Fields of the Responses API's answer object, which some instrumentors write down as the request's parameters."""
+_IN_AN_ANSWER: Final = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_completion_tokens"}
+"""What of that object says how the model sampled, and what a request calls it."""
 
 
 def kind(span: ForeignSpan, attributes: Attributes) -> Kind | None:  # noqa: ARG001 - every convention is asked so
@@ -51,7 +59,8 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
     """Return the model call."""
     asked, answered = _value(attributes, "input"), _value(attributes, "output")
     tools = tuple(filter(None, map(_tool, attributes.items("llm.tools"))))
-    parameters = object_of(attributes.json("llm.invocation_parameters"))
+    given = object_of(attributes.json("llm.invocation_parameters"))
+    parameters, unrecorded = parameters_of(given)
     answer = _answer(attributes, answered)
     usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
     cost_usd = float_of(attributes.value(_COST))
@@ -59,15 +68,16 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
         model=attributes.text("llm.request.model_name", "llm.model_name"),
         answered_by=attributes.text("llm.response.model_name"),
         provider=attributes.text("llm.provider", "llm.system"),
-        address=first_text((parameters.get("base_url"), parameters.get("api_base"))),
-        parameters=parameters_of(parameters),
+        address=first_text((given.get("base_url"), given.get("api_base"))),
+        parameters=parameters,
+        unrecorded=unrecorded,
         messages=tuple(map(_message, attributes.items("llm.input_messages"))) or messages_of(asked),
         answer=answer,
         finish_reason=attributes.text("llm.finish_reason") or finish_reason_of(answered),
         usage=usage,
         unread=(*unread, *([_COST] if cost_usd is None and attributes.value(_COST) is not NOTHING else [])),
         cost_usd=cost_usd,
-        tools=tools or _tools_of_input(asked, parameters),
+        tools=tools or _tools_of_input(asked, given),
         cut=_cut(attributes),
     )
 
@@ -96,10 +106,12 @@ def tool(span: ForeignSpan, attributes: Attributes) -> ToolReading:
 def agent(span: ForeignSpan, attributes: Attributes) -> AgentReading:
     """Return what the span says as an agent, or as the outermost span of a program."""
     given = _value(attributes, "input")
+    own = _own_agent(attributes)
     return AgentReading(
         name=attributes.text("agent.name") or (_agent_name(span.name) if attributes.text(KIND) == "AGENT" else None),
-        task=_task(given),
+        task=given if own is not None and isinstance(given, str) else _task(given),
         output=_value(attributes, "output"),
+        own=own,
     )
 
 
@@ -117,10 +129,13 @@ def context(attributes: Attributes) -> Context:
     )
 
 
-def parameters_of(given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the parameters of a request that are sampling and the like, without what might be a secret."""
-    kept = {name: value for name, value in given.items() if name not in _NO_PARAMETERS and value is not None}
-    return {name: value for name, value in kept.items() if not any(word in name.lower() for word in _SECRETS)} or None
+def parameters_of(given: dict[str, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """Return the request parameters that a recording holds by value, and the names of those that it does not."""
+    given = {name: value for name, value in given.items() if name not in _NO_PARAMETERS and value is not None}
+    if not _OF_AN_ANSWER.isdisjoint(given):
+        return {name: given[each] for each, name in _IN_AN_ANSWER.items() if each in given} or None, ()
+    found = known(given)
+    return found or None, tuple(name for name in given if name not in found)
 
 
 def _agent_name(name: str) -> str | None:
@@ -148,6 +163,20 @@ def _is_own(attributes: Attributes) -> bool:
     """Tell whether Playhead exported the span: then a `$type` in a value is a tag of its own."""
     metadata = attributes.json("metadata")
     return isinstance(metadata, dict) and isinstance(metadata.get("playhead"), dict)
+
+
+def _own_agent(attributes: Attributes) -> OwnAgent | None:
+    """Return what Playhead's own export says of an agent, when nothing of it was hidden."""
+    said = at(attributes.json("metadata"), "playhead")
+    header, counts = at(said, "header"), at(said, "counts")
+    if not isinstance(header, dict) or not isinstance(counts, dict):
+        return None
+    try:
+        tools = tuple(map(ToolSpec.model_validate, list_of(said.get("tools"))))
+    except ValidationError:  # nobody's spans are trusted
+        return None
+    decided = tuple(each for each in list_of(said.get("decided")) if isinstance(each, str))
+    return OwnAgent(header, tools, count_of(counts.get("requests")) or 0, count_of(counts.get("calls")) or 0, decided)
 
 
 def _task(given: Any) -> str | None:  # noqa: ANN401

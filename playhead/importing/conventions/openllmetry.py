@@ -42,7 +42,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
         for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty")
     }
     return ModelReading(
-        parameters=parameters_of({name: value for name, value in given.items() if value is not NOTHING}),
+        parameters=parameters_of({name: value for name, value in given.items() if value is not NOTHING})[0],
         messages=tuple(map(_message, attributes.items("gen_ai.prompt"))) or None,
         answer=answers[0] if answers else None,
         finish_reason=next(filter(None, reasons), None),

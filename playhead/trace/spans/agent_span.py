@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan
     from playhead.trace.types import Usage
+
+
+HEADER: Final = "header"
+"""What metadata calls the agent's header."""
+TOOLS: Final = "tools"
+"""What it calls the agent's tools, whole."""
+COUNTS: Final = "counts"
+"""What it calls how many spans of requests and of tool calls belong to the agent, so that a lost one is missed."""
+DECIDED: Final = "decided"
+"""What it calls the kinds of events that steered the agent besides model and tools."""
+_IN_OTHER_PLACES: Final = {"name", "model", "examples", "prices"}
 
 
 def common_attributes(started: RunStarted, masking: Masking) -> dict[str, AttributeValue]:
@@ -77,8 +88,11 @@ def _asked(started: RunStarted | AgentStarted, masking: Masking) -> dict[str, At
     return {**masking.input(task), **masking.left_out(started.task)}
 
 
-def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> dict[str, Any]:
-    """Return what else is worth knowing of an agent; its model stands here, where no backend counts tokens by it."""
+def agent_metadata(started: RunStarted | AgentStarted, record: Record, masking: Masking) -> dict[str, Any]:
+    """Return what else is worth knowing of an agent; its model stands here, where no backend counts tokens by it.
+
+    Where nothing is hidden, `header` is what an import needs to replay the run in the same way.
+    """
     header = started.agent
     metadata: dict[str, Any] = {
         "owner": record.owner,
@@ -86,6 +100,10 @@ def agent_metadata(started: RunStarted | AgentStarted, record: Record) -> dict[s
         "strategy": header.strategy,
         "model": header.model,
     }
+    if masking.everything:
+        metadata[HEADER] = header.model_dump(mode="json", exclude_defaults=True, exclude=_IN_OTHER_PLACES)
+        metadata[COUNTS] = {"requests": 0, "calls": 0}
+        metadata[DECIDED] = []
     if isinstance(started, RunStarted):
         told = {
             "run_id": started.run_id,

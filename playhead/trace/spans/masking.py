@@ -70,6 +70,8 @@ class Masking:
         """Whether schemas and descriptions of tools are shown, also in the words of a prompt."""
         self.parameters = not config.hide_llm_invocation_parameters
         """Whether parameters of requests are shown."""
+        self.everything = not any(value for name, value in vars(config).items() if name.startswith("hide_"))
+        """Whether nothing is hidden."""
         self.words = self.both and not config.hide_input_images
         """Whether text that may quote anything is shown: reasons, errors, descriptions."""
 

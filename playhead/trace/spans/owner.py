@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
+
+from playhead.trace.spans.agent_span import COUNTS
+
 if TYPE_CHECKING:
     from playhead.trace.spans.phases import Phases
     from playhead.trace.spans.thread import SpanThread
@@ -34,6 +38,17 @@ class SpanOwner:
     """Tool calls that are open, by id."""
     healed: dict[str, list[str]] = field(default_factory=dict)
     """What was put right in calls that have not started, by id."""
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is an agent, and not the body of a tool."""
+        return self.home.kind is Kind.AGENT
+
+    def count(self, what: str) -> None:
+        """Count one more span of its own."""
+        counts = self.home.metadata.get(COUNTS)
+        if self.is_agent and counts is not None:
+            counts[what] += 1
 
     def address_of(self, model: str) -> str | None:
         """Return where a model was reached, when the header says it."""

@@ -13,6 +13,9 @@ from opentelemetry.trace import Link
 from playhead.trace import events as e
 from playhead.trace.spans import gen_ai
 from playhead.trace.spans.agent_span import (
+    DECIDED,
+    HEADER,
+    TOOLS,
     agent_attributes,
     agent_metadata,
     common_attributes,
@@ -105,7 +108,7 @@ class RunSpans:
             above and above[0],
             now,
             attributes=attributes,
-            metadata=agent_metadata(started, record),
+            metadata=agent_metadata(started, record, self._masking),
             links=links_of(started) if isinstance(started, e.RunStarted) else (),
             parent=outer_span(self.started) if of_run else None,
         )
@@ -172,6 +175,10 @@ class RunSpans:
 
     def _tools_defined(self, _record: Record, event: e.ToolsDefined, owner: SpanOwner, _now: int) -> Ended:
         owner.thread.define(event)
+        if HEADER in owner.home.metadata and owner.is_agent and not event.offered:
+            known = owner.home.metadata.setdefault(TOOLS, [])
+            tools = (spec.model_dump(mode="json", exclude_defaults=True) for spec in event.tools)
+            known += [each for each in tools if each not in known]
         return []
 
     # --- model calls --------------------------------------------------------------------------------------------------
@@ -183,6 +190,7 @@ class RunSpans:
         span = self._open_request(record, event, owner, prompt, now)
         if span is None:
             return None
+        owner.count("requests")
         owner.requests[event.request, event.attempt] = span
         span.attributes.update(self._masking.messages(INPUT, prompt.messages))
         return []
@@ -237,6 +245,7 @@ class RunSpans:
         span = self._open_call(record, event, owner, now)
         if span is None:
             return None
+        owner.count("calls")
         owner.calls[event.call_id] = span
         turn = "-" if record.iteration is None else record.iteration
         body = self._inner[span] = f"{record.owner}/{event.tool}@{turn}.{event.position}"
@@ -304,6 +313,13 @@ class RunSpans:
             why = None if event.why is None else self._masking.word(event.why)
             by = None if event.by is None else self._masking.word(event.by)
             noted(span, "approval", now, approved=event.approved, by=by, why=why)
+        return self._decided(_record, event, owner, now)
+
+    def _decided(self, _record: Record, event: e.Event, owner: SpanOwner, _now: int) -> Ended:
+        """Say that something besides model and tools steered the run: what it was, spans do not hold."""
+        decided = owner.home.metadata.get(DECIDED)
+        if decided is not None and event.kind not in decided:
+            decided.append(event.kind)
         return []
 
     # --- what steered the run -----------------------------------------------------------------------------------------
@@ -311,7 +327,7 @@ class RunSpans:
     def _killswitch(self, _record: Record, event: e.KillswitchFired, owner: SpanOwner, now: int) -> Ended:
         reason = self._masking.word(event.reason)
         noted(owner.home, "killswitch", now, switch=event.switch, reason=reason, on_trigger=event.on_trigger)
-        return []
+        return self._decided(_record, event, owner, now)
 
     def _fallback(self, _record: Record, event: e.ProviderFallback, owner: SpanOwner, now: int) -> Ended:
         reason = self._masking.word(event.reason)
@@ -344,6 +360,10 @@ class RunSpans:
             e.ToolCallCompleted: _call_completed,
             e.ToolCallHealed: _healed,
             e.ApprovalDecided: _approval,
+            e.FactRecorded: _decided,
+            e.HookFired: _decided,
+            e.EmissionChanged: _decided,
+            e.EmissionSuppressed: _decided,
             e.KillswitchFired: _killswitch,
             e.ProviderFallback: _fallback,
             e.RunPaused: _waits,
