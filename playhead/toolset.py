@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from playhead.errors import ToolDefinitionError, UsageError
 from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
 from playhead.kernel.catalogue import filtered
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
@@ -68,6 +69,10 @@ def make_toolset(
         if folded(name) in of_strategies:
             raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
     for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
+        try:
+            require_bounded(made.spec.parameters)
+        except UnusableSchemaError as error:
+            raise ToolDefinitionError(f"the schema of {name} cannot be used: {error}") from None
         if folded(name) in {*map(folded, own), *of_strategies}:
             raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
         if folded(name) in found:

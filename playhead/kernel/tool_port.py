@@ -14,6 +14,7 @@ from playhead.errors import (
     UsageError,
     nearest,
 )
+from playhead.kernel.bounded_schema import UnusableSchemaError, require_affordable
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
 from playhead.kernel.healing.healer import Healer
 from playhead.kernel.hooks import SUPPRESS
@@ -108,12 +109,20 @@ class ToolPort:
 
     async def _healed(self, planned: PlannedCall) -> PlannedCall:
         """Return the call as it is to run, put right where that is called for; what tools ask for is no model's mistake."""
-        if self._healer is None or planned.source == "tool":
+        if self._healer is None or planned.source == "tool" or not self._is_affordable(planned.call):
             return planned
         healed = await self._healer.heal(planned)
         if healed is not planned:
             self.changed[planned.call.id] = healed
         return healed
+
+    def _is_affordable(self, call: ToolCall) -> bool:
+        """Return whether the arguments can be held against the tool's schema in a bounded number of steps."""
+        tool = self._tools.get(call.name)
+        try:
+            return tool is None or require_affordable(tool.spec.parameters, call.arguments) > 0
+        except UnusableSchemaError:
+            return False
 
     async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
         """Return the call as the hooks want it to run; None when one removed it."""

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.arguments import Arguments, name_of
+from playhead.kernel.bounded_schema import require_affordable
 from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.side_effects import warn_of_name
@@ -93,6 +94,7 @@ class FunctionTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
+            require_affordable(self.spec.parameters, arguments)
             self._arguments.check(arguments)
         except ValidationError as error:
             return ErrorInfo(type="InvalidArguments", message=self._explain(error))

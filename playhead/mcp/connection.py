@@ -9,6 +9,7 @@ import os
 import queue
 import threading
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -91,6 +92,7 @@ class Connection:
         """What was given to the server and nobody may record, by name."""
         self._server = server
         self._start_timeout_s = start_timeout_s
+        self._deadline = math.inf
         self._opened: queue.SimpleQueue[list[mcp_types.Tool] | BaseException] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
@@ -113,11 +115,24 @@ class Connection:
         """
         # In no context: by that of the caller, whose loop may run, anyio would take this thread for the loop's.
         threading.Thread(target=contextvars.Context().run, args=(self._work,), name="playhead-mcp", daemon=True).start()
-        opened = self._opened.get()
+        self._deadline = monotonic() + self._start_timeout_s
+        try:  # the thread keeps the deadline itself, unless what the server sent keeps it busy
+            opened = self._opened.get(timeout=self._start_timeout_s + WHY_S)
+        except queue.Empty:
+            raise self._unopened(TimeoutError()) from None
         if isinstance(opened, BaseException):
             self._ended.wait(CLOSED_S)
             raise opened
         return opened
+
+    def require_in_time(self) -> None:
+        """Make sure that the start still has time.
+
+        Raises:
+            ToolServerError: it has none.
+        """
+        if monotonic() > self._deadline:
+            raise self._unopened(TimeoutError())
 
     def close(self) -> None:
         """End the connection, and the server if it is a process of ours; waits for its end."""
@@ -180,6 +195,7 @@ class Connection:
                 try:
                     async with self._new_client() as client:
                         listed = await _listed(client)
+                        self._server.has_listed()
                         self._scope.deadline = math.inf
                         self._client, self._group = client, calls
                         self._opened.put(listed)
@@ -278,8 +294,10 @@ async def _listed(client: Client) -> list[mcp_types.Tool]:
     while True:
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
+        if len(tools) > MAX_TOOLS:
+            raise ToolServerError(f"it lists more than {MAX_TOOLS} tools")
         cursor = page.next_cursor
         if cursor is None:
             return tools
-        if len(tools) > MAX_TOOLS or not page.tools:
-            raise ToolDefinitionError(f"it lists more than {MAX_TOOLS} tools, or pages of tools without end")
+        if not page.tools:
+            raise ToolServerError("it lists pages of tools without end")

@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
 from playhead.errors import ToolDefinitionError, nearest
+from playhead.kernel.bounded_schema import BoundedSchema, UnusableSchemaError
 from playhead.mcp.plain import cleaned, one_line
-from playhead.mcp.schema import BoundedSchema, UnusableSchemaError
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import MAX_DEPTH, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import mcp_types
 
     from playhead.mcp.choices import Choices
+    from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
 
@@ -46,27 +48,40 @@ class Definition:
     """What its structured results promise to be."""
 
 
-def define_all(server: str, listed: Sequence[mcp_types.Tool], choices: Choices) -> list[Definition]:
-    """Return the tools of a server that the user chose.
+def define_all(
+    server: str, listed: Sequence[mcp_types.Tool], choices: Choices, in_time: Callable[[], None] = lambda: None
+) -> list[Definition]:
+    """Return the tools of a server that the user chose; `in_time` is called before each, and raises when it is too late.
 
     Raises:
         ToolDefinitionError: a name is unknown, two are the same, or a tool cannot be offered.
     """
-    known = {each.name for each in listed}
+    known = Counter(each.name for each in listed)
     if len(known) != len(listed):
-        twice = next(name for name in known if sum(each.name == name for each in listed) > 1)
+        twice = known.most_common(1)[0][0]
         raise ToolDefinitionError(
             f"the MCP server {server} lists {one_line(twice)!r} twice; nobody can tell which is meant"
         )
     for what in ("names", "read_only", "requires_approval", "untrusted"):
         _require_known(server, what, getattr(choices, what), known)
     chosen = [each for each in listed if choices.names is None or each.name in choices.names]
-    defined = [_define(server, each, choices) for each in chosen]
+    defined = []
+    for each in chosen:
+        in_time()
+        defined.append(_define(server, each, choices))
     _require_different(server, defined)
     return defined
 
 
-def _require_known(server: str, what: str, names: Collection[str] | bool | None, known: set[str]) -> None:  # noqa: FBT001
+def problem_of(schema: BoundedSchema, value: JsonValue) -> str | None:
+    """Return what is wrong with a value, in words for a model; None when it fits the schema."""
+    try:
+        return "; ".join(map(one_line, schema.faults(value))) or None
+    except UnusableSchemaError as error:
+        return f"the schema cannot be applied: {one_line(str(error))}"
+
+
+def _require_known(server: str, what: str, names: Collection[str] | bool | None, known: Collection[str]) -> None:  # noqa: FBT001
     for name in () if names is None or isinstance(names, bool) else names:
         if name not in known:
             near = nearest(name, map(one_line, known))
@@ -101,7 +116,7 @@ def _define(server: str, tool: mcp_types.Tool, choices: Choices) -> Definition:
             untrusted=_holds(choices.untrusted, tool.name),
         )
     except (UnusableSchemaError, ValidationError) as error:
-        why = error if isinstance(error, UnusableSchemaError) else one_line(str(error))
+        why = one_line(str(error))
         raise ToolDefinitionError(
             f"the tool {one_line(tool.name)!r} of the MCP server {server} has a schema that cannot be used: {why}. "
             "Leave it out with names=[…]"

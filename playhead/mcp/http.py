@@ -13,7 +13,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from playhead.errors import UsageError
 from playhead.mcp.plain import one_line
-from playhead.mcp.stdio import MAX_MESSAGE_BYTES
+from playhead.mcp.stdio import MAX_LISTING_BYTES, MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -25,6 +25,8 @@ class HttpServer:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    max_bytes: int = MAX_LISTING_BYTES
+    """The longest message that is read now, where it is no event of a stream."""
     trouble: str | None = None
     """What went wrong on the wire, when we know it."""
 
@@ -32,6 +34,10 @@ class HttpServer:
     def ended(self) -> bool:
         """Whether something is known to have gone wrong."""
         return self.trouble is not None
+
+    def has_listed(self) -> None:
+        """Note that the tools are known: what comes now are results, which may be long."""
+        self.max_bytes = MAX_MESSAGE_BYTES
 
     def account(self) -> str:
         """Return what is known of the connection's end, for an error message."""
@@ -66,8 +72,8 @@ class _Bounded(httpx2.AsyncByteStream):
         total = 0
         async for part in self._stream:
             total += len(part)
-            if total > MAX_MESSAGE_BYTES:
-                self._server.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+            if total > self._server.max_bytes:
+                self._server.trouble = f"it sent a message of more than {self._server.max_bytes} bytes"
                 raise httpx2.ReadError(self._server.trouble)
             yield part
 

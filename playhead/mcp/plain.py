@@ -12,8 +12,10 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
 def cleaned(text: str, limit: int) -> str:
     """Return the text without characters that nobody sees, cut to `limit` characters; a cut is said at its end."""
-    seen = "".join(each for each in text if each in _KEPT or unicodedata.category(each) not in _UNSEEN)
-    return seen if len(seen) <= limit else f"{seen[:limit]}… ({len(seen) - limit} more characters)"
+    looked_at = text[: 4 * limit]
+    seen = "".join(each for each in looked_at if each in _KEPT or unicodedata.category(each) not in _UNSEEN)
+    more = len(seen) - limit + len(text) - len(looked_at)
+    return seen if more <= 0 else f"{seen[:limit]}… ({more} more characters)"
 
 
 def one_line(text: str, limit: int = 300) -> str:

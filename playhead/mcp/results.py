@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from playhead.kernel.tools import Outcome
-from playhead.mcp.schema import UnusableSchemaError
+from playhead.mcp.definition import problem_of
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
@@ -82,7 +82,4 @@ def _broken_promise(answer: mcp_types.CallToolResult, definition: Definition) ->
         return None
     if not _is_structured(answer):
         return "no structured content"
-    try:
-        return definition.output.problem(answer.structured_content)
-    except UnusableSchemaError as error:
-        return f"the schema cannot be applied: {error}"
+    return problem_of(definition.output, answer.structured_content)

@@ -95,7 +95,7 @@ class McpServer:
 
         atexit.register(self._close)
         try:
-            defined = define_all(connection.name, connection.open(), self._choices)
+            defined = define_all(connection.name, connection.open(), self._choices, connection.require_in_time)
         except BaseException:
             self._close()
             raise

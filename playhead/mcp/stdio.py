@@ -35,6 +35,8 @@ log = logging.getLogger("playhead.mcp")
 
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 """The longest message that a server may send."""
+MAX_LISTING_BYTES: Final = 8 * 2**20
+"""The longest that it may send until its tools are known: each of them takes time."""
 CLOSING_S: Final = 1.0
 """Seconds that a server has to end by itself when its input is closed, as the protocol asks it to."""
 TERMINATING_S: Final = 0.5
@@ -60,8 +62,14 @@ class StdioServer:
     last_words: deque[str] = field(default_factory=lambda: deque(maxlen=_LAST_WORDS))
     """The newest lines of its standard error, cleaned."""
 
+    max_bytes: int = MAX_LISTING_BYTES
+    """The longest message that is read now."""
     ended: bool = False
     """Whether its output has ended, or is not listened to any more."""
+
+    def has_listed(self) -> None:
+        """Note that the tools are known: what comes now are results, which may be long."""
+        self.max_bytes = MAX_MESSAGE_BYTES
 
     def account(self) -> str:
         """Return what is known of the server's end, for an error message."""
@@ -117,9 +125,9 @@ class StdioServer:
     async def _relay(self, lines: BufferedByteReceiveStream, received: MemoryObjectSendStream[Incoming]) -> None:
         while True:
             try:
-                line = await lines.receive_until(b"\n", MAX_MESSAGE_BYTES)
+                line = await lines.receive_until(b"\n", self.max_bytes)
             except anyio.DelimiterNotFound:
-                self.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
+                self.trouble = f"it sent a message of more than {self.max_bytes} bytes"
                 return
             except (anyio.IncompleteRead, *_BROKEN):
                 await self._see_it_end()

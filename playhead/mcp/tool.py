@@ -11,8 +11,8 @@ import anyio
 from playhead.errors import ToolServerError
 from playhead.kernel.describe import describe
 from playhead.kernel.tools import Outcome
+from playhead.mcp.definition import problem_of
 from playhead.mcp.results import outcome_of
-from playhead.mcp.schema import UnusableSchemaError
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import from_json
 
@@ -67,10 +67,7 @@ class McpTool:
             json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, TypeError):
             return "they hold a number or a text that JSON has no form for"
-        try:
-            return self._definition.arguments.problem(arguments)
-        except UnusableSchemaError as error:
-            return f"the schema cannot be applied: {error}"
+        return problem_of(self._definition.arguments, arguments)
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
         """Ask the server, within the time limit; whatever goes wrong is a failed call."""

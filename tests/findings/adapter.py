@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, RunError, replay_sync, reproduce_sync
+from playhead.mcp import mcp_tools
 from playhead.result import RunResult
 from playhead.testing import ScriptedModel
 
+RAW_SERVER = Path(__file__).parents[1] / "mcp" / "raw_server.py"
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from playhead.mcp import McpServer
     from playhead.replay.reproduction import Reproduction
     from playhead.replay.result import ReplayResult
 
@@ -69,3 +74,14 @@ def cli(
         stdin=subprocess.DEVNULL,
         timeout=60,
     )
+
+
+def mcp_server(
+    *tools: dict[str, Any],
+    answers: Mapping[str, Any] | None = None,
+    case: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> McpServer:
+    """Return an MCP server that lists these tools and answers so; `case` is what raw_server.py knows beside."""
+    described = {"tools": tools, "answers": answers or {}, **(case or {})}
+    return mcp_tools(command=[sys.executable, "-S", str(RAW_SERVER), json.dumps(described)], **choices)

@@ -85,7 +85,8 @@ def answer(request: dict[str, Any]) -> None:
         info = {"name": "raw", "version": "1"}
         result: Any = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
     elif method == "tools/list":
-        result = {"tools": CASE["tools"]}
+        many = [{"name": f"t{number}", "inputSchema": {"type": "object"}} for number in range(CASE.get("many", 0))]
+        result = {"tools": [*CASE["tools"], *many]}
         if CASE.get("pages"):
             result["nextCursor"] = str(time.time())
     elif method == "tools/call":

@@ -110,7 +110,7 @@ def _deep(levels: int) -> dict[str, Any]:
 
 UNUSABLE = {
     "no object": ({"type": "string"}, "arguments are an object"),
-    "no schema": ({"type": "object", "properties": 5}, "5 is not of type 'object'"),
+    "no schema": ({"type": "object", "properties": 5}, '5 is not of type "object"'),
     "too deep": (_deep(80), "nested deeper"),
     "far too deep": (_deep(3000), "cannot be used"),
     "unreadable number": ({"type": "object", "maxProperties": 2**70}, "numbers"),

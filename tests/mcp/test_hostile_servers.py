@@ -167,7 +167,7 @@ def test_a_result_that_breaks_its_own_promise_is_a_failure_that_keeps_it():
     with raw({"name": "act", "outputSchema": schema}, answers={"act": answer}) as tools:
         ok, observed = told(tools, "act")
     assert not ok
-    assert "feet: 'many' is not of type 'integer'" in observed
+    assert 'feet: "many" is not of type "integer"' in observed
     assert observed.endswith('{"feet": "many"}')
 
 

@@ -99,7 +99,7 @@ def test_wrong_arguments_never_reach_the_server(rich: Any):
     ok, observed = told(rich, "add", a=1, c="x")
     assert not ok
     assert observed.startswith("error: the arguments do not fit add: ")
-    assert "'b' is a required property" in observed
+    assert '"b" is a required property' in observed
     assert "Parameters: a, b" in observed
 
 

@@ -1,0 +1,180 @@
+"""No schema of a tool, a server or a recording costs more than a bounded number of steps."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from playhead import tool
+from playhead.errors import NotReplayableError, ToolDefinitionError, ToolServerError
+from playhead.kernel.tools import Outcome
+from playhead.testing import call, text
+from playhead.trace.types import ToolSpec
+from tests.findings.adapter import agent, mcp_server, observations, reproduce, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+DONE = {"content": [{"type": "text", "text": "done"}]}
+
+
+class Left(BaseModel):
+    """One of two types that hold each other."""
+
+    inside: Left | Right | None = Field(None, alias="in")
+    x: int
+
+
+class Right(BaseModel):
+    """The other one."""
+
+    inside: Left | Right | None = Field(None, alias="in")
+    y: int
+
+
+def bomb(word: str = "allOf", width: int = 10, levels: int = 12) -> dict[str, Any]:
+    """Return a schema of a few lines that asks for `width` to the power of `levels` checks."""
+    parts: dict[str, Any] = {f"d{k}": {word: [{"$ref": f"#/$defs/d{k + 1}"}] * width} for k in range(levels)}
+    parts[f"d{levels}"] = {"type": "string"}
+    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": parts}
+
+
+BOMBS = {
+    "allOf": bomb(),
+    "anyOf": bomb("anyOf"),
+    "oneOf": bomb("oneOf", 3, 20),
+    "items": {
+        "type": "object",
+        "properties": {"a": bomb("prefixItems", 4, 15)["$defs"]["d0"]},
+        **bomb("prefixItems", 4, 15),
+    },
+    "definitions": json.loads(json.dumps(bomb()).replace("$defs", "definitions")),
+    "chain": bomb(width=1, levels=300),
+}
+
+
+@pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
+def test_a_servers_bomb_is_refused_when_it_is_listed(schema: dict[str, Any]):
+    """A tool whose schema multiplies is refused in one sentence that names it; no run begins."""
+    with (
+        pytest.raises(
+            ToolDefinitionError, match=r"tool 't' of the MCP server .* a schema that cannot be used: it (has|is)"
+        ),
+        mcp_server({"name": "t", "inputSchema": schema}),
+    ):
+        raise AssertionError
+
+
+class Given:
+    """A tool of the user's own, with a schema of its own."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.spec = ToolSpec(name="t", parameters=schema, read_only=True)
+
+    def check(self, arguments: Any, context: Any) -> None:
+        """Take everything."""
+
+    async def run(self, arguments: Any, context: Any) -> Outcome:
+        """Return a constant."""
+        return Outcome(ok=True, result="ok")
+
+
+@pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
+def test_a_users_bomb_is_refused_when_the_agent_is_made(schema: dict[str, Any]):
+    """The same holds for every other tool."""
+    with pytest.raises(ToolDefinitionError, match="schema of t cannot be used"):
+        agent([text("x")], [Given(schema)])
+
+
+def test_a_recorded_bomb_is_refused_when_it_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A recording whose tool has such a schema is refused in one sentence: it came from somebody else."""
+    with monkeypatch.context() as patched:
+        patched.setattr("playhead.toolset.require_bounded", lambda _: None)  # as a version that looked at no schema
+        made = agent([text("x")], [Given(bomb())], trace=tmp_path)
+    result = run(made)
+    with pytest.raises(NotReplayableError, match="schema of the tool t cannot be used"):
+        reproduce(result.trace_path)
+
+
+def deep(levels: int) -> Any:
+    """Return objects inside each other."""
+    return {"in": deep(levels - 1)} if levels else {}
+
+
+TWICE = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/n"}},
+    "$defs": {"n": {"anyOf": [{"properties": {"in": {"$ref": "#/$defs/n"}}, "required": [name]} for name in "xy"]}},
+}
+
+
+@pytest.mark.parametrize("heal", [True, False])
+def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path, heal: bool):
+    """Arguments for which a schema takes too many steps are a failed call, which says so; the recording reproduces."""
+    with mcp_server({"name": "t", "inputSchema": TWICE}) as tools:
+        result = run(agent([call("t", a=deep(60)), text("f")], tools, heal=heal, trace=tmp_path))
+    assert "takes more than 200000 steps" in observations(result)[0]
+    assert reproduce(result.trace_path).identical
+
+
+def test_a_pattern_of_a_server_is_left_to_the_server():
+    """An expression that backtracks for ever is never evaluated here."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+    with mcp_server({"name": "t", "inputSchema": schema}, answers={"t": DONE}) as tools:
+        result = run(agent([call("t", a="a" * 5000 + "!"), text("f")], tools))
+    assert observations(result) == ["done"]
+
+
+def test_trees_are_still_arguments():
+    """A schema that refers to itself is one that can be used, and its arguments are checked to their leaves."""
+    tree = {
+        "type": "object",
+        "properties": {"in": {"$ref": "#"}, "leaf": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    turns = [call("t", **{"in": {"in": {"leaf": 1}}}), call("t", **{"in": {"leaf": "one"}}), text("f")]
+    with mcp_server({"name": "t", "inputSchema": tree}, answers={"t": DONE}) as tools:
+        told = observations(run(agent(turns, tools, heal=False)))
+    assert told[0] == "done"
+    assert 'in.leaf: "one" is not of type "integer"' in told[1]
+
+
+@pytest.mark.parametrize(
+    ("many", "case"),
+    [(1_001, {}), (5_000, {}), (20_000, {}), (600, {"pages": True})],
+    ids=["1001", "5000", "20000", "pages"],
+)
+def test_too_many_tools_are_refused(many: int, case: dict[str, Any]):
+    """1,000 tools are all that a server may list, on one page or on many."""
+    with pytest.raises(ToolServerError, match="lists more than 1000 tools"), mcp_server(case={"many": many, **case}):
+        raise AssertionError
+
+
+def test_the_start_has_one_deadline(monkeypatch: pytest.MonkeyPatch):
+    """What is done with a server's list after it came counts, too."""
+    seconds = iter(range(0, 10_000, 1))
+    monkeypatch.setattr("playhead.mcp.connection.monotonic", lambda: next(seconds))
+    with (
+        pytest.raises(ToolServerError, match="did not answer as such a server within 50 s"),
+        mcp_server(case={"many": 900}, start_timeout_s=50),
+    ):
+        raise AssertionError
+
+
+def test_own_types_are_bounded_too():
+    """A tool's own type that refers to itself twice is not tried 2^60 times on what a model nests."""
+    ran = []
+
+    @tool
+    def act(a: Left | Right) -> str:
+        """Act."""
+        ran.append(a)
+        return "done"
+
+    told = observations(run(agent([call("act", a=deep(60)), text("f")], [act])))
+    assert "takes more than 200000 steps" in told[0]
+    assert ran == []

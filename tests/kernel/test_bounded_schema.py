@@ -1,0 +1,146 @@
+"""A schema is applied as JSON Schema says, in a bounded number of steps, and never asks the network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.kernel.bounded_schema import BoundedSchema, UnusableSchemaError
+
+PROPERTIES = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "minLength": 3}, "n": {"type": "integer", "minimum": 1}},
+    "additionalProperties": False,
+    "required": ["a"],
+}
+TYPED = {"type": "object", "additionalProperties": {"type": "integer"}, "propertyNames": {"maxLength": 3}}
+NESTED = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
+    "$defs": {"item": {"anyOf": [{"type": "null"}, {"type": "object", "required": ["id"]}]}},
+}
+RECURSIVE = {
+    "type": "object",
+    "properties": {"items": {"type": "array", "items": {"$ref": "#"}}, "id": {"enum": [1, "one"]}},
+    "not": {"required": ["other"]},
+    "if": {"required": ["n"]},
+    "then": {"required": ["a"]},
+}
+VALUES = st.dictionaries(
+    st.sampled_from(["a", "n", "x-1", "items", "other"]),
+    st.one_of(
+        st.sampled_from(["abc", "ABC", ""]),
+        st.integers(-2, 2),
+        st.lists(st.one_of(st.none(), st.just({"id": 1}), st.just({}), st.just({"id": 2, "n": 1}))),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "schema", [PROPERTIES, TYPED, NESTED, RECURSIVE], ids=["properties", "typed", "nested", "recursive"]
+)
+@given(value=VALUES)
+def test_it_agrees_with_jsonschema(schema: dict[str, Any], value: dict[str, Any]):
+    """A value fits exactly when Python's reference library says so."""
+    assert (not BoundedSchema(schema).faults(value)) == jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+def test_faults_name_the_place():
+    """The model is told where and what."""
+    assert sorted(BoundedSchema(PROPERTIES).faults({"a": "AB", "n": 0, "other": 1})) == [
+        'a: "AB" is shorter than 3 characters',
+        "arguments: Additional properties are not allowed ('other' was unexpected)",
+        "n: 0 is less than the minimum of 1",
+    ]
+
+
+def doubling(levels: int, word: str = "allOf", width: int = 2) -> dict[str, Any]:
+    """Return a schema of a few lines that asks for `width` to the power of `levels` checks."""
+    definitions: dict[str, Any] = {"s0": {"type": "object"}}
+    for level in range(1, levels):
+        definitions[f"s{level}"] = {word: [{"$ref": f"#/$defs/s{level - 1}"}] * width}
+    return {"type": "object", "$defs": definitions, "$ref": f"#/$defs/s{levels - 1}"}
+
+
+def chain(levels: int) -> dict[str, Any]:
+    """Return a schema whose references lead to each other, one after the other."""
+    return {"$defs": {f"s{n}": {"$ref": f"#/$defs/s{n + 1}"} for n in range(levels)}, "$ref": "#/$defs/s0"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        (doubling(60), "more than 50000 parts"),
+        (doubling(20, "anyOf", 3), "more than 50000 parts"),
+        (doubling(20, "oneOf"), "more than 50000 parts"),
+        ({"type": "object", "properties": {"a": {"enum": list(range(60_000))}}}, "more than 50000 parts"),
+        (chain(5_000), "deeper than 200 levels"),
+        ({"type": "object", "$ref": "http://127.0.0.1:9/schema"}, "leads out of the schema"),
+        ({"type": "object", "$ref": "file:///etc/passwd"}, "leads out of the schema"),
+        ({"type": "object", "$ref": "#/$defs/none"}, "leads nowhere"),
+        ({"type": "object", "properties": {"a": {"type": 5}}}, "5"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused_at_once(schema: dict[str, Any], why: str):
+    """References that multiply, chains without end and references out of the document are refused, with the reason."""
+    with pytest.raises(UnusableSchemaError, match=why):
+        BoundedSchema(schema)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Return objects inside each other."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+TWICE = {
+    "$defs": {"n": {"anyOf": [{"properties": {"in": {"$ref": "#/$defs/n"}}, "required": [name]} for name in "ab"]}}
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object", "$ref": "#"}, {}),
+        ({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, {}),
+        ({**TWICE, "$ref": "#/$defs/n"}, nested(60)),
+        ({"items": {"enum": list(range(40_000))}}, [-1] * 1000),
+        ({"items": {"allOf": [{"minimum": 0}] * 1000}}, [1] * 10_000),
+    ],
+)
+def test_a_value_that_would_take_too_many_steps_is_refused(schema: dict[str, Any], value: Any):
+    """What only the value makes endless ends after a bounded number of steps, too, with the reason."""
+    with pytest.raises(UnusableSchemaError, match="takes more than 200000 steps"):
+        BoundedSchema(schema).faults(value)
+
+
+def test_a_schema_that_refers_to_itself_is_applied():
+    """A tree of objects is checked down to its leaves."""
+    tree = BoundedSchema({"properties": {"in": {"$ref": "#"}, "leaf": {"type": "integer"}}})
+    assert tree.faults({"in": {"in": {"leaf": 1}}}) == []
+    assert tree.faults({"in": {"in": {"leaf": "x"}}}) == ['in.in.leaf: "x" is not of type "integer"']
+
+
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties", "propertyNames", "unevaluatedProperties"])
+def test_a_pattern_is_not_applied(keyword: str):
+    """A regular expression, which may take for ever, is left to whoever wrote the schema; what it hangs on is, too."""
+    evil, text = "(a+)+$", "a" * 5000 + "!"
+    schemas: dict[str, dict[str, Any]] = {
+        "pattern": {"properties": {"a": {"pattern": evil}}},
+        "patternProperties": {"patternProperties": {evil: {"type": "null"}}, "additionalProperties": False},
+        "propertyNames": {"propertyNames": {"pattern": evil}},
+        "unevaluatedProperties": {"patternProperties": {evil: {}}, "unevaluatedProperties": False},
+    }
+    assert BoundedSchema({"type": "object", **schemas[keyword]}).faults({"a": text, text: 1}) == []
+
+
+def test_a_property_may_be_called_as_a_keyword():
+    """Only keywords are left out, never properties of their names."""
+    schema = BoundedSchema({"type": "object", "properties": {"pattern": {"type": "integer"}, "id": {"type": "null"}}})
+    assert len(schema.faults({"pattern": "x", "id": "x"})) == 2
