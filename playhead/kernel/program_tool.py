@@ -39,6 +39,8 @@ _TYPES: Final = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict", "null": "None",
 }  # fmt: skip
 _SHORTEST_DOC: Final = 400
+KEPT_CHARS: Final = 1_000_000
+"""Characters of a program's output that are recorded."""
 
 
 class ProgramTool:
@@ -67,7 +69,7 @@ class ProgramTool:
         request = {
             "program": from_json(arguments["program"]),
             "functions": functions(each.spec for each in context.scope.toolset.values()),
-            "output_chars": settings.output_chars,
+            "output_chars": KEPT_CHARS,
             "limits": {
                 "RLIMIT_AS": settings.memory_mb << 20,
                 "RLIMIT_CORE": 0,
@@ -78,16 +80,16 @@ class ProgramTool:
             },
         }
         said = await run_program(request, calls.answer, context, settings.time_s)
-        return Outcome(ok=True, result=to_json({**_bounded(said, settings.output_chars), "calls": calls.log}))
+        return Outcome(ok=True, result=to_json({**_bounded(said), "calls": calls.log}))
 
 
-def _bounded(said: dict[str, Any], most: int) -> dict[str, Any]:
+def _bounded(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a program says came of it; the process may say anything."""
     result: dict[str, Any] = {}
     for name in ("error", "output"):
         text = said.get(name)
         if isinstance(text, str) and text:
-            result[name] = text[:most]
+            result[name] = text[:KEPT_CHARS]
     if isinstance(said.get("dropped"), int) and not isinstance(said["dropped"], bool):
         result["dropped_chars"] = said["dropped"]
     if said.get("value") is not None:

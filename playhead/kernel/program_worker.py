@@ -14,23 +14,22 @@ import os
 import resource
 import sys
 from contextlib import suppress
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final, NoReturn
 
 FILE: Final = "<program>"
-DENIED: Final = (
-    "open", "os.", "socket.", "subprocess.", "shutil.", "ctypes.", "pty.", "fcntl.", "mmap.", "signal.", "syslog.",
-    "sqlite3.", "tempfile.", "glob.", "pathlib.", "urllib.", "http.", "ftplib.", "smtplib.", "poplib.", "imaplib.",
-    "telnetlib.", "nntplib.", "webbrowser.", "resource.", "_posixsubprocess.", "marshal.",
-)  # fmt: skip
-"""What the interpreter reports before it does it, and a program may not do: by the beginnings of the events' names."""
 MODULES: Final = (
     "_strptime", "base64", "bisect", "calendar", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib",
     "enum", "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "math", "operator", "random", "re",
     "statistics", "string", "textwrap", "time", "types", "typing", "unicodedata", "uuid", "zlib",
 )  # fmt: skip
 """What a program may import: loaded before it begins, for afterwards no file can be opened."""
-WITHDRAWN: Final = ("_ctypes", "_signal", "ctypes", "importlib.util", "isolated", "resource", "select", "signal")
+WITHDRAWN: Final = (
+    "_ctypes", "_signal", "ctypes", "importlib.util", "isolated", "os", "posix", "resource", "select", "signal",
+)  # fmt: skip
 """What this file and the guardian have loaded, and a program shall not find."""
+KEPT: Final = frozenset({"fspath", "fstat", "getpid", "urandom"})
+"""Functions of the system that the modules above need, or that say nothing; all others are taken out of `os`."""
 LONGEST_PROBLEM: Final = 2_000
 """Characters of an exception that are told."""
 
@@ -104,7 +103,7 @@ def run(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
     reply: dict[str, Any] = {}
     try:
         exec(_compiled(asked["program"]), names)  # noqa: S102 - that is what this process is for
-        sys.addaudithook(_refuse)
+        sys.addaudithook(FunctionType(_refuse.__code__, {}))
         value = names["__program__"]()
         if value is not None:
             reply["value"] = _as_json(value, asked["output_chars"])
@@ -116,12 +115,46 @@ def run(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
     return reply
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse what a program may not do; called by the interpreter before it does anything of this kind."""
-    if event.startswith(DENIED):
+def _refuse(event: str, _: tuple[Any, ...]) -> None:
+    """Refuse what a program may not do; called by the interpreter before it does anything of this kind.
+
+    What it refuses stands in its code alone: it reads no name that a program could set, but those of the exceptions.
+    """
+    if event == "import":  # of what is not loaded
+        raise ModuleNotFoundError(
+            "a program may import only: base64, bisect, calendar, collections, copy, csv, dataclasses, datetime, decimal, "
+            "difflib, enum, fractions, functools, hashlib, heapq, html, itertools, json, math, operator, random, re, "
+            "statistics, string, textwrap, time, types, typing, unicodedata, uuid, zlib"
+        )
+    if event.startswith((
+        "open", "os.", "socket.", "subprocess.", "shutil.", "ctypes.", "pty.", "fcntl.", "mmap.", "signal.", "syslog.",
+        "sqlite3.", "tempfile.", "glob.", "pathlib.", "urllib.", "http.", "ftplib.", "smtplib.", "poplib.", "imaplib.",
+        "telnetlib.", "nntplib.", "webbrowser.", "resource.", "_posixsubprocess.", "marshal.", "gc.", "code.__new__",
+        "_thread.", "sys.addaudithook", "sys.setprofile", "sys.settrace", "sys.monitoring", "sys.remote_exec",
+    )):  # fmt: skip
         raise PermissionError(f"a program may not do this: {event}; only the tools reach the outside")
-    if event == "import" and arguments[0] not in sys.modules:
-        raise ModuleNotFoundError(f"a program may import only: {', '.join(sorted(MODULES)[1:])}")
+
+
+def _withdraw() -> None:
+    """Take the system's functions out of `os`: many are reported to nobody, and modules that a program has refer to it."""
+    import posix  # noqa: PLC0415 - where `os` has them from
+
+    for module in (os, posix):
+        for name, value in list(vars(module).items()):
+            if isinstance(value, BuiltinFunctionType) and name not in KEPT:
+                delattr(module, name)
+    for known in (
+        os.supports_bytes_environ,
+        os.supports_dir_fd,
+        os.supports_effective_ids,
+        os.supports_fd,
+        os.supports_follow_symlinks,
+    ):
+        if isinstance(known, set):
+            known.clear()
+    sys.meta_path.clear()
+    for name in WITHDRAWN:
+        sys.modules.pop(name, None)
 
 
 def _compiled(source: str) -> Any:  # noqa: ANN401 - a code object
@@ -208,14 +241,13 @@ def main(lifeline: int, status: int, channel: int) -> None:
         for module in MODULES:
             __import__(module)
         os.environ.clear()  # the interpreter itself may have set the locale
-        for module in WITHDRAWN:
-            sys.modules.pop(module, None)
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(nothing, standard)
         os.close(nothing)
         _limit(asked["limits"])
         end, talk = os._exit, Channel(descriptor)
+        _withdraw()
         with suppress(BaseException):
             talk.send({"done": run(asked, talk)})
         end(0)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 SHOWN: Final = 500
-"""Characters of one call's result that the model is shown; the program had all of it."""
+"""Characters of one call's arguments, and of its result, that the model is shown; the program had all of them."""
 _PROMPT: Final = (
     "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
     "the outside world; call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
@@ -65,7 +65,7 @@ class CodeActionSettings(StrategySettings):
     memory_mb: int = Field(default=512, ge=64, le=65_536)
     """Megabytes of memory that one program may have; macOS does not hold a process to it."""
     output_chars: int = Field(default=10_000, ge=100, le=1_000_000)
-    """Characters of a program's output that are kept; what is left out is counted."""
+    """Characters that the model is shown of what a program printed, of what it returned, and of its calls."""
 
 
 async def code_action(state: KernelState, session: Session) -> KernelState:
@@ -143,12 +143,14 @@ async def observe(state: KernelState, session: Session) -> KernelState:
             shown = None
         else:
             ok = "error" not in result
-            shown = (told(result), ok)
+            most = settings_of(session, CodeActionSettings).output_chars
+            shown = (told(result, most), ok)
             calls = result.get("calls", [])
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
             session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
-            in_words = shown[0] if planned.source == "text" else None  # an answer to a native call is its result
+            # An answer to a native call is its result, unless that is long.
+            in_words = shown[0] if planned.source == "text" or len(as_text(result)) > most else None
             message = await session.messages.add_result(planned, completed, in_words)
         steps += await reactive.steps_of(_as_written(planned), completed, state, session, shown)
         used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
@@ -182,15 +184,14 @@ def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{name: call[name] for name in names} for call in calls if call["ok"] and "repeated" not in call]
 
 
-def told(result: dict[str, Any]) -> str:
-    """Return what a model is told of its program."""
-    dropped = result.get("dropped_chars")
-    cut = f"\n[… {dropped} characters more]" if dropped else ""
+def told(result: dict[str, Any], most: int) -> str:
+    """Return what a model is told of its program: at most so many characters of each part."""
+    calls = "\n".join(map(_call_told, result.get("calls") or ()))
     parts = [
-        f"It failed: {result['error']}" if "error" in result else "",
-        f"It printed:\n{result['output']}{cut}" if "output" in result else "",
-        f"It returned: {as_text(result['value'])}" if "value" in result else "",
-        "Its calls:\n" + "\n".join(map(_call_told, result["calls"])) if result.get("calls") else "It called no tool.",
+        f"It failed: {_cut(result['error'], most)}" if "error" in result else "",
+        f"It printed:\n{_cut(result['output'], most, result.get('dropped_chars', 0))}" if "output" in result else "",
+        f"It returned: {_cut(as_text(result['value']), most)}" if "value" in result else "",
+        f"Its calls:\n{_cut(calls, most)}" if calls else "It called no tool.",
         _ANEW if "error" in result else "",
     ]
     return "\n\n".join(filter(None, parts))
@@ -198,8 +199,13 @@ def told(result: dict[str, Any]) -> str:
 
 def _call_told(call: dict[str, Any]) -> str:
     text = as_text(call["result"]) if call["ok"] else f"error: {call['error']}"
-    shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} [… {len(text) - SHOWN} characters more]"
-    return f"- {call['tool']} {as_text(call['arguments'])} → {shown}"
+    return f"- {call['tool']} {_cut(as_text(call['arguments']), SHOWN)} → {_cut(text, SHOWN)}"
+
+
+def _cut(text: str, most: int, missing: int = 0) -> str:
+    """Return the beginning of a text, and how much more there is; so much is missing from it already."""
+    more = max(0, len(text) - most) + missing
+    return f"{text[:most]} [… {more} characters more]" if more else text
 
 
 def split_program(text: str) -> tuple[str, str | None]:

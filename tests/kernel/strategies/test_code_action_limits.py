@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORGE = """
-import os
-for descriptor in range(3, 4096):
-    try:
-        os.write(descriptor, MESSAGE)
-    except OSError:
-        pass
+door = next(cell.cell_contents for cell in lookup.__closure__ if hasattr(cell.cell_contents, "send"))
+door._write(door._descriptor, MESSAGE)
 while True: pass
 """
+OS = "import sys\nos = sys.modules['__main__'].os\n"
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +38,7 @@ class TestLimits:
     async def test_no_environment_and_an_empty_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """None of our environment variables are there, nor our modules."""
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        code = "import os, sys\nreturn [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
+        code = f"{OS}return [dict(os.environ), 'playhead' in sys.modules, 'pydantic' in sys.modules]"
         assert (await outcome(tmp_path, code))["value"] == [{}, False, False]
 
     async def test_no_files_no_network_no_processes(self, tmp_path: Path):
@@ -70,15 +67,15 @@ for way in {ways!r}:
     try:
         exec(way, {{}})
     except (PermissionError, ModuleNotFoundError) as error:
-        refused.append(str(error).startswith("a program may"))
+        refused.append(str(error).startswith(("a program may", "No module named")))
 return refused
 """
         assert (await outcome(tmp_path, code))["value"] == [True] * len(ways)
 
     async def test_no_files_of_ours_are_open(self, tmp_path: Path):
         """Of all descriptors there are its three standard ones, which lead nowhere, and its door."""
-        code = """
-import os
+        code = f"""
+{OS}
 found = []
 for descriptor in range(4096):
     try:
@@ -111,8 +108,8 @@ return len(found), found[:3]
 
     async def test_one_that_prints_a_hundred_megabytes(self, tmp_path: Path):
         """What is beyond the limit is counted, not kept; a value of that size is refused with its process."""
-        found = await outcome(tmp_path, "for _ in range(100):\n    print('x' * 999_999)", output_chars=1000)
-        assert (found["output"], found["dropped_chars"]) == ("x" * 1000, 100_000_000 - 1000)
+        found = await outcome(tmp_path, "for _ in range(100):\n    print('x' * 999_999)")
+        assert (found["output"], found["dropped_chars"]) == (("x" * 999_999 + "\n")[:1_000_000], 99_000_000)
         (tmp_path / "more").mkdir()
         found = await outcome(tmp_path / "more", "'x' * 100_000_000")
         assert found["error"] == "it did not get to its end: it sent a message of more than 8,388,608 bytes"
@@ -120,7 +117,7 @@ return len(found), found[:3]
     async def test_forged_calls_are_calls(self, tmp_path: Path):
         """A message that a program writes by itself gets it nothing more than a call: it is checked, and recorded."""
         forged = """b'{"call": "pay", "arguments": {"amount": "many"}}\\n{"call": "run-program", "arguments": {}}\\n'"""
-        found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, time_s=0.5)
+        found = await outcome(tmp_path, FORGE.replace("MESSAGE", forged), pay, lookup, time_s=0.5)
         assert RAN == []
         assert [(each["tool"], each["ok"]) for each in found["calls"]] == [("pay", False), ("run-program", False)]
 
@@ -138,12 +135,12 @@ return len(found), found[:3]
     )
     async def test_forged_messages(self, tmp_path: Path, message: str, error: str):
         """What is no message ends the process."""
-        assert (await outcome(tmp_path, FORGE.replace("MESSAGE", message)))["error"] == error
+        assert (await outcome(tmp_path, FORGE.replace("MESSAGE", message), lookup))["error"] == error
 
     async def test_a_forged_end(self, tmp_path: Path):
         """A program may say that it has ended; it has, and what it claims is bounded and typed."""
         done = """b'{"done": {"error": 5, "output": ["x"], "dropped": "many", "value": {"a": 1}, "calls": [1], "x": 1}}\\n'"""
-        assert await outcome(tmp_path, FORGE.replace("MESSAGE", done)) == {"value": {"a": 1}, "calls": []}
+        assert await outcome(tmp_path, FORGE.replace("MESSAGE", done), lookup) == {"value": {"a": 1}, "calls": []}
 
     async def test_a_tool_that_takes_its_time(self, tmp_path: Path):
         """The time of a tool is not the program's."""

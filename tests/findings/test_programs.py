@@ -1,0 +1,151 @@
+"""A program of code-action fills no prompt, and its guard is nothing that it can reach."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead import tool
+from playhead.testing import call, text
+from tests.findings.adapter import agent, observations, reproduce, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@tool(read_only=True)
+def note(a: str) -> int:
+    """Take a text."""
+    return 3
+
+
+@tool(read_only=True)
+def big() -> str:
+    """Give a long text."""
+    return "z" * 1_000_000
+
+
+@tool(read_only=True)
+def broken(a: str) -> str:
+    """Fail with a long message."""
+    raise ValueError("e" * 1_000_000)
+
+
+TOOLS = (note, big, broken)
+LONG = {
+    "value": "return 'x' * 7_000_000",
+    "nested value": "return {'a': ['x' * 1000] * 5000}",
+    "no json": "return {b'x' * 5_000_000}",
+    "arguments": "for i in range(5): note('y' * 1_000_000)",
+    "many calls": "for i in range(50): note('y' * 400)",
+    "results": "for i in range(5): big()",
+    "a result": "return big()",
+    "prints": "for i in range(50): print('p' * 100_000)",
+    "an error": "raise ValueError('e' * 3_000_000)",
+    "a tool's error": "broken('x' * 1_000_000)",
+    "all": "print('p' * 900_000)\nnote('y' * 900_000)\nreturn big()",
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("program", LONG.values(), ids=LONG)
+def test_what_a_program_leaves_is_bounded_in_the_next_prompt(program: str, native: bool):
+    """Of values, prints, errors, arguments and results the model is shown as much as `output_chars` says of each."""
+    turn = call("run-program", program=program) if native else text(f"```python\n{program}\n```")
+    made = agent(
+        [turn, text("x")], TOOLS, strategy="code-action", strategy_settings={"output_chars": 100, "max_programs": 1}
+    )
+    result = run(made)
+    shown = [len(str(each.content)) for request in made.model.requests for each in request.messages[2:]]  # type: ignore[attr-defined]
+    assert max(shown) < 3_000, (shown, program)
+    assert result.success
+
+
+def test_the_trace_has_it_whole(tmp_path: Path):
+    """What the model is shown in short is recorded whole, and reproduced."""
+    code = "print('p' * 5_000)\nnote('y' * 5_000)\nreturn 'v' * 5_000"
+    settings = {"output_chars": 100}
+    result = run(
+        agent(
+            [text(f"```python\n{code}\n```"), text("x")],
+            TOOLS,
+            strategy="code-action",
+            strategy_settings=settings,
+            trace=tmp_path,
+        )
+    )
+    assert result.trace_path is not None
+    events = [json.loads(line)["data"] for line in result.trace_path.read_text().splitlines()]
+    [recorded] = [event["result"] for event in events if event.get("tool") == "run-program" and "result" in event]
+    assert recorded["output"] == "p" * 5_000 + "\n"
+    assert recorded["value"] == "v" * 5_000
+    assert recorded["calls"][0]["arguments"] == {"a": "y" * 5_000}
+    assert "[… 4901 characters more]" in observations(result)[0]
+    assert reproduce(result.trace_path).identical
+
+
+REACH = "import sys\nmain = sys.modules['__main__']\n"
+TURNED_OFF = {
+    "globals of a tool": "note.__globals__['DENIED'] = ('-',)\nnote.__globals__['_refuse'] = lambda *_: None\n",
+    "globals of an error": "ToolError.__init__.__globals__ if hasattr(ToolError.__init__, '__globals__') else 0\n",
+    "the module": REACH + "main.DENIED = ()\nmain._refuse = None\nmain.MODULES = ()\n",
+    "its code": REACH + "main._refuse.__code__ = (lambda event, _: None).__code__\n",
+    "its globals": REACH + "main._refuse.__globals__['PermissionError'] = lambda *_: None\n",
+    "its frame": (
+        "try:\n    open('/etc/passwd')\nexcept Exception as error:\n    frame = error.__traceback__\n"
+        "    while frame.tb_next: frame = frame.tb_next\n"
+        "    frame.tb_frame.f_globals.update(PermissionError=int, DENIED=())\n"
+    ),
+    "builtins": "__builtins__['PermissionError'] = __builtins__['ModuleNotFoundError'] = lambda *_: None\n",
+    "loaded modules": "import sys\nsys.modules['posix'] = sys.modules['os'] = sys\n",
+    "a trace function": "import sys\nsys.settrace(lambda *_: None)\n",
+    "the collector": "import gc\nfor each in gc.get_objects(): pass\n",
+}
+OUTSIDE = {
+    "open": "open('/etc/passwd').read(1)",
+    "list": "__import__('os').listdir('..')",
+    "node": "__import__('os').mknod('made')",
+    "pipe": "__import__('os').mkfifo('made')",
+    "stat": "__import__('os').stat('/etc/passwd')",
+    "from main": "__import__('sys').modules['__main__'].os.mkfifo('made')",
+    "from another module": "__import__('uuid').os.mknod('made')",
+    "import": "__import__('socket')",
+    "process": "__import__('sys').modules['__main__'].os.system('true')",
+}
+
+
+@pytest.mark.parametrize("first", ["", *TURNED_OFF.values()], ids=["", *TURNED_OFF])
+def test_no_name_turns_the_guard_off(first: str):
+    """After whatever a program sets, the plain ways to the outside are refused, one and all, and no file is there."""
+    tried = "".join(
+        f"try:\n    {way}\n    reached.append({name!r})\nexcept Exception: pass\n" for name, way in OUTSIDE.items()
+    )
+    indented = "".join(f"    {line}\n" for line in first.splitlines())
+    attack = f"try:\n{indented}except Exception: pass\n" if first else ""
+    program = f"reached = []\n{attack}{tried}return ['reached', *reached]"
+    result = run(agent([text(f"```python\n{program}\n```"), text("x")], TOOLS, strategy="code-action"))
+    assert 'It returned: ["reached"]' in observations(result)[0]
+
+
+def test_what_a_program_is_for_works():
+    """The modules that the page names can be imported and used with the guard in place."""
+    program = """
+import base64, bisect, calendar, collections, copy, csv, dataclasses, datetime, decimal, difflib, enum, fractions
+import functools, hashlib, heapq, html, itertools, json, math, operator, random, re, statistics, string, textwrap
+import time, types, typing, unicodedata, uuid, zlib
+Point = collections.namedtuple("Point", "x y")
+@dataclasses.dataclass
+class Order:
+    name: str
+class Colour(enum.Enum):
+    RED = 1
+day = datetime.datetime.strptime("2026-01-02", "%Y-%m-%d")
+random.seed(); uuid.uuid4(); uuid.uuid1()
+table = csv.reader(["a,b"])
+return [Point(1, 2).x, Order("a").name, Colour.RED.name, day.year, list(table), statistics.mean([1, 3]),
+        hashlib.sha256(b"x").hexdigest()[:4], str(decimal.Decimal("1.10")), calendar.monthrange(2026, 2)[1]]
+"""
+    result = run(agent([text(f"```python\n{program}```"), text("x")], TOOLS, strategy="code-action"))
+    assert 'It returned: [1, "a", "RED", 2026, [["a", "b"]], 2, "2d71", "1.10", 28]' in observations(result)[0]
