@@ -83,13 +83,17 @@ DEFAULT: Final = Default()
 TraceTo = str | Path | None | Default
 
 
-def open_writer(trace: TraceTo, run_id: str, settings: Settings, clock: Clock) -> TraceWriter | None:
+def open_writer(
+    trace: TraceTo, run_id: str, settings: Settings, clock: Clock, *, is_replay: bool = False
+) -> TraceWriter | None:
     """Create the file of a run; None, with a warning, when it cannot be and the run is to go on without."""
     store = TraceStore(trace if isinstance(trace, Path) else settings.trace_dir.expanduser())
-    path = store.path_for(run_id)
+    own = store.for_replays() if is_replay else store
+    path = own.path_for(run_id)
     try:
         if store.create() and isinstance(trace, Default):
             print(f"Playhead records runs in {store.folder}", file=sys.stderr)  # noqa: T201 - said once a machine
+        own.create()
         return TraceWriter(path, clock.now_us, settings.durability)
     except OSError as error:
         message = f"the trace {path} cannot be created: {error.strerror or error}"

@@ -217,7 +217,7 @@ def _print_next(console: Console, run: str, where: str) -> None:
     console.print(Line(), Line("What to try next:"), crop=False)
     for what, typed in (
         ("every event", f"playhead show {run}{where}"),
-        ("tokens and time", f"playhead stats --last 2{where}"),
+        ("tokens and time", f"playhead stats --last 2 --replays{where}"),
         ("a model of yours", "playhead run --help"),
     ):
         console.print(Line(f"  {what:<17}  ", (typed, "cyan"), whole=True), crop=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @options.command(
     "diff",
-    example="playhead diff latest~1 latest\n  playhead diff latest     # a replay against its original",
+    example="playhead diff latest~1 latest\n  playhead diff latest --replays     # a replay against its original",
     exits={
         0: "identical: the same answer, the same calls, as many turns",
         1: "different",
@@ -51,7 +51,7 @@ def command(*, first: str, second: str | None, trace_dir: Path | None, as_json: 
 
 
 def original_of(replay: Recording) -> Recording:
-    """Return the recording of the run that a replay replays, from the folder that the replay is in.
+    """Return the recording of the run that a replay replays, from the folder of traces that the replay belongs to.
 
     Raises:
         UsageError: it is no replay.
@@ -60,11 +60,12 @@ def original_of(replay: Recording) -> Recording:
     run_id = replay.header.replay_of
     if run_id is None:
         raise UsageError(f"{replay.path.name} is no replay, so there are two runs to name: playhead diff A B")
+    store = TraceStore.of(replay.path)
     try:
-        return read_run(TraceStore(replay.path.parent), run_id)
+        return read_run(store, run_id)
     except TraceNotFoundError:
         raise TraceNotFoundError(
-            f"{replay.path.name} replays {run_id[:128]!r}, which is not in {replay.path.parent}; name both: playhead diff A B"
+            f"{replay.path.name} replays {run_id[:128]!r}, which is not in {store.folder}; name both: playhead diff A B"
         ) from None
 
 

@@ -65,15 +65,31 @@ def wrapped(meaning: str) -> str:
 
 
 def run_argument(name: str = "run", **settings: object) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add an argument that is a run, which the shell completes."""
-    return click.argument(name, shell_complete=suggestions.runs, **settings)  # type: ignore[arg-type]
+    """Add an argument that is a run, which the shell completes, and the option with which replays are runs."""
+    argument = click.argument(name, shell_complete=suggestions.runs, **settings)  # type: ignore[arg-type]
+    return lambda function: argument(counts_replays(function))
+
+
+def counts_replays(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the option with which replays count as runs; `open_store` heeds it."""
+    if any(each.name == "replays" for each in getattr(function, "__click_params__", ())):
+        return function
+    return click.option(
+        "--replays",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda context, _, value: context.meta.update({suggestions.REPLAYS: value}),
+        help="Count replays as runs, for `latest` and where no run is named; an id finds them always.",
+    )(function)
 
 
 def open_store(trace_dir: Path | None) -> TraceStore:
     """Return the folder of traces that the option, the environment or the settings name."""
     from playhead.trace.store import TraceStore  # noqa: PLC0415 - `--help` needs no store
 
-    return TraceStore((trace_dir or _default_trace_dir()).expanduser())
+    context = click.get_current_context(silent=True)
+    replays = context is not None and context.meta.get(suggestions.REPLAYS, False)
+    return TraceStore((trace_dir or _default_trace_dir()).expanduser(), replays=replays)
 
 
 def _default_trace_dir() -> Path:

@@ -13,6 +13,7 @@ from playhead.diagnose.diff_view import DiffView
 from playhead.diagnose.summaries import preview
 from playhead.diagnose.terminal import Line, escape
 from playhead.trace.events.tools import GROUNDED
+from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,7 +117,7 @@ def next_commands(original: Recording, outcome: ReplayResult, trace_dir: Path | 
     """Yield the commands that show more."""
     where = "" if trace_dir is None else f" --trace-dir {shlex.quote(str(trace_dir))}"
     replay, path = outcome.run.run_id, outcome.run.trace_path
-    beside = path is not None and path.parent.resolve() == original.path.parent.resolve()
+    beside = path is not None and _folder(path) == _folder(original.path)
     first = "" if beside else f"{shlex.quote(str(original.path))} "
     for what, typed in (
         ("both, side by side", f"diff {first}{replay}"),
@@ -124,6 +125,10 @@ def next_commands(original: Recording, outcome: ReplayResult, trace_dir: Path | 
         ("every event", f"show {replay}"),
     ):
         yield Line((f"{what:<20}", "dim"), (f"playhead {typed}{where}", "cyan"), whole=True)
+
+
+def _folder(trace: Path) -> Path:
+    return TraceStore.of(trace.resolve()).folder
 
 
 def _changes(overrides: Mapping[str, Any]) -> Iterator[RenderableType]:

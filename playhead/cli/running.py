@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.progress import Progress
 from playhead.cli.result import result_as_json
-from playhead.errors import PlayheadError
+from playhead.errors import PlayheadError, TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,5 @@ def _report_failure(error: BaseException, progress: Progress, trace_dir: Path | 
     if as_json and result is not None:
         write_json([result_as_json(result)])
     if progress.run_id is not None:
-        path = options.open_store(trace_dir).path_for(progress.run_id)
-        if path.exists():
-            note(f"the trace is {path}")
+        with suppress(TraceError):
+            note(f"the trace is {options.open_store(trace_dir).resolve(progress.run_id)}")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from playhead.trace.store import RunSummary
 
+REPLAYS: Final = "playhead.replays"
+"""Where a command keeps whether replays count as runs."""
 NEWEST: Final = 50
 """Runs that are suggested."""
 TASK_WIDTH: Final = 60
@@ -97,7 +99,7 @@ def _newest(ctx: click.Context) -> list[RunSummary]:
     from playhead.trace.store import TraceStore  # noqa: PLC0415 - `--help` needs no store
 
     try:
-        return TraceStore(_folder(ctx).expanduser()).summaries(NEWEST)
+        return TraceStore(_folder(ctx).expanduser(), replays=ctx.meta.get(REPLAYS, False)).summaries(NEWEST)
     except Exception:  # noqa: BLE001 - a traceback in the middle of somebody's command line helps nobody
         return []
 
@@ -112,4 +114,4 @@ def _folder(ctx: click.Context) -> Path:
 
 
 def _described(run: RunSummary) -> str:
-    return fit(f"{run.status}: {run.task or 'no task'}", TASK_WIDTH)
+    return fit(f"{run.ending}: {run.task or 'no task'}", TASK_WIDTH)

@@ -11,20 +11,29 @@ from playhead.diagnose.terminal import Line, pad
 from playhead.diagnose.tokens import cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from playhead.trace.store import RunSummary
 
 _NARROW: Final = 60
-"""Cells of a console that has room for the start of a run's id, its status and its task only."""
-_WIDE: Final = 110
-"""Cells of a console that has room for the model's name too."""
+"""Cells of a console that has room for the start of a run's id, its ending and its task only."""
+_WIDE: Final = 130
+"""Cells of a console that has room for whole ids, and for the agent and its model."""
 _SHORTEST: Final = 4
 """Characters of a run's id that are shown at least."""
 _MOST_TOKENS: Final = 9_999_999
-_STYLES: Final = {"done": "green", "failed": "red", "open": "yellow", "unreadable": "bold red"}
+_MOST_SECONDS: Final = 1000 * 3600
+_MOST_DOLLARS: Final = 999
+_STYLES: Final = {
+    "answered": "green",
+    "failed": "red",
+    "running": "cyan",
+    "resumed": "dim",
+    "unreadable": "bold red",
+}
+"""Of the other endings nobody should think that all is well: yellow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +45,54 @@ class RunList:
     """The ids of all runs that there are, when these are not all: a short id means none of the others."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a heading and a line for each run."""
-        if options.max_width < _NARROW:
-            yield from self._narrow_lines()
-            return
-        ids = max((min(len(run.run_id), 40) for run in self.runs), default=26)
-        wide = options.max_width >= _WIDE
-        model = f"{'MODEL':<30}  " if wide else ""
-        yield Line((f"{'RUN':<{ids}}  {'STARTED':<11}  {'STATUS':<10}  {'TOKENS':>7}  {model}TASK", "dim"))
-        for run in self.runs:
+        """Yield a heading and a line for each run; on few cells short ids and fewer columns."""
+        wide, narrow = options.max_width >= _WIDE, options.max_width < _NARROW
+        short = {} if wide else unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
+        names = [short.get(run.run_id, run.run_id) for run in self.runs]
+        ids = max((min(len(name), 40 if wide else 20) for name in names), default=3)
+        ended = 22 if wide else 14 if not narrow else 11
+        head = f"{'RUN':<{ids}}  " + ("" if narrow else f"{'STARTED':<11}  ") + f"{'ENDED':<{ended}}  "
+        head += "" if narrow else f"{'TIME':>6}  {'TOKENS':>7}  {'COST':>8}  "
+        yield Line((head + (f"{'AGENT':<12}  {'MODEL':<24}  " if wide else "") + "TASK", "dim"))
+        for run, name in zip(self.runs, names, strict=True):
             yield Line(
-                (pad(run.run_id, ids), "bold"),
-                f"  {_started(run.started_us)}  ",
-                (pad(run.status, 10), _STYLES.get(run.status, "")),
-                f"  {_tokens(run):>7}  ",
-                (pad(run.model or "-", 30) + "  " if wide else "", "dim"),
-                run.task or "-",
+                (pad(name, ids), "bold"),
+                "  " if narrow else f"  {_started(run.started_us)}  ",
+                (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow")),
+                "  " if narrow else f"  {_time(run):>6}  {_tokens(run):>7}  {_cost(run):>8}  ",
+                (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
+                f"{'replay: ' if run.replay_of else ''}{run.task or '-'}",
             )
 
-    def _narrow_lines(self) -> Iterator[Line]:
-        short = unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
-        names = [pad(short[run.run_id], min(len(short[run.run_id]), 20)) for run in self.runs]
-        ids = max(map(len, names), default=0)
-        yield Line((f"{'RUN':<{ids}}  {'STATUS':<6}  TASK", "dim"))
-        for run, name in zip(self.runs, names, strict=True):
-            status = (f"{run.status:<6}", _STYLES.get(run.status, ""))
-            yield Line((name.ljust(ids), "bold"), "  ", status, f"  {run.task or '-'}")
+
+def _ended(run: RunSummary, room: int) -> str:
+    """Return how a run ended, with the reason where there is room for it."""
+    if run.ending == "stopped":
+        whole = f"stopped: {run.terminated_by}"
+        return whole if len(whole) <= room else run.terminated_by or "stopped"
+    if run.ending == "failed" and len(f"failed: {run.terminated_by}") <= room:
+        return f"failed: {run.terminated_by}"
+    return run.ending
+
+
+def _time(run: RunSummary) -> str:
+    """Return how long a run took in six cells; `-` for one without an end."""
+    if run.duration_ms is None:
+        return "-"
+    seconds = run.duration_ms / 1000
+    if not 0 <= seconds < _MOST_SECONDS:
+        return "?"
+    hours, minutes = int(seconds) // 3600, int(seconds) // 60 % 60
+    if hours:
+        return f"{hours}h{minutes:02d}"
+    return f"{minutes}m{int(seconds) % 60:02d}" if minutes else f"{seconds:.1f}s"
+
+
+def _cost(run: RunSummary) -> str:
+    """Return the cost in eight cells; `-` for a run without an end, `$?` where a price is not known."""
+    if run.cost_usd is None:
+        return "-" if run.terminated_by is None else "$?"
+    return f"${run.cost_usd:.4f}" if 0 < run.cost_usd < _MOST_DOLLARS else "$0" if not run.cost_usd else "$?"
 
 
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:

@@ -83,7 +83,7 @@ def find_critiques(own: Path | None, task: str, similarity: float, most: int) ->
     if own is None:
         return []
     words, found = _words(task), list[dict[str, Any]]()
-    for path in islice((each for each in _traces(own.parent) if each != own), MAX_FILES):
+    for path in islice((each for each in _traces(own) if each != own), MAX_FILES):
         alike = _alike(words, _words(summarise(path).task or ""))
         if alike >= similarity:
             run_id = path.name.partition(".jsonl")[0]
@@ -93,9 +93,9 @@ def find_critiques(own: Path | None, task: str, similarity: float, most: int) ->
     return found[:most]
 
 
-def _traces(folder: Path) -> list[Path]:
+def _traces(own: Path) -> list[Path]:
     try:
-        return TraceStore(folder).paths()
+        return TraceStore.of(own).paths()
     except PlayheadError as error:  # a run does not fail because nobody can look at earlier ones
         log.warning("critiques of earlier runs cannot be looked for: %s", error)
         return []

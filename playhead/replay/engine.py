@@ -73,7 +73,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         api_key: that provider's key; of several providers each has its own in the environment.
         rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
             out of the replay's trace.
-        trace: folder of the replay's own trace; None for none; by default the settings' folder.
+        trace: folder of traces, in whose folder `replays` the replay's own trace is; None for none; by default the
+            settings' folder.
         min_grounded: share of calls that need a recorded answer of the same state, below which the verdict is
             `inconclusive`.
         on_record: called with every record of the replay.
@@ -187,7 +188,7 @@ class _Stage:
     def _open(self, folder: TraceTo) -> RunContext:
         clock, run_id = SystemClock(), new_run_id()
         settings = None if folder is None else load_settings()
-        writer = None if settings is None else open_writer(folder, run_id, settings, clock)
+        writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
         recorder = Recorder(clock, writer, self._redactor(), (self._subscriptions,))
         self._subscriptions.add("run-started", lambda record: self._record_notes(recorder, record))
         if self._on_record is not None:

@@ -1,9 +1,11 @@
-"""The words of providers for an answer that is not whole, and how a run ends with it."""
+"""How a run ends with an answer: whole, or in the words of providers for one that is not."""
 
 from __future__ import annotations
 
 from typing import Final
 
+ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
+"""Reason codes of endings in which the model itself said what the answer is."""
 # fmt: off
 INCOMPLETE: Final = {
     **dict.fromkeys(

@@ -6,16 +6,20 @@ import json
 import logging
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from playhead.errors import AmbiguousRunError, RunIdError, TraceNotFoundError, nearest
+from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
+from playhead.trace.finish_reasons import ANSWERED
 
 _log = logging.getLogger("playhead")
 
 SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+REPLAYS: Final = "replays"
+"""The folder inside a folder of traces where replays are."""
+Ending = Literal["answered", "stopped", "failed", "running", "interrupted", "resumed", "open", "unreadable"]
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
@@ -47,7 +51,7 @@ class RunSummary:
     task: str | None
     """What the agent was asked."""
     status: str
-    """`done`, `failed`, `open` (no end: still running, or killed) or `unreadable`."""
+    """`done`, `failed`, `open` (no end in the file) or `unreadable`."""
     terminated_by: str | None = None
     """The reason code of the end."""
     output: str | None = None
@@ -60,17 +64,52 @@ class RunSummary:
     """Answers whose tokens nobody counted: of the others are `total_tokens`, so it is at least that."""
     cost_usd: float | None = None
     """US dollars, when the prices are known."""
+    replay_of: str | None = None
+    """The run that it replays."""
+    resumed_from: str | None = None
+    """The run that it continues."""
+    resumed_by: str | None = None
+    """The run that continues this one, among those that were looked at."""
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended: `answered` by the model, `stopped` in order, `failed`; `resumed` by another run; without an end
+        `running` while its process lives, `interrupted` when that is gone, `open` when it cannot be seen from here.
+        """  # noqa: D205
+        if self.status not in ("done", "failed", "open"):
+            return "unreadable"
+        if self.status == "done" and self.terminated_by in ANSWERED:
+            return "answered"
+        if self.status == "open" and (alive := _is_alive(self.path)) is not False:
+            return "open" if alive is None else "running"
+        if self.resumed_by is not None:
+            return "resumed"
+        return "failed" if self.status == "failed" else "stopped" if self.status == "done" else "interrupted"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the summary with its path as text."""
-        return {**asdict(self), "path": str(self.path)}
+        """Return the summary with how the run ended, and its path as text."""
+        return {**asdict(self), "path": str(self.path), "ending": self.ending}
 
 
 class TraceStore:
-    """The traces of one folder. Links in it are not followed: a trace elsewhere is named by its path."""
+    """The traces of one folder. Links in it are not followed: a trace elsewhere is named by its path.
 
-    def __init__(self, folder: Path) -> None:
+    Replays are in its folder `replays`. An id finds them; only with `replays=True` do they count as runs.
+    """
+
+    def __init__(self, folder: Path, *, replays: bool = False) -> None:
         self.folder = folder
+        self._replays = replays
+
+    @classmethod
+    def of(cls, trace: Path) -> TraceStore:
+        """Return the folder of traces that a trace belongs to, be it a run or a replay."""
+        folder = trace.parent
+        return cls(folder.parent if folder.name == REPLAYS else folder)
+
+    def for_replays(self) -> TraceStore:
+        """Return the folder where the replays of this one are."""
+        return self if self.folder.name == REPLAYS else TraceStore(self.folder / REPLAYS)
 
     def create(self) -> bool:
         """Make the folder, readable by its owner only; return whether it was not there before.
@@ -117,31 +156,35 @@ class TraceStore:
         Raises:
             TraceNotFoundError: the folder cannot be read.
         """
-        return [self.folder / name for name in self._names()]
+        return [self.folder / name for name in self._names(replays=self._replays)]
+
+    def hidden(self) -> list[Path]:
+        """Return the replays when they do not count as runs."""
+        return [] if self._replays else [self.folder / REPLAYS / name for _, name in _traces_in(self.folder / REPLAYS)]
 
     def summaries(self, limit: int | None = None) -> list[RunSummary]:
         """Return the newest runs, at most `limit`; raises like `paths`."""
-        return [summarise(path) for path in self.paths()[:limit]]
+        return with_resumptions([summarise(path) for path in self.paths()[:limit]])
 
-    def _names(self) -> list[str]:
-        try:
-            with os.scandir(self.folder) as entries:
-                found = [(_started_ms(entry), entry.name) for entry in entries if _is_trace(entry)]
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:  # a NUL in the path is a ValueError
-            reason = getattr(error, "strerror", None) or error
-            raise TraceNotFoundError(f"the trace folder {self.folder} cannot be read: {reason}") from None
+    def _names(self, *, replays: bool) -> list[str]:
+        """Return the files of the folder, newest first; those of replays begin with its name."""
+        found = _traces_in(self.folder)
+        if replays:
+            found += [(started, f"{REPLAYS}/{name}") for started, name in _traces_in(self.folder / REPLAYS)]
         return [name for _, name in sorted(found, reverse=True)]
 
     def _latest(self, back: int) -> Path:
-        names = self._names()
+        names = self._names(replays=self._replays)
         if back >= len(names):
-            raise TraceNotFoundError(f"the trace folder {self.folder} holds {len(names)} runs: no latest~{back}")
+            held = f"holds {len(names)} runs: no latest~{back}" if names else "holds no runs yet"
+            more = f"; its {len(self.hidden())} replays count with --replays" if self.hidden() else ""
+            raise TraceNotFoundError(f"the trace folder {self.folder} {held}{more}")
         return self._named(names[back])
 
     def _by_id(self, run_id: str) -> Path:
-        runs = {run_id_of(Path(name)): name for name in sorted(self._names(), reverse=True)}  # plain before compressed
+        # Runs before replays, plain before compressed.
+        names = sorted(self._names(replays=True), key=lambda name: ("/" in name, name), reverse=True)
+        runs = {run_id_of(Path(name)): name for name in names}
         if run_id in runs:
             return self._named(runs[run_id])
         # ULIDs are upper case, which nobody likes to type.
@@ -167,6 +210,39 @@ class TraceStore:
         if Path(run_id).is_file():
             return f" There is a file of this name here, but a trace is named by its path only if that ends in {SUFFIXES[0]}."
         return nearest(run_id, known[:_NOBODY_KNOWS])
+
+
+def with_resumptions(newest: list[RunSummary]) -> list[RunSummary]:
+    """Say of each run which of the others continues it: that began later, so it is among the newest."""
+    later = {each.resumed_from: each for each in newest if each.terminated_by != "replay_stopped"}
+    return [replace(each, resumed_by=later[each.run_id].run_id) if each.run_id in later else each for each in newest]
+
+
+def _traces_in(folder: Path) -> list[tuple[int, str]]:
+    """Return when each trace of a folder started, and its name."""
+    try:
+        with os.scandir(folder) as entries:
+            return [(_started_ms(entry), entry.name) for entry in entries if _is_trace(entry)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:  # a NUL in the path is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise TraceNotFoundError(f"the trace folder {folder} cannot be read: {reason}") from None
+
+
+def _is_alive(trace: Path) -> bool | None:
+    """Return whether the process of a run without an end lives; None when nothing here can tell."""
+    try:
+        from playhead.trace.control import Control  # noqa: PLC0415 - for POSIX, and for runs without an end
+    except ImportError:
+        return None
+    try:
+        control = Control.of(trace)
+    except PlayheadError:
+        return False
+    if control is None:
+        return False
+    return True if control.held else None if control.process.host != os.uname().nodename else False
 
 
 def checked_run_id(run_id: str) -> str:
@@ -228,6 +304,8 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         total_tokens=tokens,
         usage_unknown=unknown,
         cost_usd=_number(end.get("cost_usd")),
+        replay_of=_text(first["data"].get("replay_of")),
+        resumed_from=_text(first["data"].get("resumed_from")),
     )
 
 

@@ -56,7 +56,7 @@ def test_runs(store: Path, command: str) -> None:
     good = store / "good.jsonl"
     good.write_bytes(re.sub(rb'"ts":\d+', b'"ts":1', good.read_bytes(), count=1))  # it started before
     found = [(item.value, item.help) for item in suggested(*command.split(), "")]
-    task = "done: How high is Mount Zed?"
+    task = "answered: How high is Mount Zed?"
     assert found == [("latest", "the newest run"), ("Go-on", task), ("good", task)]
     assert values(*command.split(), "go") == ["Go-on", "good"]
     assert values(*command.split(), "la") == ["latest"]

@@ -48,7 +48,7 @@ def test_a_replay_alone_is_compared_with_its_original(store: Path, replayed: str
     assert both.exit_code == 1
     assert playhead("diff", replayed).stdout == both.stdout
     (store / "good.jsonl").rename(tmp_path / "good.jsonl")
-    (store / f"{replayed}.jsonl").rename(tmp_path / f"{replayed}.jsonl")
+    (store / "replays" / f"{replayed}.jsonl").rename(tmp_path / f"{replayed}.jsonl")
     assert playhead("diff", tmp_path / f"{replayed}.jsonl").stdout == both.stdout
 
 

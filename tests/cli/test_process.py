@@ -158,7 +158,7 @@ def test_demo_in_an_empty_home(home: Path) -> None:
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
     done = subprocess.run([*PLAYHEAD, "demo"], env=environment, capture_output=True, text=True, check=False, cwd="/")
     assert (done.returncode, done.stderr) == (0, f"Playhead records runs in {home}/.playhead/traces\n")
-    assert len(list((home / ".playhead/traces").glob("*.jsonl"))) == 2
+    assert len(list((home / ".playhead/traces").rglob("*.jsonl"))) == 2
 
 
 def modules_of(*arguments: str) -> set[str]:

@@ -81,7 +81,7 @@ def replay(server: ChatServer, *arguments: str | Path, answers: tuple[dict[str, 
 
 def newest(home: Path) -> str:
     """Return the id of the replay that was recorded last."""
-    return max(path.stem for path in (home / ".playhead/traces").glob("0*.jsonl"))
+    return max(path.stem for path in (home / ".playhead/traces/replays").glob("*.jsonl"))
 
 
 def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None:
@@ -103,7 +103,7 @@ def test_nothing_changed(recorded: Path, server: ChatServer, home: Path) -> None
         assert playhead(*command).exit_code == 0
     assert lines[-3].endswith(f"playhead diff {again}")
     assert (home / "canary").read_text() == "x"
-    assert check_trace(recorded.parent / f"{again}.jsonl").ok
+    assert check_trace(recorded.parent / "replays" / f"{again}.jsonl").ok
     assert "\x1b" not in result.output
     told = [line[10:].split("  ")[0].strip() for line in result.stderr.splitlines()]
     assert told == ["model", "call", "call", "error", "model", "call", "model", "end"]
@@ -211,7 +211,7 @@ def test_a_model_that_does_not_answer(recorded: Path, home: Path) -> None:
     assert result.exit_code == 1
     assert "ended     failed: llm_error" in result.stdout
     assert "no server answers at http://127.0.0.1:9" in " ".join(result.stdout.split())
-    assert check_trace(recorded.parent / f"{newest(home)}.jsonl").ok
+    assert check_trace(recorded.parent / "replays" / f"{newest(home)}.jsonl").ok
 
 
 def test_a_damaged_recording_is_refused(recorded: Path, server: ChatServer) -> None:
@@ -221,7 +221,7 @@ def test_a_damaged_recording_is_refused(recorded: Path, server: ChatServer) -> N
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.count("\n") == 1
     assert server.requests == []
-    assert len(list(recorded.parent.glob("*.jsonl"))) == 1
+    assert len(list(recorded.parent.rglob("*.jsonl"))) == 1
 
 
 def test_the_replay_goes_where_the_folder_is(recorded: Path, server: ChatServer, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_the_replay_goes_where_the_folder_is(recorded: Path, server: ChatServer,
     recorded.rename(other / "orig.jsonl")
     result = replay(server, "--trace-dir", other)
     assert result.exit_code == 0
-    assert len(list(other.glob("*.jsonl"))) == 2
+    assert len(list(other.rglob("*.jsonl"))) == 2
     assert result.stdout.splitlines()[-1].endswith(f"--trace-dir '{other}'")
 
 
@@ -259,7 +259,7 @@ def test_a_signal_ends_a_replay_in_order(recorded: Path, home: Path, number: sig
         with silent.accept()[0]:  # the request is under way
             command.send_signal(number)
             said, told = (each.decode() for each in command.communicate(timeout=30))
-    path = recorded.parent / f"{newest(home)}.jsonl"
+    path = recorded.parent / "replays" / f"{newest(home)}.jsonl"
     assert (command.returncode, said) == (code, "")
     assert f"the trace is {path}\n" in told
     assert check_trace(path).ok
@@ -318,8 +318,8 @@ def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> No
     assert result.exit_code == 0
     assert server.requests[-1]["messages"][-1]["content"] == "Use hunter22."
     assert "hunter22" not in result.output
-    assert b"hunter22" not in (recorded.parent / f"{newest(home)}.jsonl").read_bytes()
-    json.loads((recorded.parent / f"{newest(home)}.jsonl").read_bytes().splitlines()[0])
+    assert b"hunter22" not in (recorded.parent / "replays" / f"{newest(home)}.jsonl").read_bytes()
+    json.loads((recorded.parent / "replays" / f"{newest(home)}.jsonl").read_bytes().splitlines()[0])
 
 
 @pytest.mark.parametrize(

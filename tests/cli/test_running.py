@@ -156,7 +156,7 @@ def test_the_demo_needs_nothing(home: Path) -> None:
     lines = result.stdout.splitlines()
     assert [line for line in lines if len(line) > 80 and "/" not in line] == []
     assert len(lines) <= 125
-    run_id, again = sorted(path.stem for path in (home / ".playhead/traces").glob("*.jsonl"))
+    run_id, again = sorted(path.stem for path in (home / ".playhead/traces").rglob("*.jsonl"))
     codes = {"show": 0, "check": 0, "reproduce": 0, "diff": 1, "debrief": 0}
     for command, code in codes.items():
         subject = again if command in ("diff", "debrief") else run_id
@@ -174,7 +174,7 @@ def test_the_demo_as_json(tmp_path: Path) -> None:
     """Every step is there, and the events are those of the file."""
     steps = objects(playhead("demo", "--json", "--trace-dir", tmp_path / "my runs"))
     shown = [step["event"] for step in steps if step["step"] == "show"]
-    path, _ = sorted((tmp_path / "my runs").glob("*.jsonl"))
+    (path,) = (tmp_path / "my runs").glob("*.jsonl")
     assert shown == [json.loads(line) for line in path.read_text().splitlines()]
     others = {step["step"]: step for step in steps if step["step"] != "show"}
     assert list(others) == ["record", "check", "reproduce", "replay", "debrief"]

@@ -147,20 +147,39 @@ def test_nothing_raw_in_any_field() -> None:
 
 
 def test_recent_runs_as_a_table() -> None:
-    """One line for a run; the model's name where there is room; nothing raw, nothing that breaks the columns."""
+    """One line for a run, how it ended, what it took; nothing raw, nothing that breaks the columns."""
+    spent = {"total_tokens": 1234, "usage_unknown": 1, "duration_ms": 75_200.0}
+    ids = ("01M805JA8A8TJ9T483VW0962CT", "a-run", "b" * 90, "killed")
     runs = [
-        RunSummary("01M805JA8A8TJ9T483VW0962CT", Path("x"), 0, "a", "m/x", "Do it\x1b[2J", "done", total_tokens=1234),
-        RunSummary("a-run", Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
-        RunSummary("b" * 90, Path("x"), None, None, None, None, "\x1b"),
+        RunSummary(
+            ids[0], Path("x"), 0, "a", "m/x", "Do it\x1b[2J", "done", terminated_by="end_turn", cost_usd=0.5, **spent
+        ),
+        RunSummary(ids[1], Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
+        RunSummary(ids[2], Path("x"), None, None, None, None, "\x1b"),
+        RunSummary(ids[3], Path("x"), 0, "a", "m/x", "Go", "done", terminated_by="kill\x1b", duration_ms=61.0),
     ]
-    started = datetime.fromtimestamp(0, UTC).astimezone()
+    start = f"{datetime.fromtimestamp(0, UTC).astimezone():%m-%d %H:%M}"
     assert plain(RunList(runs), width=90).splitlines() == [
-        "RUN                                       STARTED      STATUS       TOKENS  TASK",
-        f"01M805JA8A8TJ9T483VW0962CT                {started:%m-%d %H:%M}  done          1,234  Do it\\x1b[2J",
-        "a-run                                     ?            unreadable     many  -",
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…  -            \\x1b              -  -",
+        "RUN   STARTED      ENDED             TIME   TOKENS      COST  TASK",
+        f"01M8  {start}  answered          1m15  1,234+?   $0.5000  Do it\\x1b[2J",
+        "a-ru  ?            unreadable           -     many         -  -",
+        "bbbb  -            unreadable           -        -         -  -",
+        f"kill  {start}  stopped: kill…    0.1s        -        $?  Go",
     ]
-    assert "MODEL" in plain(RunList(runs), width=120)
+    heading, row = plain(RunList(runs[:1]), width=150).splitlines()
+    assert heading.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
+    assert row.split() == [
+        ids[0],
+        *start.split(),
+        "answered",
+        "1m15",
+        "1,234+?",
+        "$0.5000",
+        "a",
+        "m/x",
+        "Do",
+        "it\\x1b[2J",
+    ]
 
 
 def test_a_narrow_terminal_shows_what_happened(recorded: Path) -> None:
@@ -177,13 +196,14 @@ def test_a_narrow_list_shows_ids_that_can_be_typed() -> None:
     """As much of each id as means no other run, also none of those that are not listed; its end; its task."""
 
     def summary(run_id: str, status: str) -> RunSummary:
-        return RunSummary(run_id, Path(f"{run_id}.jsonl"), 0, "a", "p/m", "How high is Mount Zed in feet?", status)
+        task, by = "How high is Mount Zed in feet?", "end_turn" if status == "done" else "llm_error"
+        return RunSummary(run_id, Path(f"{run_id}.jsonl"), 0, "a", "p/m", task, status, terminated_by=by)
 
     runs = [summary("01M80JX37V0PFKS8VC1S402HQT", "done"), summary("01M80JNKX4YTKTVFPG6B9EGY21", "failed")]
     assert plain(RunList(runs, ["01M80JNKW65SV0FJ9YB3H6299B"]), width=40).splitlines() == [
-        "RUN        STATUS  TASK",
-        "01M80JX    done    How high is Mount Ze…",
-        "01M80JNKX  failed  How high is Mount Ze…",
+        "RUN        ENDED        TASK",
+        "01M80JX    answered     How high is Mou…",
+        "01M80JNKX  failed       How high is Mou…",
     ]
 
 

@@ -139,7 +139,7 @@ def test_no_runs_at_all(tmp_path: Path):
     """A folder that is not there has no runs."""
     store = TraceStore(tmp_path / "none")
     assert (store.paths(), store.summaries()) == ([], [])
-    with pytest.raises(TraceNotFoundError, match="holds 0 runs"):
+    with pytest.raises(TraceNotFoundError, match="holds no runs yet"):
         store.resolve("latest")
 
 

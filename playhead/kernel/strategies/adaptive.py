@@ -127,9 +127,12 @@ async def _experience(session: Session, settings: AdaptiveSettings, task: Task) 
 
     def read() -> list[dict[str, Any]]:
         from playhead.kernel.effectiveness import effectiveness  # noqa: PLC0415 - as above
+        from playhead.trace.store import TraceStore  # noqa: PLC0415 - as above
 
         writer = session.run.recorder.writer
-        return [] if writer is None else effectiveness(writer.path.parent, session.header, settings.newest)
+        return (
+            [] if writer is None else effectiveness(TraceStore.of(writer.path).folder, session.header, settings.newest)
+        )
 
     known = await session.facts.ask(FACT, partial(run_in_thread, read))
     return [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
+from playhead.trace import finish_reasons
 from playhead.trace.events.base import EventBase
 from playhead.trace.imported import ImportedFrom
 from playhead.trace.telemetry import TelemetryContext
@@ -16,8 +17,7 @@ from playhead.trace.values import JsonValue
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
-"""Reason codes of endings in which the model itself said what the answer is."""
+ANSWERED: Final = finish_reasons.ANSWERED
 TERMINATED_BY: Final[Mapping[str, str]] = MappingProxyType(
     {
         "final_answer_tool": "the model called the tool that gives the answer",
