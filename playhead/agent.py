@@ -20,7 +20,7 @@ from playhead.kernel.strategies import strategy_info
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.opening import open_run, redactor_of, settings_now
 from playhead.running import DEFAULT, Default, TraceTo, record_run
-from playhead.toolset import address_of, agents_below, make_model, make_toolset
+from playhead.toolset import address_of, agents_below, make_fallback, make_model, make_toolset
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
@@ -147,7 +147,9 @@ class Agent(CustomTools):
             synthesizer: a function of old turns as text that returns what is to stand for them, for the profile's `synthesis`.
             meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`, `brief`, `find`,
                 `pulse`, `recall`; by default as the strategy says, mostly `final-answer`.
-            fallbacks: models that take over, one after the other, when the one before does not answer.
+            fallbacks: models that take over, one after the other, when the one before does not answer. A name of the same
+                provider is asked at the same address with the same key; one of another provider at that one's own, which is
+                in `header.fallbacks`.
             fallback_after: attempts that fail in a row before the next model is asked; by default all that `max_retries` allows.
             output_type: what the output has to be: a pydantic model, or any type that pydantic can read from JSON. The
                 model is told its schema, and `RunResult.output` is of it whenever `success` is true.
@@ -178,7 +180,7 @@ class Agent(CustomTools):
             UsageError: an argument is not valid; the message says which and what is.
         """
         self.model = make_model(model, api_base, api_key)
-        self.fallbacks = tuple(make_model(each) for each in checks.listed("fallbacks", fallbacks))
+        self.fallbacks = tuple(make_fallback(each, self.model) for each in checks.listed("fallbacks", fallbacks))
         strategy, known = strategy_info(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self.description = description

@@ -143,6 +143,8 @@ class ModelError(RunError):
     """The model did not answer."""
 
     retryable: ClassVar[bool] = False
+    retry_after_s: float | None = None
+    """Seconds after which the provider asks to be asked again, when it said so."""
 
 
 class ModelUnavailableError(ModelError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from playhead.errors import ToolDefinitionError, UsageError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from playhead.kernel.catalogue import ToolFilter
 
+log = logging.getLogger("playhead")
+
 
 @runtime_checkable
 class HasTool(Protocol):
@@ -27,6 +30,15 @@ class HasTool(Protocol):
 
     def as_tool(self) -> AgentTool:
         """Return it as a tool."""
+        ...
+
+
+@runtime_checkable
+class HasSiblings(Protocol):
+    """A model whose provider has others at the same address."""
+
+    def beside(self, name: str) -> Model:
+        """Return another model of the same provider, at the same address and with the same key."""
         ...
 
 
@@ -47,6 +59,28 @@ def make_model(model: str | Model, api_base: str | None = None, api_key: str | N
     if not isinstance(model, Model):
         raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
     return model
+
+
+def make_fallback(fallback: str | Model, primary: Model) -> Model:
+    """Return a model that takes over: one of the same provider has its address and key, any other one its own.
+
+    Raises:
+        UsageError: it is neither a model nor the name of one.
+    """
+    if not isinstance(fallback, str):
+        return make_model(fallback)
+    provider = primary.name.partition("/")[0]
+    if fallback.startswith(f"{provider}/") and isinstance(primary, HasSiblings):
+        return primary.beside(fallback)
+    made = make_model(fallback)
+    if address_of(primary) is not None and address_of(made) is None:
+        log.warning(
+            "the fallback %s is asked at its provider's usual address, not at %s, where %s is: prompts leave that server",
+            fallback,
+            address_of(primary),
+            primary.name,
+        )
+    return made
 
 
 def make_toolset(

@@ -5,6 +5,7 @@ A guard belongs to one run of one agent, and to all agents below that one: whate
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -76,6 +77,10 @@ class Guard:
         What holds the interpreter keeps every thread from that, until it lets go.
         """
         return False
+
+    def left_s(self) -> float:
+        """Return the seconds that are left of a limit of time; without one, infinity."""
+        return math.inf
 
     async def measure(self, session: Session, request: Request) -> None:
         """Find out what `admit_request` has to know of a request; asked once for each."""

@@ -15,7 +15,7 @@ from playhead.errors import (
 )
 from playhead.kernel.deltas import streamed
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.fallback import fall_back, tries
+from playhead.kernel.fallback import MAX_RETRY_DELAY_S, fall_back, tries, within_limits
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.parameters import check_parameters
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
-
-
-MAX_RETRY_DELAY_S: Final = 60.0
 
 
 class ModelPort:
@@ -115,7 +112,7 @@ class ModelPort:
                     attempt, error = attempt + 1, failed
                     if not failed.retryable or not left:
                         break
-                await self._wait(asked.request, attempt)
+                await self._wait(asked.request, attempt, error.retry_after_s)
             if not fall_back(session, error, attempt):
                 raise error
             request = replace(request, model=session.header.model)
@@ -187,6 +184,7 @@ class ModelPort:
                 retryable=getattr(failure, "retryable", False),
                 cancelled=None if isinstance(failure, Exception) else True,
                 latency_ms=(clock.now_us() - started) / 1000,
+                retry_after_s=getattr(failure, "retry_after_s", None),
             )
 
         def leave() -> None:
@@ -209,7 +207,7 @@ class ModelPort:
             await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
-            failure = _as_model_error(error)
+            failure = within_limits(session, _as_model_error(error))
             event = failed(failure)
             if session.emit_end(event, "request", name):
                 tell(session, event, "response", request=number, attempt=attempt)
@@ -228,8 +226,9 @@ class ModelPort:
             return await session.adapter.complete(request)
         return await streamed(session.adapter, request, partial(listener.piece, session, asked))
 
-    async def _wait(self, number: int, attempt: int) -> None:
+    async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)
+        delay_s = max(delay_s, asked_s or 0.0)
         self._session.emit(LlmRetried(request=number, attempt=attempt, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
 

@@ -330,12 +330,12 @@ def _recorded_error(failed: LlmFailed) -> PlayheadError:
     """Return the recorded failure as the error that it was: of the same name, and as likely to pass."""
     name, message = failed.error.type, failed.error.message
     known = getattr(errors, name, None)
-    if isinstance(known, type) and issubclass(known, PlayheadError) and _retryable(known) == failed.retryable:
-        return known(message)
-    if not name.isidentifier():
-        name = "ModelError"
-    error: type[ModelError] = type(name, (ModelError,), {"retryable": failed.retryable})
-    return error(message)
+    if not (isinstance(known, type) and issubclass(known, PlayheadError) and _retryable(known) == failed.retryable):
+        name = name if name.isidentifier() else "ModelError"
+        known = type(name, (ModelError,), {"retryable": failed.retryable})
+    error: Any = known(message)
+    error.retry_after_s = failed.retry_after_s
+    return error  # type: ignore[no-any-return]
 
 
 def _retryable(error: type[PlayheadError]) -> bool:

@@ -85,3 +85,9 @@ def mcp_server(
     """Return an MCP server that lists these tools and answers so; `case` is what raw_server.py knows beside."""
     described = {"tools": tools, "answers": answers or {}, **(case or {})}
     return mcp_tools(command=[sys.executable, "-S", str(RAW_SERVER), json.dumps(described)], **choices)
+
+
+def events(result: Any, kind: str) -> list[dict[str, Any]]:
+    """Return the events of one kind in a run's trace."""
+    lines = map(json.loads, Path(result.trace_path).read_text().splitlines())
+    return [line["data"] for line in lines if line["kind"] == kind]

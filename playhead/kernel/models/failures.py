@@ -7,14 +7,18 @@ Classes are known by their names, along their bases, so that reading an error ne
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import (
     MissingApiKeyError,
     MissingDependencyError,
+    ModelError,
     ModelRequestError,
     ModelUnavailableError,
     PlayheadError,
@@ -22,6 +26,7 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.trace.redaction import MIN_SECRET, Redactor
+from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -134,6 +139,54 @@ def verdict_of(kind: type[BaseException]) -> Verdict | None:
 
 def playhead_error(error: Exception, target: Target) -> PlayheadError:
     """Return the error to raise for what a provider's client raised; none of the target's secrets is in it."""
+    told = _told(error, target)
+    if isinstance(told, (ModelUnavailableError, RateLimitError)):
+        told.retry_after_s = retry_after_s(error)
+        if _was_nobody(error):
+            spent(told, Usage())
+    return told
+
+
+def spent(error: ModelError, usage: Usage, cost_usd: float | None = None) -> ModelError:
+    """Return the error, which now says what the attempt has spent all the same; of one that does not, nobody knows."""
+    known = {"usage": usage, "cost_usd": cost_usd if usage.total_tokens else 0.0}
+    vars(error).update(known)
+    return error
+
+
+def retry_after_s(error: BaseException) -> float | None:
+    """Return the seconds that the provider asks to wait, by its headers `retry-after-ms` or `retry-after`."""
+    for cause in _causes(error):
+        given = getattr(getattr(cause, "response", None), "headers", None) or {}
+        headers = {str(name).lower(): str(value) for name, value in given.items()}
+        thousandths, seconds = _number(headers.get("retry-after-ms")), _number(headers.get("retry-after"))
+        if thousandths is not None:
+            return thousandths / 1000
+        if seconds is not None:
+            return seconds
+        until, now = _date(headers.get("retry-after")), _date(headers.get("date"))
+        if until is not None:
+            return max(0.0, (until - (now or datetime.now(UTC))).total_seconds())
+    return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _told(error: Exception, target: Target) -> PlayheadError:
     reason = clean_message(str(error), target.secrets)
     if reason.startswith(_NO_PROVIDER):
         return UnknownModelError(f"{target.model!r}: there is no such provider.{target.known}")
@@ -198,14 +251,22 @@ def _kind_by_status(error: Exception) -> type[PlayheadError]:
 
 def _unavailable(error: Exception, reason: str, target: Target) -> str:
     chain = list(_causes(error))
-    names = {base.__name__ for cause in chain for base in type(cause).__mro__}
-    if names & _TOO_LATE:
+    if _names(error) & _TOO_LATE:
         return f"{target.address} did not answer in time ({target.model})"
-    if names & _NOBODY:
+    if _was_nobody(error):
         return f"no server answers at {target.address} ({target.model}). {target.start}"
     if reason == "Connection error.":  # what openai's client calls everything that is no answer
         reason = clean_message(f"{type(chain[-1]).__name__}: {chain[-1]}", target.secrets)
     return f"{target.address} failed ({target.model}): {reason}"
+
+
+def _names(error: Exception) -> set[str]:
+    return {base.__name__ for cause in _causes(error) for base in type(cause).__mro__}
+
+
+def _was_nobody(error: Exception) -> bool:
+    """Return whether nothing was sent, for nobody was there."""
+    return bool(_names(error) & _NOBODY) and not _names(error) & _TOO_LATE
 
 
 def _missing_key(reason: str, target: Target) -> str:

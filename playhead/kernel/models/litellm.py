@@ -27,8 +27,8 @@ from playhead.kernel.models.credentials import (
     public_address,
     secrets_of,
 )
-from playhead.kernel.models.failures import Target, playhead_error, shown_cause
-from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai
+from playhead.kernel.models.failures import Target, playhead_error, shown_cause, spent
+from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
 from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.types import Prices
 
@@ -80,6 +80,10 @@ class LiteLLMModel:
         address = self._api_base or base_in_environment(self._provider)
         return public_address(address) if address else None
 
+    def beside(self, name: str) -> LiteLLMModel:
+        """Return another model of the same provider, at the same address and with the same key."""
+        return LiteLLMModel(name, api_base=self._api_base, api_key=self._api_key)
+
     @property
     def secrets(self) -> Mapping[str, str]:
         """Return the key in use and whatever else of the provider's secrets the environment holds, by name."""
@@ -117,7 +121,10 @@ class LiteLLMModel:
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
         if response.received_finish_reason is None:  # it says "stop" where the connection just ended
-            raise ModelUnavailableError(f"{self._target(litellm).address} broke off in the middle of its answer")
+            error = ModelUnavailableError(f"{self._target(litellm).address} broke off in the middle of its answer")
+            counted = [chunk for chunk in kept if getattr(chunk, "usage", None)]
+            # At least that: where the server had not counted yet, litellm has, by the text that came.
+            raise spent(error, usage_of(counted[-1]).model_copy(update={"unknown": 1})) if counted else error
         whole = litellm.stream_chunk_builder(kept)
         completion = from_openai(whole, _cost(litellm, whole, request.model))
         yield replace(completion, model=names[0]) if names else completion

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
 from playhead.kernel.models.base import TextPiece
 from playhead.kernel.models.credentials import base_in_environment, public_address, secrets_of
-from playhead.kernel.models.failures import Target, playhead_error, shown_cause
+from playhead.kernel.models.failures import Target, playhead_error, shown_cause, spent
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
 from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
 from playhead.trace.values import as_text, scrub, to_json
@@ -61,6 +61,10 @@ class OllamaModel:
         """Return where the server is, without credentials; None for its usual address."""
         address = self._host or base_in_environment("ollama")
         return public_address(address) if address else None
+
+    def beside(self, name: str) -> OllamaModel:
+        """Return another model of the same server."""
+        return OllamaModel(name, host=self._host)
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -183,16 +187,21 @@ def from_ollama(answer: JsonValue, cost_usd: float | None) -> Completion:
     """
     message = answer.get("message") if isinstance(answer, dict) else None
     if not isinstance(message, dict):
-        raise ModelUnavailableError("the server answered, but with no message in it; is it an Ollama server?")
+        error = ModelUnavailableError("the server answered, but with no message in it; is it an Ollama server?")
+        raise spent(error, _usage(answer), cost_usd) if isinstance(answer, dict) and "eval_count" in answer else error
     return Completion(
         text=message.get("content") or "",
         thinking=message.get("thinking") or None,
         tool_calls=tuple(_call_from_ollama(call) for call in message.get("tool_calls") or ()),
         finish_reason=answer.get("done_reason"),
-        usage=Usage(input_tokens=answer.get("prompt_eval_count") or 0, output_tokens=answer.get("eval_count") or 0),
+        usage=_usage(answer),
         cost_usd=cost_usd,
         model=answer.get("model"),
     )
+
+
+def _usage(answer: dict[str, JsonValue]) -> Usage:
+    return Usage(input_tokens=answer.get("prompt_eval_count") or 0, output_tokens=answer.get("eval_count") or 0)
 
 
 def joined(parts: list[dict[str, JsonValue]]) -> JsonValue:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.kernel.models.failures import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
 from playhead.trace.values import scrub, untagged
@@ -103,14 +104,15 @@ def from_openai(response: Any, cost_usd: float | None) -> Completion:  # noqa: A
     """
     choices = getattr(response, "choices", None)
     if not choices:
-        raise ModelUnavailableError("the provider answered, but with no message in it")
+        error = ModelUnavailableError("the provider answered, but with no message in it")
+        raise spent(error, usage_of(response), cost_usd) if getattr(response, "usage", None) else error
     message = choices[0].message
     return Completion(
         text=message.content or "",
         thinking=getattr(message, "reasoning_content", None) or None,
         tool_calls=tuple(_call_from_openai(call) for call in getattr(message, "tool_calls", None) or ()),
         finish_reason=choices[0].finish_reason,
-        usage=_usage(getattr(response, "usage", None)),
+        usage=usage_of(response),
         cost_usd=cost_usd,
         model=getattr(response, "model", None),
     )
@@ -148,7 +150,9 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)  # NaN and Infinity are Python's idea of JSON
 
 
-def _usage(usage: Any) -> Usage:  # noqa: ANN401 - litellm's Usage
+def usage_of(response: Any) -> Usage:  # noqa: ANN401 - litellm's, or a part of one that is streamed
+    """Return the tokens that a provider says an answer took."""
+    usage = getattr(response, "usage", None)
     prompt = getattr(usage, "prompt_tokens_details", None)
     answer = getattr(usage, "completion_tokens_details", None)
     return Usage(

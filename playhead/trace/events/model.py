@@ -86,6 +86,8 @@ class LlmFailed(EventBase):
     """True when nobody waited for the answer any more; absent when the adapter failed."""
     latency_ms: float = 0.0
     """Milliseconds from the request to the failure."""
+    retry_after_s: float | None = None
+    """Seconds after which the provider asks to be asked again; absent when it did not say."""
 
 
 class LlmRetried(EventBase):

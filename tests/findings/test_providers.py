@@ -1,0 +1,327 @@
+"""What a provider says is honoured: when to ask again, what a broken attempt spent, and where a fallback is asked."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from playhead import Agent
+from playhead.compose.killswitches import timeout_after
+from playhead.errors import ModelUnavailableError, RateLimitError
+from playhead.kernel.fallback import MAX_RETRY_DELAY_S
+from playhead.kernel.models.failures import retry_after_s
+from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.ollama import OllamaModel, from_ollama
+from playhead.testing import text
+from playhead.trace.types import Message, Request, Usage
+from tests.findings.adapter import agent, events, reproduce, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playhead.kernel.models.base import Model
+
+Answer = tuple[int, dict[str, str], bytes]
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@contextmanager
+def serving(*answers: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the address of a server that gives these answers, the last one again and again, and what it is asked."""
+    asked: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            status, headers, answer = answers[min(len(asked), len(answers) - 1)]
+            asked.append({"path": self.path, "key": self.headers.get("authorization"), "body": json.loads(body)})
+            self.send_response_only(status)
+            for name, value in {
+                "content-type": "application/json",
+                "content-length": str(len(answer)),
+                **headers,
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer)
+            self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def openai(content: str = "done", **usage: int) -> bytes:
+    """Return a chat completion."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+    counted = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11} | usage
+    return json.dumps(
+        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": counted}
+    ).encode()
+
+
+def ollama() -> bytes:
+    """Return an answer of Ollama's."""
+    message = {"role": "assistant", "content": "done"}
+    return json.dumps(
+        {"model": "m", "message": message, "done": True, "done_reason": "stop", "prompt_eval_count": 9, "eval_count": 2}
+    ).encode()
+
+
+def refused(status: int, **headers: str) -> Answer:
+    """Return an answer that asks for patience."""
+    return (
+        status,
+        {name.replace("_", "-"): value for name, value in headers.items()},
+        b'{"error": {"message": "slow down"}}',
+    )
+
+
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-of-the-environment")
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let no time pass, and note how much would have."""
+    seconds: list[float] = []
+
+    async def sleep(_: object, delay_s: float) -> None:
+        seconds.append(delay_s)
+
+    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    return seconds
+
+
+LATER = format_datetime(NOW + timedelta(seconds=7), usegmt=True)
+PAUSES = {
+    "seconds": ({"retry_after": "2"}, 2.0),
+    "a fraction": ({"retry_after": "1.5"}, 1.5),
+    "milliseconds": ({"retry_after_ms": "2500"}, 2.5),
+    "both": ({"retry_after": "9", "retry_after_ms": "2500"}, 2.5),
+    "a date": ({"retry_after": LATER, "date": format_datetime(NOW, usegmt=True)}, 7.0),
+    "a date that is past": ({"retry_after": format_datetime(NOW, usegmt=True), "date": LATER}, 0.5),
+    "less than our own pause": ({"retry_after": "0"}, 0.5),
+    "negative": ({"retry_after": "-5"}, 0.5),
+    "no number": ({"retry_after": "soon"}, 0.5),
+    "infinite": ({"retry_after": "inf"}, 0.5),
+    "nothing": ({}, 0.5),
+}
+
+
+@pytest.mark.parametrize("provider", ["openai", "ollama"])
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(("headers", "pause"), PAUSES.values(), ids=PAUSES)
+def test_the_pause_that_a_provider_asks_for_is_made(
+    provider: str, status: int, headers: dict[str, str], pause: float, slept: list[float], tmp_path: Path
+) -> None:
+    """Its seconds, milliseconds or date are waited, never less than our own pause; the trace says how long."""
+    done = openai() if provider == "openai" else ollama()
+    with serving(refused(status, **headers), (200, {}, done)) as (url, asked):
+        base = f"{url}/v1" if provider == "openai" else url
+        result = run(Agent(f"{provider}/m", api_base=base, trace=tmp_path))
+    assert (result.output, len(asked), slept) == ("done", 2, [pause])
+    assert [each["delay_s"] for each in events(result, "llm-retried")] == [pause]
+    assert reproduce(result.trace_path).identical
+    assert slept == [pause]  # a reproduction waits for nobody
+
+
+@pytest.mark.parametrize("provider", ["openai", "ollama"])
+def test_a_pause_that_is_too_long_is_not_made(provider: str, slept: list[float], tmp_path: Path) -> None:
+    """Beyond a minute the error comes at once, and says so; another model may take over."""
+    with serving(refused(429, retry_after="3600")) as (url, asked):
+        base = f"{url}/v1" if provider == "openai" else url
+        made = Agent(f"{provider}/m", api_base=base, trace=tmp_path)
+        with pytest.raises(
+            RateLimitError, match=r"asks for a pause of 3600 s, longer than the 60 s that are waited at most"
+        ):
+            made.run_sync("x")
+        result = run(made)
+        with_fallback = Agent(f"{provider}/m", api_base=base, fallbacks=[agent([text("the other")]).model], trace=None)
+        assert run(with_fallback).output == "the other"
+    assert (len(asked), slept) == (3, [])
+    assert reproduce(result.trace_path).identical
+
+
+class Patient:
+    """A model of the user's own that asks for a pause."""
+
+    name = "own/model"
+    secrets: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, pause_s: float) -> None:
+        self.pause_s = pause_s
+
+    async def prices(self) -> None:
+        """Know of none."""
+
+    async def complete(self, _: object) -> Any:
+        """Fail, and ask for patience."""
+        error = ModelUnavailableError("busy")
+        error.retry_after_s = self.pause_s
+        raise error
+
+
+@pytest.mark.parametrize(("pause", "limit", "made"), [(30, 20, 0), (30, 600, 2), (59, 59, 0), (61, 600, 0)])
+def test_a_pause_has_to_fit_into_what_the_run_has_left(
+    pause: int, limit: int, made: int, slept: list[float], tmp_path: Path
+) -> None:
+    """A run with less time left than the provider asks for ends with the error, and does not sleep into its limit."""
+    result = run(Agent(Patient(pause), compose=[timeout_after(limit)], trace=tmp_path))
+    assert slept == [pause] * made
+    assert result.terminated_by != "timeout"
+    failures = events(result, "llm-failed")
+    assert [each["retry_after_s"] for each in failures] == [pause] * (made + 1)
+    assert ("not asked again" in failures[0]["error"]["message"]) == (made == 0)
+    assert reproduce(result.trace_path).identical
+
+
+def test_a_pause_without_a_date_of_the_server() -> None:
+    """A date is held against our own clock where the server does not say its own."""
+
+    class Response:
+        headers: ClassVar = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}
+
+    error = RuntimeError()
+    error.response = Response()  # type: ignore[attr-defined]
+    pause = retry_after_s(error)
+    assert pause is not None
+    assert MAX_RETRY_DELAY_S < 3500 < pause <= 3600
+
+
+def addresses(made: Agent) -> list[str | None]:
+    """Return where the fallbacks of an agent are asked."""
+    return [each.address for each in made.header.fallbacks]
+
+
+def test_a_fallback_of_the_same_provider_has_its_address_and_key() -> None:
+    """Prompts of a local server never go to the provider's usual address because that server was down."""
+    with serving((500, {}, b"{}"), (200, {}, openai())) as (url, asked):
+        made = Agent(
+            "openai/a",
+            fallbacks=["openai/b"],
+            api_base=f"{url}/v1",
+            api_key="sk-of-the-local-one",
+            max_retries=0,
+            trace=None,
+        )
+        assert addresses(made) == [f"{url}/v1"]
+        assert run(made).output == "done"
+    assert [(each["body"]["model"], each["key"]) for each in asked] == [
+        ("a", "Bearer sk-of-the-local-one"),
+        ("b", "Bearer sk-of-the-local-one"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "fallbacks", "expected"),
+    [
+        ("ollama/a", ["ollama/b", "ollama/c"], ["http://127.0.0.1:9/v1"] * 2),
+        ("openai/a", ["openai/b", "anthropic/c", "openai/d"], ["http://127.0.0.1:9/v1", None, "http://127.0.0.1:9/v1"]),
+        ("openai/a", ["openai_like/b"], [None]),
+        ("anthropic/a", ["ollama/b"], [None]),
+    ],
+)
+def test_the_header_says_where_each_fallback_is_asked(
+    model: str, fallbacks: list[str], expected: list[str | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The address is that of the primary for its own provider, never for another one; that prompts leave it is said."""
+    made = Agent(model, fallbacks=fallbacks, api_base="http://127.0.0.1:9/v1", api_key="sk-primary", trace=None)
+    assert addresses(made) == expected
+    strangers = [name for name, address in zip(fallbacks, expected, strict=True) if address is None]
+    assert [
+        name for name in fallbacks if f"fallback {name} is asked at its provider's usual address" in caplog.text
+    ] == strangers
+    keys = [dict(each.secrets).get("api_key") for each in made.fallbacks]
+    assert keys == [None if address is None or model.startswith("ollama") else "sk-primary" for address in expected]
+
+
+def test_a_fallback_of_another_provider_has_its_own_address(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The environment says where it is, and nothing is warned of then."""
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:11")
+    made = Agent("openai/a", fallbacks=["ollama/b"], api_base="http://127.0.0.1:9/v1", trace=None)
+    assert addresses(made) == ["http://127.0.0.1:11"]
+    assert "usual address" not in caplog.text
+
+
+async def failure_of(model: Model) -> dict[str, Any]:
+    """Return what a failed attempt says that it has spent: absent when nobody knows."""
+    request = Request(model.name, (Message(id=0, role="user", content="x"),), (), {}, 0)
+    with pytest.raises(ModelUnavailableError) as raised:
+        [_ async for _ in model.stream(request)]  # type: ignore[attr-defined]
+    return vars(raised.value)
+
+
+def parts(*chunks: dict[str, Any]) -> bytes:
+    """Return a stream of OpenAI's that breaks off after these parts."""
+    common = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return b"".join(b"data: " + json.dumps(common | chunk).encode() + b"\n\n" for chunk in chunks)
+
+
+WORDS = {"choices": [{"index": 0, "delta": {"content": "word " * 500}, "finish_reason": None}]}
+COUNTED = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 501, "total_tokens": 510}}
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning")  # of litellm's own types
+@pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning")
+@pytest.mark.parametrize(
+    ("body", "spent"),
+    [
+        (parts(WORDS), 502),
+        (parts(WORDS, COUNTED | WORDS), 501),
+        (b"", None),
+        (b"data: {", None),
+    ],
+    ids=["words", "counted", "nothing", "cut off"],
+)
+async def test_what_a_stream_that_broke_off_has_spent(body: bytes, spent: int | None) -> None:
+    """It is at least what had been counted by then, else it is not known; it is never nothing."""
+    with serving((200, {"content-type": "text/event-stream"}, body)) as (url, _):
+        failure = await failure_of(LiteLLMModel("openai/m", api_base=f"{url}/v1"))
+    usage = failure.get("usage")
+    assert (usage and (usage.output_tokens, usage.unknown)) == (spent and (spent, 1))
+
+
+async def test_what_a_stream_of_ollamas_that_broke_off_has_spent_is_not_known() -> None:
+    """Ollama counts at the end alone."""
+    line = json.dumps({"model": "m", "message": {"role": "assistant", "content": "word"}, "done": False}).encode()
+    for body in (line + b"\n", b"{", b""):
+        with serving((200, {}, body)) as (url, _):
+            assert "usage" not in await failure_of(OllamaModel("ollama/m", host=url))
+
+
+async def test_an_attempt_that_reached_nobody_has_spent_nothing() -> None:
+    """Where nobody listens nothing was sent, so totals stay exact."""
+    for model in (
+        LiteLLMModel("openai/m", api_base="http://127.0.0.1:9/v1"),
+        OllamaModel("ollama/m", host="127.0.0.1:9"),
+    ):
+        failure = await failure_of(model)
+        assert (failure["usage"], failure["cost_usd"]) == (Usage(), 0.0)
+
+
+def test_an_answer_without_a_message_has_spent_what_it_says() -> None:
+    """An answer that has usage and no message has cost its tokens all the same."""
+    with pytest.raises(ModelUnavailableError) as raised:
+        from_ollama(json.loads(ollama()) | {"message": None}, 0.0)
+    assert vars(raised.value)["usage"] == Usage(input_tokens=9, output_tokens=2)
