@@ -28,7 +28,11 @@ BATCH = 200
 """Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
 
 
-@options.command("show", example="playhead show latest --kind 'tool-*'", exits=options.UNREADABLE)
+@options.command(
+    "show",
+    example="playhead show latest --kind 'tool-*'",
+    exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
+)
 @options.run_argument()
 @click.option(
     "--kind",
@@ -50,14 +54,17 @@ def command(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: P
     path = options.open_store(trace_dir).resolve(run)
     wanted = Filter(kinds, owner)
     if as_json:
-        write_json(event_as_json(item) for item in scan(path) if isinstance(item, Problem) or wanted(item))
+        timeline = Timeline()
+        shown = (item for item in timeline.seen(scan(path)) if isinstance(item, Problem) or wanted(item))
+        write_json(map(event_as_json, shown))
+        note_problems(timeline)
     else:
-        print_timeline(text_console(), scan(path), wanted)
+        timeline = print_timeline(text_console(), scan(path), wanted)
     wanted.complain()
-    return exits.OK
+    return exits.FAILED if timeline.problems else exits.OK
 
 
-def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter | None = None) -> None:
+def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: Filter | None = None) -> Timeline:
     """Print the lines of a run as they are read, and at the end what is wrong with it."""
     timeline = Timeline()
     rows = timeline.rows(items, wanted)
@@ -65,6 +72,12 @@ def print_timeline(console: Console, items: Iterable[Record | Problem], wanted: 
     while batch := list(islice(rows, BATCH)):
         console.print(*heading, *batch, crop=False)
         heading = ()
+    note_problems(timeline)
+    return timeline
+
+
+def note_problems(timeline: Timeline) -> None:
+    """Say on stderr what is wrong with the file."""
     if timeline.ending is None:
         note("open: this run has no end in the file; it is still running, or was killed")
     if timeline.problems:
@@ -113,5 +126,10 @@ class Filter:
 
 
 def event_as_json(item: Record | Problem) -> dict[str, Any]:
-    """Return an event in the form of its line, or a problem under a name that no event has."""
-    return {"problem": asdict(item)} if isinstance(item, Problem) else item.as_json()
+    """Return an event in the form of its line, or a problem under a name that no event has.
+
+    It is without its hash: `check` says which one is the head of a sound file.
+    """
+    if isinstance(item, Problem):
+        return {"problem": asdict(item)}
+    return {name: value for name, value in item.as_json().items() if name != "h"}

@@ -31,7 +31,7 @@ from playhead.diagnose.diff_types import (
     ToolEdit,
     ToolUse,
 )
-from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same
+from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same, written_alike
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.tokens import spent_at
@@ -73,7 +73,10 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         replay_run_id=replay.run_id,
         is_replay=replay.header.replay_of == original.run_id,
         overrides=repair_json(replay.header.overrides),
-        identical=output.equal and not edits and figures[0].iterations == figures[1].iterations,
+        identical=_both_whole(*figures)
+        and output.equal
+        and not edits
+        and figures[0].iterations == figures[1].iterations,
         also_differs=_also(parts, *figures),
         original=figures[0],
         replay=figures[1],
@@ -93,6 +96,11 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
     )
 
 
+def _both_whole(one: RunFigures, other: RunFigures) -> bool:
+    """Return whether both files are whole: of one that is not, nobody can say that it is like another."""
+    return one.recording == other.recording == "closed"
+
+
 def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[str, ...]:
     found = {
         "inputs": bool(parts["inputs"]),
@@ -108,7 +116,7 @@ def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[st
 def _output(original: Recording, replay: Recording) -> OutputDiff:
     one = original.ending.output if original.ending else None
     other = replay.ending.output if replay.ending else None
-    equal = same(one, other) and (original.ending is None) == (replay.ending is None)
+    equal = original.ending is not None and replay.ending is not None and written_alike(one, other)
     lines: tuple[str, ...] = ()
     if not equal and isinstance(one, str) and isinstance(other, str) and "\n" in one + other:
         lines = line_diff(one, other)

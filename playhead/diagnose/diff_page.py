@@ -101,7 +101,7 @@ class Page:
         left = len(word) + 2
         self._hanging((f"{word}: ", "bold green" if good else "bold yellow"), text)
         if also:
-            self._hanging((" " * left, ""), f"{'but also' if not good else 'not the same'}: {', '.join(also)}")
+            self._hanging((" " * left, ""), f"{'but also' if not good else 'not in'}: {', '.join(also)}")
 
     def focused(self, lines: tuple[str, ...]) -> list[str]:
         """Return the lines of a diff in which a removed and an added line beside each other begin where they differ."""

@@ -37,14 +37,26 @@ def tool_call_lines(page: Page, diff: RunDiff) -> None:
         page.title("Tool calls", "none in either run")
         return
     if not edits:
-        number = f"{diff.original.calls:,} call{'' if diff.original.calls == 1 else 's'}"
-        page.title("Tool calls", f"the same {number}{_own(diff)}, in the same order")
+        page.title("Tool calls", _unedited(diff))
     else:
         page.title("Tool calls", f"{diff.original.calls:,} → {diff.replay.calls:,}{_own(diff)}: {', '.join(counts)}")
     _rows(page, diff)
     if diff.served:
         page.note(f"results in the replay: {', '.join(f'{count:,} {rung}' for rung, count in diff.served.items())}")
     _results(page, diff)
+
+
+def _unedited(diff: RunDiff) -> str:
+    """Return that no call was edited, and what else of them differs."""
+    one, other = diff.original.calls, diff.replay.calls
+    number = (
+        f"{one:,} call{'' if one == 1 else 's'}{_own(diff)}" if one == other else f"{one:,} → {other:,}{_own(diff)}"
+    )
+    if one != other:
+        return f"{number}: those that could be compared are alike"
+    if diff.results:
+        return f"{number}, made alike; {len(diff.results):,} returned something else"
+    return f"the same {number}, in the same order"
 
 
 def _own(diff: RunDiff) -> str:
@@ -103,7 +115,7 @@ def _arguments(page: Page, edit: ToolEdit) -> None:
 def _results(page: Page, diff: RunDiff) -> None:
     if not diff.results:
         return
-    page.title("Results", f"{len(diff.results)} of the same calls returned something else")
+    page.title("Results", f"{len(diff.results)} of the calls that were made alike returned something else")
     for each in diff.results[:_MOST_RESULTS]:
         note = f" [{each.rung}]" if each.rung else ""
         page.marked("!", _who(each.owner) + call_text(each.tool, each.args) + note)

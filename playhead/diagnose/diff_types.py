@@ -277,7 +277,7 @@ class OutputDiff(Fact):
     replay: JsonValue = None
     """The replay's."""
     equal: bool
-    """Whether they are the same."""
+    """Whether they are the same; False where a recording has no end, and so no known answer."""
     lines: tuple[str, ...] = ()
     """For texts of several lines, those that differ, as in `InputChange.lines`."""
 
@@ -298,7 +298,8 @@ class RunDiff(Fact):
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     """What the second run was told to change, as its recording says."""
     identical: bool
-    """Whether output, tool calls and iterations are the same; never times, tokens or cost."""
+    """Whether output, tool calls and iterations are the same; never times, tokens or cost. False for a recording that has
+    no end, is cut off or damaged: what it held is not known."""
     also_differs: tuple[str, ...] = ()
     """What differs though it does not count for `identical`: `status`, `results`, `events`, `inputs`, `reasons`."""
     original: RunFigures

@@ -148,8 +148,8 @@ def _lines(page: Page, lines: tuple[str, ...]) -> None:
 def _divergence(page: Page, diff: RunDiff) -> None:
     found = diff.first_divergence
     if found is None:
-        reach = ", as far as the shorter recording goes" if _is_cut(diff) else ""
-        page.title("First divergence", f"none: every event is the same{reach}")
+        reach = ", in what can be read of both" if _is_cut(diff) else ", but see the remarks" if diff.remarks else ""
+        page.title("First divergence", f"none{reach}; times, ids, tokens and cost are not compared")
         return
     seqs = _seqs(found.original_seq, found.replay_seq, found.after_seq)
     page.title("First divergence", f"{seqs}, {_where(found.owner, found.iteration)}")
@@ -207,7 +207,8 @@ def _where(owner: str, iteration: int | None) -> str:
 def _decision(page: Page, diff: RunDiff) -> None:
     found = diff.first_decision
     if found is None:
-        page.title("First decision", "none differs: the model decided and answered the same")
+        reach = ", in what can be read of both" if _is_cut(diff) else ""
+        page.title("First decision", f"none differs{reach}")
         return
     side = found.original or found.replay
     if side is None:
@@ -268,7 +269,12 @@ def _reasons(page: Page, diff: RunDiff) -> None:
 
 def _answer(page: Page, diff: RunDiff) -> None:
     one, other = diff.output.original, diff.output.replay
-    if diff.output.equal:
+    if diff.original.status is None or diff.replay.status is None:
+        page.title("Answer", "cannot be compared")
+        page.sides(_answered(diff.original, one), _answered(diff.replay, other), lines=4)
+    elif diff.output.equal and one is None:
+        page.title("Answer", "none in either run")
+    elif diff.output.equal:
         page.title("Answer", "the same")
         page.marked(" ", shown(one) if one is not None else "(none)", lines=2)
     else:
@@ -286,7 +292,7 @@ def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _is_cut(diff: RunDiff) -> bool:
-    return diff.original.status is None or diff.replay.status is None
+    return not diff.original.recording == diff.replay.recording == "closed"
 
 
 def _cost(page: Page, diff: RunDiff) -> None:
@@ -326,13 +332,20 @@ def _remarks(page: Page, diff: RunDiff) -> None:
 
 def _verdict(page: Page, diff: RunDiff) -> None:
     page.blank()
-    also = [_ALSO[each] for each in diff.also_differs if each in _ALSO]
+    told = diff.also_differs if diff.identical else [each for each in diff.also_differs if each != "events"]
+    also = [_ALSO[each] for each in told if each in _ALSO]
     if diff.identical:
-        page.verdict("identical", "the answer, the tool calls and the iterations are the same", also, good=True)
+        page.verdict("identical", "in answer, tool calls and iterations", also, good=True)
         return
     if _is_cut(diff):
-        reach = "they are the same" if diff.first_divergence is None else "they differ"
-        page.verdict("incomplete", f"a run has no recorded end; up to there {reach}", [], good=False)
+        states = (("original", diff.original), ("replay", diff.replay))
+        why = " and ".join(
+            f"the {name} {_STATES[each.recording]}" for name, each in states if each.recording != "closed"
+        )
+        differs = diff.first_divergence or diff.results or diff.inputs
+        page.verdict(
+            "inconclusive", f"{why}; what is there {'differs' if differs else 'does not differ'}", [], good=False
+        )
         return
     if diff.replay.terminated_by == _STOPPED:
         page.verdict("stopped", "the replay left the recording; its error above says where", [], good=False)
@@ -347,11 +360,13 @@ def _verdict(page: Page, diff: RunDiff) -> None:
     page.verdict("different", ", ".join(each for each in what if each), also, good=False)
 
 
+_STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
 _CUT: Final = {"output_truncated": "was cut off", "output_filtered": "was filtered"}
 """How a run ended whose last reply is not whole."""
 _STOPPED: Final = "replay_stopped"
 _ALSO: Final = {
     "inputs": "inputs",
+    "events": "events",
     "results": "tool results",
     "reasons": "stated reasons",
     "status": "how it ended",

@@ -95,7 +95,7 @@ def _remarks(original: Recording, replay: Recording, not_compared: Counter[str])
         if recording.ending is None:
             yield f"the {name} is {_cut(recording)}: it ends at event {last}, and what came after is not known"
         if recording.header.redacted:
-            yield f"the {name} was redacted: what the rules hid is the same in both"
+            yield f"the {name} was redacted: what the rules hid cannot be compared"
     if original.header.replay_of is None and replay.header.replay_of not in (None, original.run_id):
         yield f"the second run is a replay of {replay.header.replay_of}, not of this original"
     if not_compared:

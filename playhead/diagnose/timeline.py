@@ -134,14 +134,20 @@ class Timeline:
         self, items: Iterable[Record | Problem], wanted: Callable[[Record], bool] | None = None
     ) -> Iterator[Row | ProblemRow]:
         """Yield the row of each wanted event and of every problem."""
+        for item in self.seen(items):
+            if isinstance(item, Problem):
+                yield ProblemRow(item)
+            elif wanted is None or wanted(item):
+                yield self._row(item)
+
+    def seen(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
+        """Yield the items as they are, and keep what is wrong with them and how they end."""
         for item in items:
             if isinstance(item, Problem):
                 self.problems += 1
-                yield ProblemRow(item)
-                continue
-            self._note(item)
-            if wanted is None or wanted(item):
-                yield self._row(item)
+            else:
+                self._note(item)
+            yield item
 
     def row(self, record: Record) -> Row:
         """Return the row of an event; to be called with every event, in the order of the file."""

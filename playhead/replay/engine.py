@@ -265,6 +265,8 @@ def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
             yield f"the override of {rule.tool} fitted no call of the replay"
         elif rule.nth is not None and rule.nth >= answers.fitted[number]:
             yield f"the override of call {rule.nth} of {rule.tool} was not reached: {answers.fitted[number]} calls fitted"
+        elif number not in answers.used:
+            yield f"the override of {rule.tool} was not used: an earlier one answered every call that it fits"
 
 
 def _checked_share(share: Any) -> float:  # noqa: ANN401 - checked here

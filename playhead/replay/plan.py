@@ -13,6 +13,7 @@ from playhead.replay.notes import notes_before
 from playhead.replay.places import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.refusals import require_replayable, require_sound, require_strategy
+from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,8 +78,27 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     if task is None:
         task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
     require_whole(rebinding.restored(_live_texts(cast, header, specs, task)))
-    notes = tuple(notes_before(recording, past, cast, agent))
+    same = (
+        f"the override of {name} changes nothing: the run had it so"
+        for name in _without_effect(overrides, cast, header)
+    )
+    same_task = (
+        ("the override of task changes nothing: the run had it so",) if overrides.task == recording.header.task else ()
+    )
+    notes = (*notes_before(recording, past, cast, agent), *same, *same_task)
     return Plan(recording, past, overrides, on_missing, agent, cast, rebinding, header, task, notes)
+
+
+def _without_effect(changes: Overrides, cast: Cast, header: AgentHeader) -> Iterator[str]:
+    """Yield the overrides of the root agent that give it what it had."""
+    was = cast.root_header
+    for name in ("system_prompt", "max_iterations", "model"):
+        given = getattr(changes, name)
+        if (isinstance(given, str) or type(given) is int) and getattr(was, name) == getattr(header, name):
+            yield name
+    for name, value in changes.merged_parameters.items():
+        if canonical_json(value) == canonical_json(was.parameters.get(name)):
+            yield name
 
 
 def _live_texts(cast: Cast, header: AgentHeader, specs: dict[str, ToolSpec], task: Content) -> dict[str, Any]:

@@ -97,6 +97,8 @@ class Answers:
         """Calls that got none, and so ended the replay."""
         self.fitted: Counter[int] = Counter()
         """How many calls each of the overriding results fitted."""
+        self.used: set[int] = set()
+        """Those that answered one."""
         self.foreign: Counter[str] = Counter()
         """How many agents of each name had a task that was not recorded."""
         self._sources: dict[tuple[str, str], str] = {}
@@ -277,6 +279,7 @@ class Answers:
                 place, self.fitted[number] = self.fitted[number], self.fitted[number] + 1
                 if chosen is None and rule.nth in (None, place):
                     chosen = rule
+                    self.used.add(number)
         return chosen
 
     def _note_served(self, call: Call, rung: Rung, recorded: PastCall | None) -> None:

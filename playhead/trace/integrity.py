@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.reader import Problem, scan
@@ -28,9 +28,9 @@ class Check:
     it should be. The others name what is wrong."""
     events: int
     """Events that could be read."""
-    head: str
-    """Hash of the last event. Keep it elsewhere: cutting off whole lines, or hashing a changed file anew, shows only
-    against it."""
+    head: str | None
+    """Hash of the last event of a sound file; None for one that is damaged, cut off or not what it should be. Keep it
+    elsewhere: cutting off whole lines, or hashing a changed file anew, shows only against it."""
     lost: int
     """Events that the writer could not write, as the file shows or says."""
     problems: tuple[Problem, ...]
@@ -64,8 +64,13 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     if verdict in {"ok", "open"} and expected_run not in {None, run_id}:
         verdict = "other-run"
     lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
-    other = head is not None and head != found
-    return Check(path, run_id, "other-head" if other else verdict, events, found, lost, tuple(problems))
+    if head is not None and head != found:
+        verdict = "other-head"
+    return Check(path, run_id, verdict, events, found if verdict in _SOUND else None, lost, tuple(problems))
+
+
+_SOUND: Final = ("ok", "open", "lost-events")
+"""Verdicts on files in which every line is what was written."""
 
 
 def _verdict(problems: list[Problem], *, closed: bool) -> Verdict:

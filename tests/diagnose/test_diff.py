@@ -280,7 +280,7 @@ def test_a_recording_that_ends_early_is_compared_as_far_as_it_goes(runs: Runs) -
             assert diff.first_divergence is None, count
             assert (diff.identical, diff.first_decision, diff.results) == (False, None, ())
             assert any("it ends at event" in remark for remark in diff.remarks)
-        assert diff_recordings(cut, cut).identical
+        assert not diff_recordings(cut, cut).identical  # nobody knows how either would have ended
 
 
 def test_a_truncated_and_a_damaged_file_say_so(runs: Runs, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_two_runs_that_are_the_same_say_so() -> None:
     """The last line is the verdict."""
     recording = load_recording(TRACES / "several-tools.jsonl")
     lines = plain(diff_recordings(recording, recording)).splitlines()
-    assert lines[-1] == "identical: the answer, the tool calls and the iterations are the same"
+    assert lines[-1] == "identical: in answer, tool calls and iterations"
     assert "First divergence  none: every event is the same" in lines
 
 
@@ -125,10 +125,10 @@ def test_a_run_that_has_no_end_is_not_called_different(pair: tuple[Recording, Re
     original, replay = pair
     cut = recording_of(original.records[:-2])
     assert plain(diff_recordings(original, cut)).splitlines()[-1] == (
-        "incomplete: a run has no recorded end; up to there they are the same"
+        "inconclusive: the replay has no recorded end; what is there does not differ"
     )
     assert plain(diff_recordings(cut, replay)).splitlines()[-1] == (
-        "incomplete: a run has no recorded end; up to there they differ"
+        "inconclusive: the original has no recorded end; what is there differs"
     )
     last = len(replay.records) - 1
     stopped = recording_of(altered(replay, last, status="failed", terminated_by="replay_stopped", error="a miss"))

@@ -1,0 +1,149 @@
+"""A file that is damaged, cut off or edited: no head of it, no "identical", and every command that reads it says so."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead import load_recording, tool
+from playhead.diagnose.diff import diff_recordings
+from playhead.testing import call, text
+from playhead.trace.integrity import check_trace
+from tests.cli.command_line import objects, playhead
+from tests.findings.adapter import agent, replay, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@tool(read_only=True)
+def lookup(key: str) -> str:
+    """Look up."""
+    return f"{key} is 4,180 feet high"
+
+
+TURNS = [call("lookup", key="Zed"), text("It is 4,180 feet.")]
+Lines = "list[bytes]"
+DAMAGE: dict[str, Callable[[list[bytes]], bytes]] = {
+    "an edited result": lambda lines: b"\n".join(lines).replace(b"4,180", b"4,181", 1),
+    "an edited end": lambda lines: b"\n".join([*lines[:-2], lines[-2].replace(b'"done"', b'"failed"'), b""]),
+    "a line that is gone": lambda lines: b"\n".join([*lines[:4], *lines[5:]]),
+    "lines that changed places": lambda lines: b"\n".join([*lines[:4], lines[5], lines[4], *lines[6:]]),
+    "a line twice": lambda lines: b"\n".join([*lines[:5], *lines[4:]]),
+    "a line of garbage": lambda lines: b"\n".join([*lines[:4], b"garbage", *lines[4:]]),
+    "something behind the end": lambda lines: b"\n".join([*lines[:-1], lines[1], b""]),
+    "a torn last line": lambda lines: b"\n".join(lines)[:-30],
+    "a torn line behind the end": lambda lines: b"\n".join(lines) + b'{"seq":',
+}
+
+
+@pytest.fixture
+def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sound recording, in the folder that the commands read."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    path = run(agent(TURNS, [lookup], trace=tmp_path, rationale=False), run_id="sound").trace_path
+    assert path is not None
+    return path
+
+
+@pytest.fixture(params=DAMAGE)
+def damaged(request: pytest.FixtureRequest, sound: Path) -> Path:
+    """The same file with something wrong in it, as another file."""
+    path = sound.with_name("other.jsonl")
+    path.write_bytes(DAMAGE[request.param](sound.read_bytes().split(b"\n")))
+    return path
+
+
+def test_no_head(damaged: Path) -> None:
+    """Neither in words nor as JSON nor in Python; show --json gives no hash that could be taken for one."""
+    assert check_trace(damaged).head is None
+    said, shown = playhead("check", damaged), playhead("show", damaged, "--json")
+    assert said.exit_code == 1
+    assert said.stdout.endswith("head  none\n")
+    assert objects(playhead("check", damaged, "--json"))[0]["head"] is None
+    assert not any("h" in each for each in objects(shown))
+
+
+def test_every_command_says_so(damaged: Path) -> None:
+    """On stderr; and none of them exits as if all was well."""
+    for command in ("show", "stats", "debrief"):
+        for form in ([], ["--json"]):
+            result = playhead(command, damaged, *form)
+            assert result.stderr, (command, form)
+    assert playhead("show", damaged).exit_code == 1
+    for command in ("reproduce", "backtest", "resume"):
+        options = ["--switch", "max_iterations(1)"] if command == "backtest" else []
+        result = playhead(command, damaged, *options)
+        assert result.exit_code != 0 or "the file is cut off" in result.stdout, command
+
+
+def test_it_is_never_identical(sound: Path, damaged: Path) -> None:
+    """To the file that it was made of, to itself, and in neither order: exit 4."""
+    for pair in ((sound, damaged), (damaged, sound), (damaged, damaged)):
+        words, data = playhead("diff", *pair), playhead("diff", *pair, "--json")
+        assert (words.exit_code, data.exit_code) == (4, 4)
+        assert "identical" not in words.stdout
+        assert objects(data)[0]["identical"] is False
+        assert "\ninconclusive: the " in words.stdout
+        assert words.stderr
+
+
+def test_a_sound_file_has_a_head_and_is_itself(sound: Path) -> None:
+    """The other side of it: the head is the last line's hash, and only then."""
+    assert check_trace(sound).head == json.loads(sound.read_bytes().splitlines()[-1])["h"]
+    assert playhead("diff", sound, sound).exit_code == 0
+    open_file = sound.with_name("open.jsonl")
+    open_file.write_bytes(b"\n".join([*sound.read_bytes().splitlines()[:-1], b""]))
+    assert check_trace(open_file).head is not None  # it may go on: all that is there is sound
+    both = playhead("diff", open_file, open_file)
+    assert (both.exit_code, "identical" in both.stdout) == (4, False)
+    assert "Answer  cannot be compared" in both.stdout
+
+
+@pytest.mark.parametrize(("one", "other"), [("a", "b"), ({"n": 1}, {"n": 1.0}), (1, True), (["x"], ["x", None])])
+def test_no_answer_is_the_same_that_differs(tmp_path: Path, one: object, other: object) -> None:
+    """Whatever the answers are, also where JavaScript would not tell them apart."""
+    first, second = (
+        run(agent([text(json.dumps(value))], output_type=object, trace=tmp_path)).trace_path for value in (one, other)
+    )
+    assert first is not None
+    assert second is not None
+    diff = diff_recordings(load_recording(first), load_recording(second))
+    assert (diff.output.equal, diff.identical) == (False, False)
+    assert "Answer  the same" not in playhead("diff", first, second).stdout
+
+
+def test_results_that_differ_below_calls_that_do_not(sound: Path, tmp_path: Path) -> None:
+    """The calls are not called the same where what they returned is not."""
+    again = replay(sound, TURNS, overrides={"tool_results": {"lookup": "9,000 feet"}}, trace=tmp_path)
+    words = playhead("diff", again.run.trace_path).stdout
+    assert "Tool calls  1 call, made alike; 1 returned something else" in words
+    assert "not in: events, tool results" in words
+
+
+def test_an_override_without_effect_is_said(sound: Path) -> None:
+    """A value that the run had, and a second answer for a call that has one."""
+    base = run(agent(TURNS, [lookup], trace=sound.parent, parameters={"temperature": 0}, rationale=False)).trace_path
+    overrides = {
+        "parameters": {"temperature": 0, "top_p": None},
+        "task": "go",
+        "tool_results": [
+            {"tool": "lookup", "result": "a"},
+            {"tool": "lookup", "arguments": {"key": "Zed"}, "result": "b"},
+        ],
+    }
+    done = replay(base, TURNS, overrides=overrides)
+    assert [note for note in done.notes if "override" in note] == [
+        "the override of temperature changes nothing: the run had it so",
+        "the override of top_p changes nothing: the run had it so",
+        "the override of task changes nothing: the run had it so",
+        "the override of lookup was not used: an earlier one answered every call that it fits",
+    ]
+    unused = replay(
+        base, TURNS, overrides={"tool_results": [{"tool": "lookup", "arguments": {"key": "x"}, "result": 1}]}
+    )
+    assert "the override of lookup fitted no call of the replay" in unused.notes
