@@ -117,7 +117,7 @@ def test_two_runs_that_are_the_same_say_so() -> None:
     recording = load_recording(TRACES / "several-tools.jsonl")
     lines = plain(diff_recordings(recording, recording)).splitlines()
     assert lines[-1] == "identical: in answer, tool calls and iterations"
-    assert "First divergence  none: every event is the same" in lines
+    assert "First divergence  none; times, ids, tokens and cost are not compared" in lines
 
 
 def test_a_run_that_has_no_end_is_not_called_different(pair: tuple[Recording, Recording]) -> None:

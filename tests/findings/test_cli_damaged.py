@@ -120,6 +120,7 @@ def test_no_answer_is_the_same_that_differs(tmp_path: Path, one: object, other: 
 def test_results_that_differ_below_calls_that_do_not(sound: Path, tmp_path: Path) -> None:
     """The calls are not called the same where what they returned is not."""
     again = replay(sound, TURNS, overrides={"tool_results": {"lookup": "9,000 feet"}}, trace=tmp_path)
+    assert again.run.trace_path is not None
     words = playhead("diff", again.run.trace_path).stdout
     assert "Tool calls  1 call, made alike; 1 returned something else" in words
     assert "not in: events, tool results" in words
