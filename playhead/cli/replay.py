@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'""",
     exits={
         0: "the replay ran to its end, whatever changed",
-        1: "the replay failed: the model did not answer",
+        1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
         4: "it cannot be told: it was stopped at a call that was not recorded, or too few results were recorded ones",
         **options.UNREADABLE,
     },

@@ -36,6 +36,8 @@ RUNGS: Final = {
     "synthetic-error": "not recorded: the model was told so",
 }
 """What each rung means, from the surest to the least sure."""
+BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
+"""Endings of a replay that is no answer to what was asked."""
 STYLES: Final = {"same": "bold green", "changed": "bold yellow", "inconclusive": "bold red"}
 """How a verdict looks."""
 LONGEST: Final = 240
@@ -63,8 +65,8 @@ class Row:
 
 
 def exit_code(outcome: ReplayResult) -> int:
-    """Return 0 when the replay ran to its end, 1 when its model failed, 4 when it was stopped or cannot tell."""
-    if outcome.run.terminated_by == "llm_error":
+    """Return 0 when the replay ran to its end, 1 when it broke, 4 when it was stopped or cannot tell."""
+    if outcome.run.terminated_by in BROKEN:
         return exits.FAILED
     return exits.INCONCLUSIVE if outcome.verdict == "inconclusive" else exits.OK
 

@@ -65,7 +65,8 @@ def exit_code(outcome: Reproduction) -> int:
 def print_reproduction(console: Console, outcome: Reproduction) -> None:
     """Print whether the run came out the same, and where it did not."""
     if outcome.identical:
-        verdict = Line(("identical: ", "bold green"), f"{outcome.events} events came out as recorded")
+        word = ("identical: ", "bold green") if outcome.status == "closed" else ("so far: ", "bold yellow")
+        verdict = Line(word, f"{outcome.events} events came out as recorded")
     else:
         verdict = Line(
             ("different: ", "bold red"), f"{len(outcome.divergences)} divergences in {outcome.events} events"

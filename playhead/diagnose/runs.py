@@ -50,7 +50,7 @@ class RunList:
         short = {} if wide else unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
         names = [short.get(run.run_id, run.run_id) for run in self.runs]
         ids = max((min(len(name), 40 if wide else 20) for name in names), default=3)
-        ended = 22 if wide else 14 if not narrow else 11
+        ended = 24 if wide else 14 if not narrow else 11
         head = f"{'RUN':<{ids}}  " + ("" if narrow else f"{'STARTED':<11}  ") + f"{'ENDED':<{ended}}  "
         head += "" if narrow else f"{'TIME':>6}  {'TOKENS':>7}  {'COST':>8}  "
         yield Line((head + (f"{'AGENT':<12}  {'MODEL':<24}  " if wide else "") + "TASK", "dim"))
