@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.diff_sequence import common_pairs, equal_pairs
 from playhead.diagnose.diff_types import ToolUse
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+from playhead.trace.forks import computed_once
 from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash
 
@@ -84,7 +84,7 @@ class RunCalls:
         for place, call in enumerate(self.all):
             call.place = place
 
-    @cached_property
+    @computed_once
     def all(self) -> list[Call]:
         """Every call once, what happened inside a call right after it."""
         ordered: list[Call] = []
@@ -110,7 +110,7 @@ class RunCalls:
         seen.add(owner)
         return iter(self.by_owner.get(owner, ()))
 
-    @cached_property
+    @computed_once
     def callers(self) -> set[str]:
         """Owners that a call of another owner led to."""
         return {call.child for calls in self.by_owner.values() for call in calls}

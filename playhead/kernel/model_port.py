@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from copy import deepcopy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import (
@@ -27,6 +27,7 @@ from playhead.trace.events import (
     LlmResponded,
     LlmRetried,
 )
+from playhead.trace.forks import computed_once
 from playhead.trace.types import Request, ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
@@ -128,7 +129,7 @@ class ModelPort:
             asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
         return await self._attempt(sent, asked)
 
-    @cached_property
+    @computed_once
     def _tools_in_text(self) -> ToolsInText:
         from playhead.kernel.text_format import ToolsInText  # noqa: PLC0415 - few agents call in text
 

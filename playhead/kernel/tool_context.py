@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from playhead.trace.events import ToolCallLate
+from playhead.trace.forks import computed_once
 
 if TYPE_CHECKING:
     from playhead.kernel.model_port import ModelPort
@@ -69,7 +69,7 @@ class ToolContext:
         """Return the time by the run's clock, in microseconds since the Unix epoch."""
         return self.session.run.recorder.clock.now_us()
 
-    @cached_property
+    @computed_once
     def scope(self) -> Session:
         """The session under which this body's own calls are recorded."""
         return self.session.for_tool(self)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from playhead.trace.events import EventBase, HookFailed
+from playhead.trace.forks import SharedLock
 from playhead.trace.haste import directly, hasty, patiently
 from playhead.trace.line import Record, encode_data
 from playhead.trace.redaction import Redactor
@@ -30,7 +30,7 @@ class Subscriptions:
     """Who wants to hear of which events; may be changed while runs go on, from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = SharedLock()
         self._entries: tuple[tuple[str | None, OnRecord], ...] = ()
 
     def add(self, kind: str | None, function: OnRecord) -> Undo:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from playhead.errors import NotATraceError
@@ -26,6 +25,7 @@ from playhead.trace.events import (
     ToolsDefined,
 )
 from playhead.trace.events.thread import followed
+from playhead.trace.forks import computed_once
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
 
@@ -186,7 +186,7 @@ class Recording:
         """The run's id."""
         return self.header.run_id
 
-    @cached_property
+    @computed_once
     def owners(self) -> dict[str, OwnerRecording]:
         """Everything by owner, in order of first appearance."""
         owners: dict[str, OwnerRecording] = {}

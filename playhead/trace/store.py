@@ -6,7 +6,10 @@ import json
 import logging
 import os
 import re
+import secrets
+import time
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -23,8 +26,11 @@ Ending = Literal["answered", "stopped", "failed", "running", "interrupted", "res
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_CROCKFORD: Final = str.maketrans("ABCDEFGHJKMNPQRSTVWXYZ", "ABCDEFGHIJKLMNOPQRSTUV")
+_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Of ULIDs."""
+_CROCKFORD: Final = str.maketrans(_ALPHABET[10:], "ABCDEFGHIJKLMNOPQRSTUV")
 """From the alphabet of ULIDs to the one that `int(…, 32)` reads."""
+_numbers: Final = count()
 _STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
 """How the first line begins, with its time in microseconds."""
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
@@ -260,10 +266,18 @@ def checked_run_id(run_id: str) -> str:
 
 
 def new_run_id() -> str:
-    """Return a new ULID: sorts by time, and its 128 bits are the OpenTelemetry trace id."""
-    from ulid import ULID  # noqa: PLC0415 - not needed to read a trace
+    """Return a new ULID: sorts by time, and its 128 bits are the OpenTelemetry trace id.
 
-    return str(ULID())
+    The ids that a process makes in one millisecond are told apart by a number, in their order, and by 64 random bits.
+    """
+    number = time.time_ns() // 1_000_000 << 80 | next(_numbers) % 2**16 << 64 | secrets.randbits(64)
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def ulid_number(run_id: str) -> int | None:
+    """Return the 128 bits of a ULID; None for an id that is none."""
+    text = run_id.upper()
+    return int(text.translate(_CROCKFORD), 32) if _ULID.fullmatch(text) else None
 
 
 def summarise(path: Path) -> RunSummary:

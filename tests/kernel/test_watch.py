@@ -10,6 +10,7 @@ import pytest
 
 from playhead.kernel import watch as watch_module
 from playhead.kernel.watch import Watch
+from playhead.trace.forks import load_for_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,6 +149,7 @@ def test_no_task_is_lost_when_it_is_about_to_end(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_fork():
     """A child has a watch that works, and does not do what its parent waits for."""
+    load_for_fork()  # what a first fork takes its time for
     watch = watch_module.watch
     parents: list[int] = []
     task = watch.after(0.15, lambda: parents.append(os.getpid()))

@@ -5,7 +5,6 @@ Everything is counted in whole numbers, so that no sum is ever a little too low.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.compose.killswitches.trigger import whole
 from playhead.errors import UsageError
+from playhead.trace.forks import SharedLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ class Budget:
         self._set_aside = Amount()
         self._in_flight = 0
         self._waiting: dict[object, Callable[[], object]] = {}
-        self.lock = threading.RLock()
+        self.lock = SharedLock()
         """Held by whoever looks at what is left and sets it aside."""
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ import anyio.lowlevel
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import TextPiece
+from playhead.trace.forks import SharedLock
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
 Match = str | re.Pattern[str]
@@ -83,7 +83,7 @@ class ScriptedModel:
         self._matching = [turn for turn in self.turns if isinstance(turn, Turn) and turn.match is not None]
         self._queue = [turn for turn in self.turns if not (isinstance(turn, Turn) and turn.match is not None)]
         self._next = 0
-        self._lock = threading.Lock()
+        self._lock = SharedLock()
 
     @property
     def secrets(self) -> Mapping[str, str]:

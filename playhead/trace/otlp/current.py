@@ -151,7 +151,7 @@ def _begin(export: LiveExport) -> LiveExport:
         _Current.registered = True
         atexit.register(at_exit)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=_before_fork, after_in_child=_forget_parent)
+            os.register_at_fork(after_in_child=_forget_parent)
     return export
 
 
@@ -159,11 +159,6 @@ def at_exit() -> None:
     """Deliver what is left, for two seconds at most, and say what could not be."""
     if _Current.export is not None:
         _Current.export.shutdown()
-
-
-def _before_fork() -> None:
-    if _Current.export is not None:
-        _Current.export.before_fork()
 
 
 def _forget_parent() -> None:

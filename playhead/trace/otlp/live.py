@@ -39,8 +39,6 @@ EXIT_S: Final = 2.0
 """Seconds that the end of a process waits at most."""
 _TO_COUNT_S: Final = 0.4
 """Seconds of these in which what was not delivered is counted."""
-_LOADING_S: Final = 2.0
-"""Seconds that a fork waits at most, once, for what the thread is loading."""
 _SAID_AFTER_S: Final = 30.0
 """Seconds after which it is said that a destination takes nothing; by then it is no restart of it."""
 MAX_RUNS: Final = 10_000
@@ -87,7 +85,7 @@ class LiveExport:
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._starting, self._ending = threading.Lock(), threading.Lock()
-        self._wake, self._loaded = threading.Event(), threading.Event()
+        self._wake = threading.Event()
         self._changed = threading.Condition()
         self._hurry = self._said = self._said_trouble = self._unwritten = False
         self._end_at = 0.0
@@ -95,11 +93,6 @@ class LiveExport:
         self._make_builder: Callable[[], SpanBuilder] | None = None
 
     forget_parent = _begin_anew
-
-    def before_fork(self) -> None:
-        """Let the thread load what it is loading: a child would wait for ever for the locks of these modules."""
-        if self._thread is not None and self._thread.is_alive():
-            self._loaded.wait(_LOADING_S)
 
     # --- the agent's side -------------------------------------------------------------------------------------------
 
@@ -165,11 +158,8 @@ class LiveExport:
         try:
             from playhead.trace.otlp.pump import Pump  # noqa: PLC0415 - in the thread, as all that follows
 
-            try:
-                sink, self._make_builder = self._connect()
-                _suppress_instrumentation()
-            finally:
-                self._loaded.set()
+            sink, self._make_builder = self._connect()
+            _suppress_instrumentation()
             pump = self._pump = Pump(sink, unreadable_s=float("inf"))
             while not self._stopped:
                 self._round(pump)

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanContext, TraceFlags
-from ulid import ULID
+
+from playhead.trace.store import ulid_number
 
 if TYPE_CHECKING:
     from playhead.trace.events import RunStarted
@@ -20,11 +21,7 @@ ROOT = "agent:root"
 @lru_cache(maxsize=64)
 def trace_id_of(run_id: str) -> int:
     """Return the 128 bits of the run's ULID; for an id that is none, the first 128 of its SHA-256."""
-    try:
-        number = int(ULID.from_str(run_id))
-    except ValueError:
-        number = 0
-    return number or int.from_bytes(hashlib.sha256(_bytes(run_id)).digest()[:16]) or 1
+    return ulid_number(run_id) or int.from_bytes(hashlib.sha256(_bytes(run_id)).digest()[:16]) or 1
 
 
 def span_id_of(run_id: str, operation: str) -> int:
