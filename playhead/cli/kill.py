@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 POLL_S: Final = 0.02
 """Seconds between two looks at whether the run has ended."""
 CLOSING_S: Final = 0.2
-"""Seconds that a run may take to close its trace after it has removed its control folder."""
+"""Seconds that a run may take between closing its trace and removing its control folder, in whatever order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,4 +164,5 @@ def _is_over(path: Path, control: Control, late: float) -> bool:
         if time.monotonic() >= late:
             return False
         time.sleep(POLL_S)
+    processes.wait(lambda: not control.held, CLOSING_S)  # its control folder goes last
     return True

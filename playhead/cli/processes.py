@@ -97,13 +97,14 @@ def runs_beside(control: Control) -> list[Control]:
 
 def wait_until_gone(control: Control) -> bool:
     """Wait until a killed process has ended and let go of its files; False when the system takes very long."""
-    if not _wait(lambda: has_ended(control.process.pid), GONE_S):
+    if not wait(lambda: has_ended(control.process.pid), GONE_S):
         return False
-    _wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
+    wait(lambda: not control.held, RELEASE_S)  # its threads end one by one; a fork of it may keep the lock
     return True
 
 
-def _wait(over: Callable[[], bool], seconds: float) -> bool:
+def wait(over: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something is over; False when it takes longer."""
     late = time.monotonic() + seconds
     while not over():
         if time.monotonic() > late:
