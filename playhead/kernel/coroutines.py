@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
 
-_left: set[asyncio.Task[Any]] = set()
+_left: set[LeavableTask] = set()
 """Tasks that were left behind; a loop itself does not keep its tasks alive."""
+
+
+class LeavableTask(asyncio.Task[Any]):
+    """A task that may be left behind: when the loop has ended, it goes without asyncio's complaint."""
+
+    def __del__(self) -> None:
+        """Say nothing."""
 
 
 class TaskCall:
@@ -40,7 +47,7 @@ class TaskCall:
         self._on_late = on_late
         self._late_at = math.inf
         self._in_time: asyncio.Future[bool] = loop.create_future()
-        self._task = loop.create_task(self._run())
+        self._task = LeavableTask(self._run(), loop=loop)
 
     async def wait(self, timeout_s: float | None) -> bool:
         """Return whether it ended within these seconds. If not, or when cancelled, it is cancelled and then left."""
@@ -92,8 +99,7 @@ class TaskCall:
             forget(self._task)
 
 
-def forget(task: asyncio.Task[Any]) -> None:
-    """See to it that the end of the loop does not wait for a task that was left behind, and does not complain of it."""
+def forget(task: LeavableTask) -> None:
+    """See to it that the end of the loop does not wait for a task that was left behind."""
     task.cancel()
     asyncio._unregister_task(task)  # noqa: SLF001 - documented, for tasks that loops shall not know
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - its only switch

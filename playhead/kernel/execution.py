@@ -28,8 +28,7 @@ from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    import anyio
+    from contextlib import AbstractContextManager
 
     from playhead.kernel.session import Session
     from playhead.kernel.strategies.info import Strategy
@@ -76,7 +75,7 @@ def strategy_used(session: Session) -> dict[str, Any]:
 
 
 async def execute(
-    session: Session, task: Content, ending: Callable[[Execution], EventBase], scope: anyio.CancelScope
+    session: Session, task: Content, ending: Callable[[Execution], EventBase], scope: AbstractContextManager[None]
 ) -> Execution | None:
     """Run the session's strategy on the task; errors are returned with what was reached, never lost with it.
 
@@ -127,7 +126,7 @@ def _without_unseen(state: KernelState, session: Session) -> KernelState:
 
 
 async def _strategy_run(
-    session: Session, task: Content, scope: anyio.CancelScope
+    session: Session, task: Content, scope: AbstractContextManager[None]
 ) -> tuple[KernelState, BaseException | None]:
     """Return what the strategy reached, and what it raised."""
     header = session.header

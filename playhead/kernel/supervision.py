@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from playhead.kernel.coroutines import forget
+from playhead.kernel.coroutines import LeavableTask, forget
 from playhead.kernel.execution import Execution, abandoned_execution, execute
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.termination import Termination
@@ -23,7 +23,7 @@ from playhead.trace.events import HookFailed
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playhead.kernel.session import Session
     from playhead.kernel.watch import Task
@@ -54,7 +54,7 @@ class Supervisor:
         self._pid = os.getpid()
         self._ending = ending
         self._on_left = on_left
-        self._scope = anyio.CancelScope()
+        self._scope, self._inner = anyio.CancelScope(), anyio.CancelScope()
         self._over = anyio.Event()
         self._execution: Execution | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -97,7 +97,17 @@ class Supervisor:
         """Cancel what the agent waits for, for a moment: what swallows that would else keep its loop from all else."""
         self._scope.cancel()
         if self._loop is not None:
-            self._loop.call_later(CANCELLING_S, _cancel_no_more, self._scope)
+            self._loop.call_later(CANCELLING_S, self._cancel_no_more)
+
+    def _cancel_no_more(self) -> None:
+        """Let the agent's code be: anyio would cancel what swallows that at every turn of the loop, for ever."""
+        self._inner.shield = True
+
+    @contextmanager
+    def _cancellable(self) -> Iterator[None]:
+        """Let what is in here be cancelled."""
+        with self._scope, self._inner:
+            yield
 
     def leave(self) -> None:
         """Leave the agent's code behind, unless it closes by itself; from any thread."""
@@ -118,10 +128,10 @@ class Supervisor:
     async def _run(self, task: Content) -> Execution:
         self._loop = asyncio_loop()
         if self._loop is None:  # trio: there no task can be left behind
-            return _reached(self._execution or await execute(self._session, task, self._ending, self._scope))
+            return _reached(self._execution or await execute(self._session, task, self._ending, self._cancellable()))
         if self._leaving is not None:  # stopped before there was a loop to tell
             self._scope.cancel()
-        running = self._loop.create_task(execute(self._session, task, self._ending, self._scope))
+        running = LeavableTask(execute(self._session, task, self._ending, self._cancellable()), loop=self._loop)
         running.add_done_callback(self._returned)
         try:
             await self._over.wait()
@@ -132,7 +142,7 @@ class Supervisor:
             if not running.done():
                 with suppress(RuntimeError):  # the loop has ended
                     forget(running)
-                _cancel_no_more(self._scope)
+                self._cancel_no_more()
         return _reached(self._execution or running.result())
 
     def _returned(self, running: asyncio.Task[Execution | None]) -> None:
@@ -173,16 +183,6 @@ class Supervisor:
 def _reached(execution: Execution | None) -> Execution:
     assert execution is not None  # noqa: S101 - whoever closes an agent says what it reached
     return execution
-
-
-def _cancel_no_more(scope: Any) -> None:  # noqa: ANN401 - anyio's, of asyncio; what it keeps is not in its type
-    """Let a scope and those in it be: anyio would cancel what swallows it at every turn of the loop, for ever."""
-    handle = getattr(scope, "_cancel_handle", None)  # its own, and all that it has to be stopped by
-    if handle is not None:
-        handle.cancel()
-        scope._cancel_handle = None  # noqa: SLF001
-    for each in list(getattr(scope, "_child_scopes", ())):
-        _cancel_no_more(each)
 
 
 def _is_cancelled(session: Session) -> bool:

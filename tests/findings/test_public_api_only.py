@@ -1,0 +1,74 @@
+"""Deadlines and cancellation rest on what anyio and asyncio document: an attribute of theirs that is private may go any day."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import anyio.lowlevel
+import pytest
+from anyio._backends import _asyncio as backend
+
+import playhead
+from playhead import tool
+from playhead.compose.killswitches import stop_when, timeout_after
+from playhead.testing import call, calls, text
+from tests.findings.adapter import agent
+
+THEIRS = (asyncio.Task, asyncio.Future, asyncio.Handle, asyncio.BaseEventLoop, backend.CancelScope, backend.TaskGroup)
+PRIVATE = {name for kind in THEIRS for name in (*dir(kind), *kind.__dict__) if name[0] == "_" and name[:2] != "__"} | {
+    "_must_cancel", "_fut_waiter", "_log_destroy_pending", "_cancel_handle", "_deadline", "_child_scopes", "_tasks",
+}  # fmt: skip
+SOURCES = sorted(Path(playhead.__file__).parent.rglob("*.py"))
+
+
+def test_no_private_attribute_of_a_task_a_scope_or_a_loop():
+    """Nowhere is such an attribute read or set of another object than one's own."""
+    found: list[str] = []
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in PRIVATE:
+                if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+                    found.append(f"{source.name}: {ast.unparse(node)}")
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in PRIVATE:
+                found.append(f"{source.name}: {node.value!r}")
+    assert found == []
+
+
+@pytest.mark.parametrize("where", ["tool", "hook", "validator", "stop_when", "beside"])
+async def test_what_swallows_its_cancellation_is_left_in_peace(where):
+    """Code that is left behind is cancelled a few times, and then the loop turns no faster for it."""
+    release, turns = asyncio.Event(), Counter[str]()
+
+    async def swallow(*_: object) -> bool:
+        while not release.is_set():
+            turns[where] += 1
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return True
+
+    @tool(read_only=True)
+    async def wait(key: str) -> str:
+        """Wait."""
+        if where in {"tool", "beside"}:
+            await swallow()
+        return key
+
+    def block(harness: Any) -> None:
+        if where == "hook":
+            harness.before("act", swallow, timeout_s=60)
+
+    options: dict[str, Any] = {"validators": [swallow]} if where == "validator" else {}
+    options["compose"] = [timeout_after(0.2), stop_when(swallow) if where == "stop_when" else block]
+    first = calls(call("wait", key="a"), call("wait", key="b")) if where == "beside" else call("wait", key="a")
+    assert (await agent([first, text("done")], [wait], **options).run("go")).terminated_by == "timeout_after"
+    before = turns[where]
+    for _ in range(1000):
+        await anyio.lowlevel.checkpoint()
+    assert turns[where] - before <= 2
+    release.set()
