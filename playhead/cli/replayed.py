@@ -28,7 +28,7 @@ RUNGS: Final = {
     "exact": "recorded for this very call",
     "reordered": "recorded for this call at another time",
     "normalised": "recorded for a call with the same key",
-    "stale": "recorded in another state of the world",
+    "stale": "recorded in another state, or perhaps for another call",
     "override": "yours, given with --tool-result",
     "fault": "a fault that was asked for",
     "simulated": "made up by a function",

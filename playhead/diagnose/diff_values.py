@@ -72,7 +72,7 @@ def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field o
         return len(left) == len(right) and all(map(_written_alike, left, right))
     if isinstance(left, BaseModel):
         return _written_alike(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
-    return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
+    return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)  # -0.0 is not 0.0
 
 
 def differences(

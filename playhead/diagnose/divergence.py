@@ -18,7 +18,7 @@ from playhead.trace.events import (
     ToolsDefined,
     UnknownEvent,
 )
-from playhead.trace.types import Usage
+from playhead.trace.types import AgentHeader, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 VOLATILE: Final = frozenset(
     {
+        "args_fingerprint",
+        "args_hash",
         "latency_ms",
         "duration_ms",
         "redacted",
@@ -44,7 +46,7 @@ VOLATILE: Final = frozenset(
         "lost_events",
     }
 )
-"""Fields that are ids or times, or say that this is a replay."""
+"""Fields that are ids or times, say that this is a replay, or follow from another one (the hash of arguments)."""
 INCIDENTAL: Final = frozenset(
     {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
 )
@@ -238,8 +240,8 @@ def _same(one: Record, other: Record) -> bool:
     left, right = one.event.__dict__, other.event.__dict__
     for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
         now = right.get(name)
-        if value is now or name in VOLATILE:
-            continue
+        if value is now or name in VOLATILE or (name == "ended" and value is None and now == "refused"):
+            continue  # an older recording does not say of every refusal that it is one
         if not (value == now if type(value) is str else _alike(value, now)):
             return False
     return True
@@ -248,6 +250,15 @@ def _same(one: Record, other: Record) -> bool:
 def _alike(recorded: Any, now: Any) -> bool:  # noqa: ANN401 - any field of any event
     if isinstance(recorded, Usage) and isinstance(now, Usage) and recorded.unknown is None:
         now = now.model_copy(update={"unknown": None})  # an older recording does not say how many answers it leaves out
+    if isinstance(recorded, AgentHeader) and isinstance(now, AgentHeader):
+        then = {(hook.role, hook.at, hook.name): hook.settings for hook in recorded.hooks}
+        hooks = [  # nor what a switch was given
+            hook.model_copy(update={"settings": None})
+            if then.get((hook.role, hook.at, hook.name), hook.settings) is None
+            else hook
+            for hook in now.hooks
+        ]
+        now = now.model_copy(update={"hooks": tuple(hooks)})
     return written_alike(recorded, now)
 
 

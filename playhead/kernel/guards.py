@@ -137,6 +137,8 @@ class GuardMaker:
     """Returns the guard of an agent's run."""
     settings: str = ""
     """What it was given, for the header of the trace."""
+    data: dict[str, Any] | None = None
+    """The same as JSON, where that is enough to make the switch again."""
     check: Callable[[Model], Awaitable[object]] | None = None
     """Awaited with every model of the agent, and of those below it, before anything starts; raises what is wrong."""
     tools: tuple[str, ...] = ()
@@ -146,7 +148,7 @@ class GuardMaker:
 
     def info(self) -> HookInfo:
         """Return what is registered, as the header of a trace says it."""
-        return HookInfo(role="guard", at=self.settings, name=self.name)
+        return HookInfo(role="guard", at=self.settings, name=self.name, settings=self.data)
 
 
 LOOK_S: Final = 0.1
@@ -276,7 +278,7 @@ def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome |
     for guard in session.guards:
         answer = guard.admit_call(session, planned, spec)
         if isinstance(answer, Refuse):
-            return replace(Outcome.failure("Refused", answer.why), ended="refused")
+            return Outcome.refusal("Refused", answer.why)
         if answer is not None:
             fire(guard, session, answer, "call", call_id=planned.call.id)
             why = f"{guard.name} ended the run: {answer.reason}"

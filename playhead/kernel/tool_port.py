@@ -168,7 +168,7 @@ class ToolPort:
             await before_call(session, planned)
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
-        args_hash = recorder.hash_of(arguments)
+        args_hash, fingerprint = recorder.identity_of(arguments)
         shown: dict[str, Any] = {} if planned.transform is None else {"transform": planned.transform}
         started = ToolCallStarted(
             call_id=call.id,
@@ -176,6 +176,7 @@ class ToolPort:
             position=planned.position,
             args=arguments,
             args_hash=args_hash,
+            args_fingerprint=fingerprint,
             rationale=planned.rationale,
             source=planned.source,
             request=planned.request,
@@ -228,7 +229,7 @@ class ToolPort:
             return await self._unhealed(call, self._unknown(call.name))
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"
-            return await self._unhealed(call, Outcome.failure("InvalidArguments", why))
+            return await self._unhealed(call, Outcome.refusal("InvalidArguments", why))
         context = ToolContext(
             session=self._session,
             call_id=call.id,
@@ -261,8 +262,8 @@ class ToolPort:
 
     def _unknown(self, name: str) -> Outcome:
         if name in self._tools:
-            return Outcome.failure("ToolNotOffered", f"{name} is not offered for this part of the task")
-        return Outcome.failure("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
+            return Outcome.refusal("ToolNotOffered", f"{name} is not offered for this part of the task")
+        return Outcome.refusal("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
 
     async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str) -> Outcome | None:
         """Return how a call ends that a killswitch or an approver does not let run, or None."""
@@ -387,4 +388,4 @@ class ToolPort:
 
 def _changed(call: ToolCall) -> Outcome:
     why = "something (a subscriber, a hook) has written into them since"
-    return Outcome.failure("ArgumentsChanged", f"the arguments of {call.name} are not those that were approved: {why}")
+    return Outcome.refusal("ArgumentsChanged", f"the arguments of {call.name} are not those that were approved: {why}")

@@ -24,7 +24,7 @@ from playhead.trace.values import JsonValue, content_hash, scrub, to_json
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Collection, Coroutine
 
     from playhead.kernel.isolation import Home
     from playhead.kernel.tool_context import ToolContext
@@ -52,6 +52,11 @@ class Outcome:
     def failure(kind: str, message: str) -> Outcome:
         """Return the outcome of a call that has no result."""
         return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)))
+
+    @staticmethod
+    def refusal(kind: str, message: str) -> Outcome:
+        """Return the outcome of a call whose body the kernel did not run."""
+        return replace(Outcome.failure(kind, message), ended="refused")
 
 
 @runtime_checkable
@@ -243,6 +248,8 @@ def tool(
     requires_approval: bool = False,
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
+    reads: Collection[str] | None = None,
+    writes: Collection[str] | None = None,
     cache: bool | float = False,
     isolate: bool = False,
     untrusted: bool = False,
@@ -260,6 +267,8 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
     requires_approval: bool = False,
     risk: Risk = "low",
     key: tuple[str, ...] | list[str] | None = None,
+    reads: Collection[str] | None = None,
+    writes: Collection[str] | None = None,
     cache: bool | float = False,
     isolate: bool = False,
     untrusted: bool = False,
@@ -278,6 +287,10 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
         requires_approval: a call runs only after the agent's approver said yes to exactly these arguments.
         risk: how bad a wrong call is.
         key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
+        reads: names of the resources that an answer depends on, such as `{"orders"}`; any names, the same in every tool.
+            In a replay, a recorded answer holds as long as nothing else was done to them. Everything by default.
+        writes: names of the resources that a call may change; its own answer depends on them, too. By default everything,
+            unless it is `read_only`.
         cache: answer a repeated call from this run's memory; a number is for how many seconds. For read-only tools.
         isolate: run each call in a process of its own, which is killed at the time limit or when the run ends, with all
             that it has started. Costs about 0.2 s a call. The function has to stand at the top of a module (a script
@@ -301,6 +314,8 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             requires_approval=requires_approval,
             risk=risk,
             key=arguments.checked_key(key),
+            reads=_checked_resources("reads", reads),
+            writes=_checked_writes(writes, read_only=read_only),
             cache=_checked_cache(cache=cache, read_only=read_only),
             cache_s=None if isinstance(cache, bool) else cache,
             isolate=isolate,
@@ -355,6 +370,23 @@ def _checked_timeout(timeout: float | None) -> float | None:
             f"timeout must be a number of seconds above 0, or None for no limit; it is {timeout!r}"
         )
     return timeout
+
+
+def _checked_resources(what: str, names: object) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, (set, frozenset, list, tuple)) or not all(
+        isinstance(name, str) and name for name in names
+    ):
+        raise ToolDefinitionError(f'{what} is a set of names of resources, such as {{"orders"}}; it is {names!r}')
+    return tuple(sorted(set(names)))
+
+
+def _checked_writes(writes: object, *, read_only: bool) -> tuple[str, ...] | None:
+    names = _checked_resources("writes", writes)
+    if names and read_only:
+        raise ToolDefinitionError(f"a read_only tool writes nothing; it is declared to write {', '.join(names)}")
+    return names
 
 
 def _checked_cache(*, cache: bool | float, read_only: bool) -> bool:

@@ -65,10 +65,12 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         recording: the recording, or a reference to it.
         overrides: what to change, as `Overrides` or a dict of the same names; nothing by default.
         on_missing: what a call gets that the recording has no answer to: `strict` stops the replay there, `lenient`
-            tells the model so, and a function from `MissedCall` to a result simulates it. An answer that was recorded
-            in another state of the world counts as none for `strict` and for a function; `lenient` serves it as `stale`.
-        agent: the agent from code, for what a recording cannot hold: a strategy, the model object. Its tools' schemas
-            and prompts count instead of the recorded ones; their bodies do not run.
+            tells the model so, a function from `MissedCall` to a result simulates it, and `live` runs it, if `agent=`
+            gives its code and declares it `read_only`. A dict says it tool by tool, `{"convert_time": "live"}`: then `live`
+            runs a tool also when it has side effects; tools that are not named are `strict`. An answer that was recorded in
+            another state of the world counts as none, but for `lenient`, which serves it as `stale`.
+        agent: the agent from code, for what a recording cannot hold: a strategy, the model object. What its tools declare
+            counts instead of what was recorded, and each difference is a note; their bodies do not run.
         api_base: address of the provider of the models that the overrides name, or of the root's recorded model.
         api_key: that provider's key; of several providers each has its own in the environment.
         rebind: values for redacted places of prompts, by the name that stands there (`[redacted:NAME]`); they are kept
@@ -92,7 +94,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     plan = make_plan(
         recording,
         Overrides.of(overrides),
-        on_missing=checked_policy(on_missing),
+        on_missing=checked_policy(on_missing, has_code=agent is not None),
         agent=agent,
         address=Address(api_base, api_key),
         rebinding=Rebinding.of(rebind),

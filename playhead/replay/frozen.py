@@ -15,7 +15,7 @@ from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
-from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, scope_of
+from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, same_call, scope_of
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
@@ -123,6 +123,10 @@ class FrozenWorld:
             and self._recording.header.replay_of is not None
             and (owner, call.started.call_id) not in self._approvals
         )
+
+    def was_asked_about(self, owner: str, call_id: str) -> bool:
+        """Return whether somebody was asked to approve a call."""
+        return (owner, call_id) in self._approvals
 
     def was_entered(self, owner: str) -> bool:
         """Return whether the recording holds this agent."""
@@ -248,7 +252,8 @@ class FrozenTool:
         """Return the recorded refusal, if the call was refused, or what a replay answered without asking for approval."""
         call = self.recorded(arguments, context)
         completed = call.completed
-        if completed is not None and completed.ended == "refused":
+        asked = self._world.was_asked_about(context.owner, context.call_id)
+        if completed is not None and completed.ended == "refused" and not asked:
             return completed.error
         if self.spec.requires_approval and self._world.was_served(context.owner, call):
             return self.outcome(call, context)
@@ -289,7 +294,7 @@ class FrozenTool:
             RecordingEndedError: the recording ends before it.
         """
         call = self._world.call_at(context.owner, context.iteration, context.position)
-        if call and call.started.tool == context.tool and call.started.args_hash == context.args_hash:
+        if call and same_call(call.started, context.tool, context.args_hash):
             return call
         calls = list(self._world.of(context.owner).calls.values())
         raise self._world.unanswered(context.owner, describe_miss(context, arguments, calls))

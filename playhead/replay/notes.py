@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playhead.compose.killswitches.again import is_made_again
 from playhead.kernel.prompts import system_prompt
 from playhead.replay.redacted import markers_in
+from playhead.replay.tool_changes import changes, specs_of
 from playhead.trace.events import EmissionChanged
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def notes_before(recording: Recording, past: Past, cast: Cast, agent: Agent | No
     yield from cast.notes()
     if agent is not None:
         yield from _of_code(recording.header.agent, agent.header)
+        yield from changes(recording, specs_of(agent.tools))
     elif recording.header.agent.system_prompt is None:
         yield from _of_default_prompt(recording)
 
@@ -51,7 +54,7 @@ def _of_import(imported: ImportedFrom) -> Iterator[str]:
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
     counts, hooks = recording.counts(), recording.header.agent.hooks
-    guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard"]
+    guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
     if guards:
         yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
     names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard")]

@@ -85,20 +85,20 @@ class Places:
         self._reserve(session)
         request = self._requests.get(session.owner, {}).get(context.call_id)
         where = (request, context.iteration, context.position)
-        asked = self._asked(session, spec, arguments, context.call_id, where, context.args_hash)
+        asked = self._asked(session, spec, arguments, context.call_id, where)
         self._matcher.release(asked)
         return asked
 
-    def _asked(  # noqa: PLR0913, PLR0917 - what a call is made of
+    def _asked(
         self,
         session: Session,
         spec: ToolSpec,
         arguments: dict[str, JsonValue],
         call_id: str,
         where: tuple[int | None, int | None, int],
-        args_hash: str,
     ) -> Asked:
         place, (request, iteration, position) = self.of(session.owner), where
+        args_hash, fingerprint = session.run.recorder.identity_of(arguments)
         unclaimed = (name for name in place.sources if place.is_owner or name not in self._claimed)
         return Asked(
             sources=tuple(unclaimed),
@@ -110,6 +110,7 @@ class Places:
             position=position,
             args=None if spec.key is None else session.run.recorder.redactor.redact(arguments),
             args_hash=args_hash,
+            fingerprint=fingerprint,
             key=spec.key,
         )
 
@@ -129,8 +130,7 @@ class Places:
             if tool is None or arguments is None or tool.spec.kind == "meta":
                 continue
             where = (planned.request, session.iteration, planned.position)
-            args_hash = session.run.recorder.hash_of(arguments)
-            asked = self._asked(session, tool.spec, arguments, planned.call.id, where, args_hash)
+            asked = self._asked(session, tool.spec, arguments, planned.call.id, where)
             self._matcher.reserve(asked)
             if tool.spec.kind == "agent":
                 agents.append(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from playhead.replay.notes import notes_before
 from playhead.replay.places import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.refusals import require_replayable, require_sound, require_strategy
+from playhead.replay.tool_changes import specs_of
 from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
@@ -64,11 +66,11 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     require_replayable(recording)
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
-    past = read_past(recording)
+    past = read_past(recording, None if agent is None else specs_of(agent.tools))
     cast = Cast(recording, past.inside, overrides, agent, address)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each.strategy)
-    _require_known_tools(overrides, past, agent)
+    _require_known_tools(overrides, on_missing, past, agent)
     rebinding.require_known(set(_all_markers(recording, past, cast)))
     specs = _specs(recording, agent)
     header = rebinding.restored_model(cast.root(has_tools=any(spec.kind != "meta" for spec in specs.values())))
@@ -111,12 +113,16 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: dict[str, ToolSpec], tas
     return texts
 
 
-def _require_known_tools(changes: Overrides, past: Past, agent: Agent | None) -> None:
+def _require_known_tools(changes: Overrides, on_missing: OnMissing, past: Past, agent: Agent | None) -> None:
     known = {spec.name for specs in past.specs.values() for spec in specs.values() if spec.kind != "meta"}
-    known |= set() if agent is None else {name for name, each in agent.tools.items() if each.spec.kind != "meta"}
+    code = {} if agent is None else specs_of(agent.tools)
+    known |= {name for specs in code.values() for name, spec in specs.items() if spec.kind != "meta"}
     for result in changes.results:
         if result.tool not in known:
             raise UsageError(f"tool_results: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}")
+    for name in on_missing if isinstance(on_missing, Mapping) else ():
+        if name not in known:
+            raise UsageError(f"on_missing: there is no tool {name!r}.{nearest(str(name), known)}")
 
 
 def _specs(recording: Recording, agent: Agent | None) -> dict[str, ToolSpec]:

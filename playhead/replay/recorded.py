@@ -6,11 +6,13 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.kernel.tools import Tool
+    from playhead.trace.events import ToolCallStarted
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
@@ -55,3 +57,8 @@ def scope_of(owner: str, call: RecordedCall) -> str:
     """Return under whose name stands what a call's body does, and the agent that it enters."""
     turn = "-" if call.iteration is None else call.iteration
     return f"{owner}/{call.started.tool}@{turn}.{call.started.position}"
+
+
+def same_call(started: ToolCallStarted, tool: str, args_hash: str) -> bool:
+    """Return whether a recorded call is one of this tool and these arguments; older versions hashed 1.0 as 1."""
+    return started.tool == tool and (started.args_hash == args_hash or json_hash(started.args) == args_hash)

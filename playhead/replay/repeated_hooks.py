@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState
     from playhead.trace.types import HookInfo
 
+CALL: Final = "tool.call"
 TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
 """Tags whose payload nothing but hooks uses."""
 ABOUT_CALLS: Final = frozenset({"tool.result", "message.tool-result", "observation.tool-result"})
@@ -44,6 +45,7 @@ class RepeatedHooks:
         is_owner: bool,
         source_of: Callable[[str, str], str | None],
         note: Callable[[str], None],
+        doubt: Callable[[tuple[str, str], str], None],
     ) -> None:
         """Do again what the hooks of a recorded agent did.
 
@@ -52,11 +54,13 @@ class RepeatedHooks:
             is_owner: whether it is its own.
             source_of: takes an owner and the id of a call; returns the id of the recorded call that answers it.
             note: hears what cannot be known.
+            doubt: hears of calls, by owner and id, of which nobody knows what the hooks would have made, and why.
         """
         self._seen = seen
         self._is_owner = is_owner
         self._source_of = source_of
         self._note = note
+        self._doubt = doubt
         self._noted: set[str] = set()
         first = seen[0].owner
         self._seeds = tuple((fact.key, fact.value) for fact in first.facts if fact.name == SEED)
@@ -67,6 +71,8 @@ class RepeatedHooks:
         header = first.started.agent if first.started else None
         self._hooks = header.hooks if header else ()
         self._tags = {tag for each in seen for tag in each.tags}
+        if any(hook.role == "on" and _is_for(hook, CALL) for hook in self._hooks):
+            self._tags.add(CALL)  # a hook that never changed a call may change another one
         self._guard_of = cache(self._find_guard)
 
     @property
@@ -107,6 +113,11 @@ class RepeatedHooks:
         if seen is None:
             if tag not in TOLD:
                 self._meet_unknown(session, tag)
+            if tag == CALL:
+                self._doubt(
+                    (session.owner, key),
+                    "hooks looked at every call, and what they would make of this one is not known",
+                )
             return payload
         if seen.failed is not None:
             raise NotReplayableError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from playhead.errors import UnresolvedCallError, UsageError, nearest
 from playhead.kernel.tools import Outcome
 from playhead.replay.overrides import ToolResult
 from playhead.trace.events import ApprovalDecided, ApprovalRequested, FactRecorded, ToolCallStarted
-from playhead.trace.values import canonical_json, to_json
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +136,7 @@ def _ended(settled: Settled, owner: str, call_id: str) -> str:
 
 
 def _shown(arguments: JsonValue) -> str:
-    text = canonical_json(arguments).decode()
+    text = json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 

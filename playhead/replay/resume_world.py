@@ -18,7 +18,7 @@ from playhead.kernel.world import LiveWorld
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
-from playhead.replay.recorded import scope_of
+from playhead.replay.recorded import same_call, scope_of
 from playhead.replay.resume_follow import Follower
 from playhead.replay.resume_guards import CatchUpGate, ResumedGuard, recall_all, reserved_for, without_open_calls
 from playhead.replay.resume_hooks import ResumedHooks, live_hooks
@@ -227,8 +227,7 @@ class ResumeWorld(FrozenWorld):
     def call(self, context: ToolContext) -> RecordedCall | None:
         """Return the recorded call at this place, if it is this one."""
         call = self.call_at(context.owner, context.iteration, context.position)
-        same = call is not None and (call.started.tool, call.started.args_hash) == (context.tool, context.args_hash)
-        return call if same else None
+        return call if call is not None and same_call(call.started, context.tool, context.args_hash) else None
 
     # --- what is served -------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """What a call of a replay gets: its recorded answer, an override, or what becomes of calls that have none.
 
-It is decided in one place and at once, when the call is checked, so calls that run beside each other never race for a
-recorded answer. Nothing real runs here.
+It is decided at once, when the call is about to run or to be approved: so calls that run beside each other never race for
+a recorded answer, and what the kernel or a switch refuses takes none. Nothing real runs here, but a tool that
+`on_missing` lets run live.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from anyio.lowlevel import checkpoint
 
 from playhead.errors import (
     AmbiguousResultError,
@@ -19,18 +22,20 @@ from playhead.errors import (
     UnrecordedCallError,
 )
 from playhead.kernel.tools import Outcome
-from playhead.replay.history import Effect, State
+from playhead.replay.history import call_name
 from playhead.replay.misses import describe_unserved, name_call
-from playhead.replay.missing import MissedCall, no_recording, simulated
+from playhead.replay.missing import MissedCall, no_recording, policy_of, simulated
+from playhead.replay.state import NOTHING, State, touched, union
 from playhead.trace.events import ReplayDiverged, ReplayServed
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.owners import agent_path
 from playhead.trace.values import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.tools import Tool
     from playhead.replay.history import Past, PastCall
     from playhead.replay.matching import Asked, Match, Matcher
     from playhead.replay.missing import OnMissing
@@ -40,8 +45,8 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-KEPT: Final = frozenset({"simulated", "override", "fault"})
-"""Rungs that an answer keeps when a replay is itself replayed: it was never a real one."""
+KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
+"""Rungs that an answer keeps when a replay is itself replayed: it was never one of the recorded run."""
 COMPARED_CALLS: Final = 50
 """Recorded calls that a message looks for the nearest one among: a replay of many misses must not take the square."""
 
@@ -53,6 +58,9 @@ class Call:
     spec: ToolSpec
     arguments: dict[str, JsonValue]
     context: ToolContext
+    asked: Asked
+    given: Tool | None = None
+    """The tool of the code, where code was given."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -60,24 +68,41 @@ class Call:
         return self.context.owner, self.context.call_id
 
     @property
-    def memory_key(self) -> tuple[str, str]:
-        """Where the run's memory has the result of a cacheable call."""
-        return self.spec.name, content_hash(self.arguments)
+    def memory_key(self) -> tuple[str, str, str]:
+        """Where the agent's memory has the result of a cacheable call."""
+        return self.context.owner, self.spec.name, content_hash(self.arguments)
 
     def __str__(self) -> str:
         """Return who calls what, where."""
         return name_call(self.context, self.arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(NamedTuple):
     """What a call is going to get."""
 
+    rung: Rung
     call: PastCall | None = None
-    """The recorded call; None when it is simulated, or an agent that has none."""
-    rung: Rung = "exact"
+    """The recorded call that answers it, or whose approval does."""
+    outcome: Outcome | None = None
+    """What it gets, when that is known before anything is looked up."""
     missed: MissedCall | None = None
     """What a function is to simulate."""
+    state: str = ""
+    """The state that it is answered in."""
+
+    @property
+    def is_made_up(self) -> bool:
+        """Whether nothing recorded answers and nothing runs, so that nobody has to approve it."""
+        return self.rung in ("simulated", "override", "synthetic-error")
+
+
+class Remembered(NamedTuple):
+    """What an agent's memory has of a cacheable call."""
+
+    outcome: Outcome | None
+    """The answer; None when nobody knows what it was."""
+    state: str
+    """The state that it was given in."""
 
 
 class Answers:
@@ -101,47 +126,60 @@ class Answers:
         """Those that answered one."""
         self.foreign: Counter[str] = Counter()
         """How many agents of each name had a task that was not recorded."""
+        self.doubts: dict[tuple[str, str], str] = {}
+        """Calls of which nobody knows what the recorded hooks would have made, and why."""
         self._sources: dict[tuple[str, str], str] = {}
-        self.open: dict[tuple[str, str], Serving] = {}
-        """What was decided for calls that are not over, by owner and id."""
+        self._calls: dict[tuple[str, str], Call] = {}
+        self._expected: dict[tuple[str, str], Callable[[], Serving]] = {}
+        self._decided: dict[tuple[str, str], Serving] = {}
+        self._memory: dict[tuple[str, str, str], Remembered] = {}
+        self._past = past
         self._matcher = matcher
-        self._state = State(past.effects)
+        self._state = State("replay")
         self._on_missing = on_missing
         self._results = results
         self._rebinding = rebinding
-        self._known = _by_owner_and_tool(past.calls)
+        self._nearby = _by_owner_and_tool(past.calls)
 
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None when none does."""
         return self._sources.get((owner, call_id))
 
-    def begin(self, call: Call, asked: Asked) -> Outcome | None:
-        """Decide what a function's call gets; return its outcome when there is nothing to approve or to wait for.
+    def expect(self, call: Call, decide: Callable[[], Serving] | None = None) -> None:
+        """Note a call that is going to be approved or to run, unless something refuses it."""
+        self._calls[call.key] = call
+        self._expected[call.key] = decide or (lambda: self._decide(call))
+
+    def decided(self, owner: str, call_id: str) -> Serving | None:
+        """Return what an expected call gets; None for a call of the kernel's own tools.
 
         Raises:
             UnrecordedCallError, StaleResultError, RecordingEndedError: under `strict` there is nothing to serve.
             AmbiguousResultError: there is more than one answer, whatever `on_missing` says.
         """
-        match = self._take(call, asked)
-        remembered, _ = call.context.cache.get(call.memory_key, (None, 0)) if _remembers(call) else (None, 0)
-        if remembered is not None:
-            return self._remember(call, remembered, match)
-        if match is None:
-            return self.miss(call, self._why_missing(call, asked))
-        if match.rung == "stale" and not self._serves_stale(call, match.call):
-            return None
-        return self._serve(call, match)
+        decide = self._expected.pop((owner, call_id), None)
+        if decide is not None:
+            self._decided[owner, call_id] = decide()
+        return self._decided.get((owner, call_id))
 
-    async def finish(self, call: Call) -> Outcome:
-        """Return what was decided."""
-        serving = self.open.pop(call.key)
-        if serving.missed is not None:
-            assert callable(self._on_missing)  # noqa: S101 - else nothing would be simulated
-            return await simulated(self._on_missing, serving.missed)
-        assert serving.call is not None  # noqa: S101 - one of both is there
-        return self._outcome(serving.call, serving.rung)
+    async def answer(self, owner: str, call_id: str) -> Outcome:
+        """Return what an expected call gets; raises as `decided`."""
+        call, serving = self._calls.pop((owner, call_id)), self.decided(owner, call_id)
+        assert serving is not None  # noqa: S101 - it was expected
+        if serving.call is not None and serving.call.denied and serving.outcome is None:
+            why = f"{call}; when it was recorded (event {serving.call.seq}) it was not approved, and did not run"
+            serving = self.missed(call, UnrecordedCallError(why))
+        self._follow(call, serving)
+        self._note_served(call, serving.rung, serving.call)
+        outcome = self._known(serving)
+        if outcome is None:
+            outcome = await self._made(call, serving)
+        outcome = replace(outcome, rung=serving.rung)
+        self._remember(call, serving, outcome)
+        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
+        return outcome
 
-    def overridden(self, call: Call, asked: Asked) -> Outcome | None:
+    def override_of(self, call: Call) -> Serving | None:
         """Return what the call is told to answer, if it is; its recorded answer is used up by that."""
         rule = self._rule_for(call)
         if rule is None:
@@ -149,90 +187,28 @@ class Answers:
         match: PastCall | None = None
         with suppress(AmbiguousResultError):  # an override is the answer to that
             if call.spec.kind == "agent":
-                match = next(iter(self._matcher.enter(asked)), None)
+                match = next(iter(self._matcher.enter(call.asked)), None)
             else:
-                found = self._matcher.take(asked, self._state.now)
+                found = self._matcher.take(call.asked, self._state.key(touched(call.spec).depends))
                 match = None if found is None else found.call
-        if not call.spec.read_only or (match is not None and match.effect):
-            self._state.lose(f"the answer of {call.spec.name} before it was overridden, so nobody knows what it did")
-        self._note_served(call, "override", match)
-        if rule.error is not None:
-            return replace(Outcome.failure("ToolError", rule.error), rung="override")
-        return Outcome(ok=True, result=to_json(rule.result), rung="override")
+        failed = None if rule.error is None else Outcome.failure("ToolError", rule.error)
+        return Serving("override", match, failed or Outcome(ok=True, result=to_json(rule.result)))
 
-    def miss(self, call: Call, error: ReplayError) -> Outcome | None:
-        """Do what is to be done when nothing that was recorded answers a call.
+    def missed(self, call: Call, error: ReplayError, stale: JsonValue = None) -> Serving:
+        """Return what becomes of a call that nothing recorded answers.
 
         Raises:
             ReplayError: the one given, under `strict`.
         """
-        why = str(error)
+        why, policy = str(error), policy_of(self._on_missing, call.spec)
         self._note_diverged(call, why)
-        if self._on_missing == "strict":
+        if policy == "strict":
             self.stops += 1
             raise error
-        if callable(self._on_missing):
-            self._simulate(call, why)
-            return None
-        self._note_served(call, "synthetic-error", None)
-        return no_recording(why)
-
-    def note_foreign(self, call: Call) -> None:
-        """Note an agent whose task none of its name had: its tools answer what they answered for the others."""
-        self.foreign[call.spec.name] += 1
-        self._note_diverged(
-            call, f"{call}; no recorded agent had this task, so its tools answer as they did for others"
-        )
-
-    def _take(self, call: Call, asked: Asked) -> Match | None:
-        """Return the recorded call; one whose answer was stale in a replay that is now replayed stays so."""
-        try:
-            match = self._matcher.take(asked, self._state.now)
-        except AmbiguousResultError as error:
-            self.stops += 1
-            self._note_diverged(call, str(error))
-            raise
-        if match is not None and match.call.completed is not None and match.call.completed.rung == "stale":
-            return match._replace(rung="stale")
-        return match
-
-    def _serve(self, call: Call, match: Match) -> Outcome | None:
-        recorded, rung = match.call, _rung_of(match)
-        self._note_served(call, rung, recorded)
-        if recorded.effect:
-            self._state.add(_effect(call))
-        if recorded.refused:
-            return self._outcome(recorded, rung)
-        if _remembers(call) and rung in GROUNDED and recorded.completed is not None and recorded.completed.ok:
-            call.context.cache[call.memory_key] = (self._outcome(recorded, rung), 0)
-        self.open[call.key] = Serving(recorded, rung)
-        return None
-
-    def _remember(self, call: Call, remembered: Outcome, match: Match | None) -> Outcome:
-        """Answer a cacheable call again: so would the run's own memory, whatever has happened meanwhile."""
-        rung: Rung = "exact" if match is not None and match.in_place else "reordered"
-        self._note_served(call, rung, None if match is None else match.call)
-        return replace(remembered, cached=True, rung=rung)
-
-    def _serves_stale(self, call: Call, recorded: PastCall) -> bool:
-        """Return whether an answer of another state is served all the same; else a function simulates the call."""
-        if recorded.overlapped:
-            how = "a side effect of another agent ran beside it, and nothing says which came first"
-        elif recorded.completed is not None and recorded.completed.rung == "stale":
-            how = "it was stale already in the recording, which is a replay"
-        else:
-            how = self._state.difference(recorded.effects_before)
-        why = f"{call}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
-        self._note_diverged(call, why)
-        if self._on_missing == "strict":
-            self.stops += 1
-            raise StaleResultError(why)
-        if callable(self._on_missing):
-            self._simulate(call, why, None if recorded.completed is None else recorded.completed.result)
-            return False
-        return True
-
-    def _simulate(self, call: Call, why: str, stale: JsonValue = None) -> None:
+        if policy == "live":
+            return Serving("live")
+        if policy == "lenient":
+            return Serving("synthetic-error", outcome=no_recording(why))
         context = call.context
         missed = MissedCall(
             tool=call.spec.name,
@@ -243,33 +219,148 @@ class Answers:
             why=why,
             stale=from_json(stale),
         )
-        if not call.spec.read_only:
-            self._state.add(_effect(call))
-        self._note_served(call, "simulated", None)
-        self.open[call.key] = Serving(rung="simulated", missed=missed)
+        return Serving("simulated", missed=missed)
 
-    def _why_missing(self, call: Call, asked: Asked) -> ReplayError:
-        recorded = self._matcher.unanswered(asked)
-        if recorded is not None:
-            return RecordingEndedError(f"{call}; the recording has no answer to it (event {recorded.seq})")
-        calls = [each for source in asked.sources for each in self._known[source, asked.tool]]
-        others = [each for source in asked.sources for each in self._known[source, ""]]
-        same = self._matcher.same(asked)
-        return UnrecordedCallError(describe_unserved(call.context, call.arguments, calls or others, same))
-
-    def _outcome(self, recorded: PastCall, rung: Rung) -> Outcome:
-        completed = recorded.completed
-        assert completed is not None  # noqa: S101 - only answered calls are served
-        error = completed.error
-        return Outcome(
-            ok=completed.ok,
-            result=self._rebinding.restored(completed.result),
-            error=None if error is None else self._rebinding.restored_model(error),
-            cached=completed.cached,
-            abandoned=completed.abandoned,
-            ended=completed.ended,
-            rung=rung,
+    def note_foreign(self, call: Call) -> None:
+        """Note an agent whose task none of its name had: its tools answer what they answered for the others."""
+        self.foreign[call.spec.name] += 1
+        self._note_diverged(
+            call, f"{call}; no recorded agent had this task, so its tools answer as they did for others"
         )
+
+    def _decide(self, call: Call) -> Serving:
+        told = self.override_of(call)
+        if told is not None:
+            return told
+        state = self._state.key(touched(call.spec).depends)
+        remembered = self._from_memory(call, state)
+        if isinstance(remembered, Serving):
+            return remembered
+        match = self._take(call, remembered)
+        if match is None:
+            return self.missed(call, self._why_missing(call))._replace(state=state)
+        if match.rung == "stale" and policy_of(self._on_missing, call.spec) != "lenient":
+            return self._miss_stale(call, match)._replace(state=state)
+        if match.rung == "stale":
+            self._note_diverged(call, self._why_stale(call, match))
+        elif match.call.completed is not None and match.call.completed.cached:  # the very same course: still remembered
+            return self._repeat(call)
+        return Serving(_rung_of(match), match.call, state=state)
+
+    def _from_memory(self, call: Call, state: str) -> Serving | str:
+        """Return what the agent's memory answers; when its body has to, the state that a recorded answer has to be of."""
+        kept = self._memory.get(call.memory_key) if call.spec.cache and call.key not in self.doubts else None
+        if kept is None:
+            return state
+        if kept.outcome is None:
+            self.doubts[call.key] = (
+                "an equal call before it got no recorded answer, so what its cache holds is not known"
+            )
+            return state
+        if kept.state == state:  # its body says the same, also where it ran: beside another call, or after the time
+            here = self._matcher.fresh_at(call.asked, state)
+            return self._repeat(call) if here is None else Serving("exact", here, state=state)
+        return self._repeat(call) if call.spec.cache_s is None else self._state.timed(state)
+
+    def _repeat(self, call: Call) -> Serving:
+        """Answer a cacheable call from the agent's memory, as the kernel does."""
+        here, outcome = self._matcher.at(call.asked), self._memory[call.memory_key].outcome
+        assert outcome is not None  # noqa: S101 - it is remembered
+        rung = outcome.rung or "exact"
+        if rung in GROUNDED:
+            rung = "reordered" if here is None else "exact"
+        return Serving(rung, here, replace(outcome, cached=True))
+
+    def _take(self, call: Call, now: str) -> Match | None:
+        """Return the recorded call, as stale where something speaks against it."""
+        try:
+            match = self._matcher.take(call.asked, now)
+        except AmbiguousResultError as error:
+            self.stops += 1
+            self._note_diverged(call, str(error))
+            raise
+        doubt = self.doubts.get(call.key)
+        return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
+
+    def _miss_stale(self, call: Call, match: Match) -> Serving:
+        """Return what a call gets instead of an answer of another state.
+
+        Raises:
+            StaleResultError: under `strict`.
+        """
+        completed = match.call.completed
+        error = StaleResultError(self._why_stale(call, match))
+        return self.missed(call, error, None if completed is None else completed.result)
+
+    def _why_stale(self, call: Call, match: Match) -> str:
+        recorded, depends = match.call, touched(call.spec).depends
+        how = match.why
+        if how is None:
+            then = self._past.state.last(depends, recorded.log_at) or "none"
+            now = self._state.last(depends) or "none"
+            where = f"the last side effect before it was {then}, in the replay it is {now}"
+            how = where if then != now else f"{where} too, but others, arguments or the time differ"
+        return f"{call}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
+
+    def _follow(self, call: Call, serving: Serving) -> None:
+        """Take in what a call does, or may do, to the world."""
+        recorded, asked = serving.call, call.asked
+        what, touches = f"{call.spec.name} by {agent_path(call.context.owner)}", touched(call.spec)
+        if serving.rung in GROUNDED and asked.identity is not None:
+            inner, adrift = (NOTHING, False) if recorded is None else (recorded.inner_writes, recorded.adrift)
+            name = call_name(call.context.owner, call.spec.name, asked.identity)
+            place = call.context.child_owner
+            self._state.follow(name, touches.writing(inner), what, place=place, adrift=adrift)
+            return
+        through_others = self._past.acting.get((agent_path(call.context.owner), call.spec.name), NOTHING)
+        writes = union(touches.writes, through_others)
+        self._state.lose(writes, f"{what} ({serving.rung}: what it did is not known)")
+
+    async def _made(self, call: Call, serving: Serving) -> Outcome:
+        """Return what a function makes up, or what the tool itself returns."""
+        if serving.missed is not None:
+            return await simulated(policy_of(self._on_missing, call.spec), serving.missed)
+        assert call.given is not None  # noqa: S101 - `on_missing` was checked
+        return await call.given.run(call.arguments, call.context)
+
+    def _known(self, serving: Serving) -> Outcome | None:
+        """Return what a call gets that is known already; None when it has to be made."""
+        recorded = None if serving.call is None else serving.call.completed
+        if serving.outcome is not None or recorded is None:
+            return serving.outcome
+        error = recorded.error
+        return Outcome(
+            ok=recorded.ok,
+            result=self._rebinding.restored(recorded.result),
+            error=None if error is None else self._rebinding.restored_model(error),
+            cached=recorded.cached,
+            abandoned=recorded.abandoned,
+            ended=recorded.ended,
+        )
+
+    def _remember(self, call: Call, serving: Serving, outcome: Outcome) -> None:
+        """Keep what the agent's memory has of a cacheable call from now on."""
+        if not call.spec.cache or outcome.cached:
+            return
+        if outcome.ok:
+            self._memory[call.memory_key] = Remembered(outcome, serving.state)
+        elif serving.rung in ("stale", "synthetic-error"):
+            self._memory[call.memory_key] = Remembered(None, serving.state)
+
+    def _why_missing(self, call: Call) -> ReplayError:
+        asked = call.asked
+        here, same = self._matcher.unanswered(asked), self._matcher.same(asked)
+        refused = next((each for each in ([here] if here else same) if each.refusal is not None), None)
+        if refused is not None and refused.refusal is not None and not any(each.answered for each in same):
+            why = (
+                f"when it was recorded (event {refused.seq}) it was refused and did not run: {refused.refusal.message}"
+            )
+            return UnrecordedCallError(f"{call}; {why}")
+        if here is not None:
+            return RecordingEndedError(f"{call}; the recording has no answer to it (event {here.seq})")
+        calls = [each for source in asked.sources for each in self._nearby[source, asked.tool]]
+        others = [each for source in asked.sources for each in self._nearby[source, ""]]
+        return UnrecordedCallError(describe_unserved(call.context, call.arguments, calls or others, same))
 
     def _rule_for(self, call: Call) -> ToolResult | None:
         """Return the first override that means this call."""
@@ -296,19 +387,10 @@ class Answers:
         context.session.emit(ReplayDiverged(what=what, where=where, actual=actual))
 
 
-def _remembers(call: Call) -> bool:
-    """Return whether a repeated call would be answered from memory whenever it comes: in a replay no time has passed."""
-    return call.spec.cache and call.spec.cache_s is None
-
-
 def _rung_of(match: Match) -> Rung:
     """Return the rung; what was no real answer in a replay that is now replayed is none here."""
     recorded = None if match.call.completed is None else match.call.completed.rung
     return recorded if recorded is not None and recorded in KEPT else match.rung
-
-
-def _effect(call: Call) -> Effect:
-    return Effect(agent_path(call.context.owner), call.spec.name, call.context.args_hash)
 
 
 def _by_owner_and_tool(calls: list[PastCall]) -> Mapping[tuple[str, str], list[PastCall]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anyio.lowlevel import checkpoint
-
+from playhead.compose.killswitches.again import made_again
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
@@ -19,6 +18,7 @@ from playhead.replay.recorded import facts_of, meta_tool
 from playhead.replay.repeated_hooks import RepeatedHooks
 from playhead.replay.seen import SeenPayloads, had_hooks
 from playhead.replay.serving import Answers, Call, Serving
+from playhead.replay.unfit import Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +65,7 @@ class ReplayWorld:
         self.rebinding = rebinding
         self.places = Places(recording, past, matcher)
         self.answers = Answers(past, matcher, on_missing, results, rebinding)
+        self.refusals = Refusals(past)
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
 
@@ -93,12 +94,13 @@ class ReplayWorld:
             is_owner=place.is_owner,
             source_of=self.answers.source_of,
             note=self.notes.append,
+            doubt=self.answers.doubts.__setitem__,
         )
         return None if repeated.idle else repeated
 
     def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
-        """Return the killswitches of the code, when it was given: a replay's models are live, and cost what they cost."""
-        return LiveWorld().guards_for(session, makers)
+        """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
+        return LiveWorld().guards_for(session, makers if self._tools_from_code else made_again(session.header.hooks))
 
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
@@ -114,13 +116,14 @@ class ReplayWorld:
         """
         if name == SEED:  # what is emitted at the start stands in the recording, or comes from code
             return answer()
-        serving = self.answers.open.get((owner, key)) if name == "approval" else None
-        if serving is not None and serving.missed is not None:
-            return {"approved": True, "why": "simulated: nobody was asked and nothing runs", "by": "replay"}
+        serving = self.answers.decided(owner, key) if name == "approval" else None
         place = self.places.of(owner)
         source = place.sources[0] if place.is_owner else ""
-        if serving is not None and serving.call is not None:
-            source, key = serving.call.owner, serving.call.started.call_id
+        if serving is not None:
+            if serving.is_made_up:
+                return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
+            recorded = serving.call
+            source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
         answers = self._facts[source, name, key]
         if not answers and name == REVIEW and self._tools_from_code:
             return await LiveWorld().fact(owner, name, key, answer)  # it only looks at an answer
@@ -142,26 +145,29 @@ class ReplayWorld:
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         if spec.kind == "meta":
             return meta_tool(spec, given)
-        return ReplayAgent(self, spec, given) if spec.kind == "agent" else ReplayTool(self, spec)
+        return ReplayAgent(self, spec, given) if spec.kind == "agent" else ReplayTool(self, spec, given)
 
 
 class ReplayTool:
     """A function of the recorded run: it has no body any more, only answers."""
 
-    def __init__(self, world: ReplayWorld, spec: ToolSpec) -> None:
+    def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
         self.spec = spec
         self._world = world
+        self._given = given
 
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome | None:
-        """Decide what the call gets; return it when nobody has to approve it first."""
-        call = Call(self.spec, arguments, context)
-        asked = self._world.places.asked(self.spec, arguments, context)
-        return self._world.answers.overridden(call, asked) or self._world.answers.begin(call, asked)
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Check the call: as the code does, where it was given, else as it was checked then."""
+        world = self._world
+        call = Call(self.spec, arguments, context, world.places.asked(self.spec, arguments, context), self._given)
+        problem = world.refusals.of(call.asked) if self._given is None else self._given.check(arguments, context)
+        if problem is None:
+            world.answers.expect(call)
+        return problem
 
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Return what was decided."""
-        await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        return await self._world.answers.finish(Call(self.spec, arguments, context))
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002
+        """Return what is decided."""
+        return await self._world.answers.answer(context.owner, context.call_id)
 
 
 class ReplayAgent:
@@ -173,36 +179,42 @@ class ReplayAgent:
         self._given = given if isinstance(given, AgentTool) else None
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Check the call as it was checked then, and find what was recorded of the agent."""
+        """Check the call as it was checked then."""
         problem = check_agent_call(self.spec.name, arguments, context)
-        if problem is not None:
-            return problem
-        answers, places = self._world.answers, self._world.places
-        call, asked = Call(self.spec, arguments, context), places.asked(self.spec, arguments, context)
-        outcome = answers.overridden(call, asked)
-        if outcome is not None:
-            return outcome
-        calls = places.enter(context.child_owner, asked)
-        place = places.of(context.child_owner)
-        if not place.sources and self._given is None:
-            return answers.miss(call, UnrecordedCallError(f"{call}; the recording holds no run of this agent there"))
-        if not place.is_owner:
-            answers.note_foreign(call)
-        answers.open[call.key] = Serving(calls[0] if calls else None)
-        return None
+        if problem is None:
+            call = Call(self.spec, arguments, context, self._world.places.asked(self.spec, arguments, context))
+            self._world.answers.expect(call, lambda: self._decide(call))
+        return problem
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent's loop on its live model and on what was recorded of its tools."""
-        world, call = self._world, Call(self.spec, arguments, context)
-        if world.answers.open[call.key].missed is not None:
-            return await world.answers.finish(call)
-        del world.answers.open[call.key]
+        world = self._world
+        serving = world.answers.decided(context.owner, context.call_id)
+        if serving is None or serving.is_made_up:
+            return await world.answers.answer(context.owner, context.call_id)
         recorded = world.places.header(context.child_owner) if self._given is None else self._given.header
         assert recorded is not None  # noqa: S101 - `check` has seen to it
         tools = {} if self._given is None else self._given.tools
         has_tools = any(spec.kind != "meta" for spec in world.specs(context.child_owner, tools))
         below = Below(world.rebinding.restored_model(recorded), None if self._given is None else self._given.model)
         header, model = world.cast.agent(below, has_tools=has_tools)
-        hooks = (lambda: None) if self._given is None else self._given.hooks
-        judges = None if self._given is None else self._given.judges
-        return await AgentTool(header, model, tools, hooks=hooks, judges=judges).run(arguments, context)
+        if self._given is None:
+            return await AgentTool(header, model, tools).run(arguments, context)
+        given = self._given
+        agent = AgentTool(header, model, tools, hooks=given.hooks, guards=given.guards, judges=given.judges)
+        return await agent.run(arguments, context)
+
+    def _decide(self, call: Call) -> Serving:
+        """Find what was recorded of the agent."""
+        answers, places, child = self._world.answers, self._world.places, call.context.child_owner
+        told = answers.override_of(call)
+        if told is not None:
+            return told
+        calls = places.enter(child, call.asked)
+        place = places.of(child)
+        if not place.sources and self._given is None:
+            error = UnrecordedCallError(f"{call}; the recording holds no run of this agent there")
+            return answers.missed(call, error)
+        if not place.is_owner:
+            answers.note_foreign(call)
+        return Serving("exact", calls[0] if calls else None)

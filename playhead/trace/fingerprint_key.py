@@ -35,9 +35,9 @@ def fingerprint(value: JsonValue) -> str:
     return f"{sha256(key).hexdigest()[:8]}:{hmac.new(key, canonical_json(value), sha256).hexdigest()}"
 
 
-def comparable(one: str | None, other: str | None) -> bool:
+def comparable(one: str, other: str) -> bool:
     """Return whether two fingerprints were made with the same key, so that they say whether their values are equal."""
-    return bool(one and other) and str(one).partition(":")[0] == str(other).partition(":")[0]
+    return UNKNOWN not in (one, other) and one.partition(":")[0] == other.partition(":")[0]
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from playhead.trace.events import EventBase, HookFailed
+from playhead.trace.fingerprint_key import fingerprint
 from playhead.trace.forks import SharedLock
 from playhead.trace.haste import directly, hasty, patiently
 from playhead.trace.line import Record, encode_data
@@ -158,6 +159,13 @@ class Recorder:
     def hash_of(self, value: JsonValue) -> str:
         """Return the hash of a JSON value as it is recorded, that is, after redaction."""
         return json_hash(self.redactor.redact(value))
+
+    def identity_of(self, value: JsonValue) -> tuple[str, str | None]:
+        """Return the same hash and, where redaction changes the value, the fingerprint that tells it from others alike."""
+        if not self.redactor.active:
+            return json_hash(value), None
+        redacted = self.redactor.redact(value)
+        return json_hash(redacted), None if redacted == value else fingerprint(value)
 
     def seal(self) -> None:
         """Close the file; whatever comes later comes too late."""

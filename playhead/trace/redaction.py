@@ -26,6 +26,7 @@ MIN_SECRET: Final = 6
 """Shorter "secrets" would redact half of any text; local servers accept keys such as `none`."""
 IDENTITIES: Final = frozenset(
     {
+        "args_fingerprint",
         "args_hash",
         "call_id",
         "earlier_trace_id",

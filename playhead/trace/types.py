@@ -185,6 +185,10 @@ class ToolSpec(Value):
     """How bad a wrong call is, as declared."""
     key: tuple[str, ...] | None = None
     """The arguments that identify a call; None: all of them."""
+    reads: tuple[str, ...] | None = None
+    """Names of the resources that an answer depends on; None: not declared, so on everything."""
+    writes: tuple[str, ...] | None = None
+    """Names of the resources that a call may change; None: not declared, so everything, unless it is `read_only`."""
     cache: bool = False
     """Whether a repeated call of this run may be answered from memory."""
     cache_s: float | None = None
@@ -260,6 +264,8 @@ class HookInfo(Value):
     """The tags that a function of the tag meant."""
     required: bool = False
     """Whether the run ends when it fails: nothing may pass that it has not looked at."""
+    settings: dict[str, JsonValue] | None = None
+    """Of a killswitch of Playhead's own: what it was given, so that a replay can make it again."""
 
 
 class ReviewInfo(Value):

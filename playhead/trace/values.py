@@ -65,10 +65,10 @@ def from_json(value: JsonValue) -> Any:  # noqa: ANN401 - the value may be of an
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one JSON text of `value`: RFC 8785 after tagging. For hashes and for matching."""
+    """Return the one JSON text of `value`: RFC 8785 after tagging, integral floats too. For hashes and for matching."""
     import rfc8785  # noqa: PLC0415 - not needed to read a trace
 
-    return rfc8785.dumps(to_json(value))
+    return rfc8785.dumps(_with_tagged_floats(to_json(value)))
 
 
 def content_hash(value: object) -> str:
@@ -81,10 +81,22 @@ def json_hash(value: JsonValue) -> str:
     import rfc8785  # noqa: PLC0415 - not needed to read a trace
 
     try:
-        canonical = rfc8785.dumps(value)
+        canonical = rfc8785.dumps(_with_tagged_floats(value))
     except (ValueError, RecursionError):  # no JSON after all
-        canonical = rfc8785.dumps(repair_json(value))
+        canonical = rfc8785.dumps(_with_tagged_floats(repair_json(value)))
     return hashlib.sha256(canonical).hexdigest()
+
+
+def _with_tagged_floats(value: JsonValue) -> JsonValue:
+    """Return the JSON value with floats tagged that RFC 8785 writes as integers: 1.0 is not 1, and -0.0 not 0.0."""
+    kind = type(value)
+    if kind is float:
+        return {TYPE_TAG: "float", "value": repr(value)} if value.is_integer() else value
+    if kind is list:
+        return [_with_tagged_floats(item) for item in value]
+    if kind is dict:
+        return {key: _with_tagged_floats(item) for key, item in value.items()}
+    return value
 
 
 def as_text(value: JsonValue) -> str:

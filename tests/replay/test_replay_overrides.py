@@ -157,7 +157,7 @@ async def test_an_overridden_side_effect_leaves_the_state_unknown(tmp_path: Path
     model = ScriptedModel(turns)
     result = await replay(recording, {"tool_results": {"write": "failed"}, "model": model}, trace=None)
     assert result.stopped is not None
-    assert "the answer of write before it was overridden, so nobody knows what it did" in result.stopped
+    assert "in the replay it is write by root (override: what it did is not known)" in result.stopped
     assert (result.verdict, result.run.terminated_by) == ("inconclusive", "replay_stopped")
     read = ToolResult("lookup", {"key": "a"}, result="x")
     result = await replay(recording, {"tool_results": [read], "model": ScriptedModel(turns)}, trace=None)

@@ -181,12 +181,12 @@ async def test_between_two_steps(tmp_path: Path):
 
 
 async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
-    """Without code a replay has no killswitches, and says so; with agent= it has them, and they fire."""
+    """Without code a replay has only the killswitches about calls, and says so; with agent= it has them all."""
     turns = [call("look", key="a"), call("look", key="b"), text("done")]
     run = await record(tmp_path, turns, look, compose=[tool_limit("look", 5), budget_limit(max_tokens=90_000)])
     free = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
     (note,) = [note for note in free.notes if "guarded" in note]
-    assert "tool_limit(limits={'look': 5}" in note
+    assert "tool_limit" not in note
     assert "budget_limit(max_tokens=90000" in note
     agent = make_agent(None, ScriptedModel(turns), look, compose=[tool_limit("look", 1)])
     guarded = await replay(run.recording, agent=agent, trace=None)
@@ -194,12 +194,12 @@ async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
 
 
 async def test_a_call_that_was_stopped_is_no_answer(tmp_path: Path):
-    """A replay does not serve what a killswitch said in place of a result: the tool was never asked."""
+    """A replay does not serve what a killswitch said in place of a result: the switch says it again."""
     turns = [call("look", key="a"), call("look", key="b"), text("done")]
     run = await record(tmp_path, turns, look, compose=[tool_limit("look", 1)])
     again = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
-    assert "look" in str(again.stopped)
-    assert again.run.terminated_by == "replay_stopped"
+    assert (again.stopped, again.run.terminated_by, again.verdict) == (None, "tool_limit", "same")
+    assert dict(again.rungs) == {"exact": 1}
 
 
 async def test_a_shared_budget(tmp_path: Path):

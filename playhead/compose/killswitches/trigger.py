@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from playhead.errors import UsageError
 from playhead.kernel.guards import Guard, GuardMaker
 from playhead.kernel.hooks import Stop, Terminate
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -75,8 +76,9 @@ def guard_block(
     **settings: object,
 ) -> Block:
     """Return the block that registers a guard; the settings are what the header of a trace says of it."""
-    told = ", ".join(f"{key}={value!r}" for key, value in settings.items() if value is not None)
-    maker = GuardMaker(name, make, told, check, tools, approves)
+    given = {key: value for key, value in settings.items() if value is not None}
+    told = ", ".join(f"{key}={value!r}" for key, value in given.items())
+    maker = GuardMaker(name, make, told, to_json(given), check, tools, approves)
 
     def block(harness: Harness) -> None:
         harness.guard(maker)

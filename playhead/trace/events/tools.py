@@ -45,6 +45,8 @@ class ToolCallStarted(EventBase):
     """The arguments that the body gets, or the model's text when it is no JSON object."""
     args_hash: str
     """SHA-256 of the canonical JSON of `args`."""
+    args_fingerprint: str | None = None
+    """Where redaction changed `args`: a keyed fingerprint of what the body gets, empty where there was no key."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
     source: Literal["native", "text", "plan", "tool"] = "native"

@@ -1,0 +1,123 @@
+"""The state of the world as far as a run knows it: which calls with side effects were made before, by resource.
+
+An answer belongs to the state that it was given in. Recording and replay are followed in the same way, so equal keys mean
+that the same was done, in the same states, to everything that a call touches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import count
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from playhead.trace.types import ToolSpec
+
+Resources: TypeAlias = "frozenset[str] | None"
+"""Names of resources; None: everything."""
+NOTHING: Final[frozenset[str]] = frozenset()
+
+
+class Touched(NamedTuple):
+    """What calls of a tool have to do with."""
+
+    depends: Resources
+    """What their answers depend on."""
+    writes: Resources
+    """What they may change."""
+
+    def writing(self, more: Resources) -> Touched:
+        """Return the same with more that may be changed."""
+        return self._replace(writes=union(self.writes, more))
+
+
+def touched(spec: ToolSpec) -> Touched:
+    """Return what calls of a tool have to do with, as it declares; without a declaration that is everything."""
+    reads = None if spec.reads is None else frozenset(spec.reads)
+    if spec.read_only:
+        return Touched(reads, NOTHING)
+    writes = None if spec.writes is None else frozenset(spec.writes)
+    return Touched(None if writes is None else writes | (reads or NOTHING), writes)
+
+
+def union(one: Resources, other: Resources) -> Resources:
+    """Return the resources of both."""
+    return None if one is None or other is None else one | other
+
+
+def meet(one: Resources, other: Resources) -> bool:
+    """Return whether both have something in common."""
+    if one is None or other is None:
+        return NOTHING not in (one, other)
+    return not one.isdisjoint(other)
+
+
+class State:
+    """Follows the calls of one run, in their order.
+
+    Each resource has a version: a digest of the last call that changed it, and of the state that this call was made in.
+    """
+
+    def __init__(self, side: str) -> None:
+        """Begin; `side` makes what is not known different from what another run does not know."""
+        self._side = side
+        self._rest = ""
+        self._versions: dict[str, str] = {}
+        self._adrift: Resources = NOTHING
+        self._course = ""
+        self._unknown = count()
+        self.log: list[tuple[Resources, str]] = []
+        """What was changed and by what, for messages."""
+
+    def key(self, resources: Resources) -> str:
+        """Return the state that the resources are in."""
+        if resources is None:
+            versions = [("", self._rest), *sorted(self._versions.items())]
+        else:
+            versions = [(name, self._versions.get(name, self._rest)) for name in sorted(resources)]
+        return digest(*versions, self._course if meet(resources, self._adrift) else "")
+
+    def timed(self, key: str) -> str:
+        """Return the key of an answer that depends on the time, too: only the very same course of calls has it again."""
+        return digest(key, self._course)
+
+    def follow(self, call: str, touches: Touched, what: str, *, place: str, adrift: bool = False) -> None:
+        """Take in a call that ran.
+
+        Args:
+            call: who called what, with which arguments.
+            touches: what it has to do with.
+            what: the same for messages.
+            place: where the call stands: the course of a run is the same only if all its calls stand where they stood.
+            adrift: whether nobody knows when what it does is done: from now on these resources change by themselves.
+        """
+        version = digest(call, self.key(touches.depends))
+        self._course = digest(self._course, call, place)
+        self._write(touches.writes, version, what)
+        if adrift:
+            self._adrift = union(self._adrift, touches.writes)
+
+    def lose(self, writes: Resources, why: str) -> None:
+        """Note that nobody knows the state of these resources any more."""
+        self._course = digest(self._course, self._side, next(self._unknown))
+        self._write(writes, digest(self._side, next(self._unknown)), why)
+
+    def last(self, resources: Resources, until: int | None = None) -> str | None:
+        """Return the last call that may have changed one of these resources, as the log has it."""
+        until = len(self.log) if until is None else until
+        return next((self.log[at][1] for at in range(until - 1, -1, -1) if meet(self.log[at][0], resources)), None)
+
+    def _write(self, writes: Resources, version: str, what: str) -> None:
+        if writes == NOTHING:
+            return
+        self.log.append((writes, what))
+        if writes is None:
+            self._rest = version
+            self._versions.clear()
+        else:
+            self._versions.update(dict.fromkeys(writes, version))
+
+
+def digest(*parts: object) -> str:
+    """Return a name for these parts."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""How the tools of the code differ from those of the recording, and what that means for recorded answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.agent_tool import AgentTool
+from playhead.trace.owners import agent_path
+from playhead.trace.values import json_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.kernel.tools import Tool
+    from playhead.trace.recording import Recording
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
+"""Keys of a schema that say nothing about what a body gets."""
+NAMED: Final = frozenset({"properties", "$defs"})
+"""Keys of a schema whose keys are names."""
+
+
+def specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[str, ToolSpec]]:
+    """Return what code declares of the tools of an agent and of all below it, by the agents' paths."""
+    found = {path: {name: tool.spec for name, tool in tools.items()}}
+    for name, tool in tools.items():
+        if isinstance(tool, AgentTool):
+            found |= specs_of(tool.tools, f"{path}/{name}")
+    return found
+
+
+def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Return whether a body gets the same from these arguments under both schemas.
+
+    That is so where the parameters that are given mean the same, and the others exist in both with the same default.
+    """
+    if then is now or json_hash(then) == json_hash(now):
+        return True
+    if _named(then, "$defs") != _named(now, "$defs") or not isinstance(arguments, dict):
+        return False
+    was, is_ = _named(then, "properties"), _named(now, "properties")
+    return all(
+        _alike(was.get(name), is_.get(name), default_only=name not in arguments) for name in {*was, *is_, *arguments}
+    )
+
+
+def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
+    """Yield how each tool of the code is not the one that was recorded."""
+    said: set[str] = set()
+    for owner, recorded in recording.owners.items():
+        path = agent_path(owner)
+        now = code.get(path)
+        if now is None or path in said or not recorded.own_tools:
+            continue
+        said.add(path)
+        then = {spec.name: spec for spec in recorded.own_tools.values()}
+        of = "" if path == "root" else f" of {path}"
+        for name in sorted({*then, *now}):
+            if name not in then or name not in now:
+                yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
+            elif differing := _differing(then[name], now[name]):
+                yield f"the tool {name}{of} is not the one that was recorded: {'; '.join(differing)}"
+
+
+def _differing(then: ToolSpec, now: ToolSpec) -> list[str]:
+    found = []
+    for field in type(then).model_fields:
+        was, is_ = getattr(then, field), getattr(now, field)
+        if was != is_:
+            long = isinstance(was, (dict, str)) or isinstance(is_, (dict, str))
+            found.append(f"its {field} differ" if long else f"{field} is {is_!r} instead of {was!r}")
+    return found
+
+
+def _alike(was: Any, is_: Any, *, default_only: bool) -> bool:  # noqa: ANN401 - JSON
+    if not default_only:
+        return json_hash(was) == json_hash(is_)
+    if not isinstance(was, dict) or not isinstance(is_, dict):
+        return was is is_
+    return _default(was) == _default(is_)
+
+
+def _named(schema: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the schemas that a key of a schema holds by name, without their words."""
+    named = schema.get(key)
+    return {name: _bare(each) for name, each in named.items()} if isinstance(named, dict) else {}
+
+
+def _default(schema: dict[str, Any]) -> str | None:
+    return json_hash(schema["default"]) if "default" in schema else None
+
+
+def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema without its words."""
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _bare(each) for name, each in value.items()}
+        if key in NAMED and isinstance(value, dict)
+        else _bare(value)
+        for key, value in schema.items()
+        if key not in WORDS
+    }
