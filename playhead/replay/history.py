@@ -222,7 +222,7 @@ class _Reader:
     def _start(self, call: PastCall) -> None:
         state, touches = self.past.state, call.touches
         self.past.calls.append(call)
-        call.filled, call.log_at = state.key(touches.depends), len(state.log)
+        call.filled, call.log_at = state.key(touches.depends, call.child), len(state.log)
         call.state = self._state_of(call)
         if not call.ran:
             return
@@ -245,7 +245,7 @@ class _Reader:
         then = call.recorded_spec
         if then is None or then.cache_s != spec.cache_s:
             call.doubt = call.doubt or "the time for which its cache holds is another one in the code"
-        return self.past.state.timed(call.filled)
+        return self.past.state.timed(call.filled, call.child)
 
     def _end(self, call: PastCall) -> None:
         self._open.pop(call.seq, None)

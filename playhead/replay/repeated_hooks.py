@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from playhead.trace.types import HookInfo
 
 CALL: Final = "tool.call"
+RESPONSE: Final = "llm.response"
+UNSEEN: Final = (
+    "hooks that changed calls when it was recorded have not seen this one, and what they would make of it is not known"
+)
 TOLD: Final = frozenset({"lifecycle.started", "lifecycle.completed", "lifecycle.failure"})
 """Tags whose payload nothing but hooks uses."""
 ABOUT_CALLS: Final = frozenset({"tool.result", "message.tool-result", "observation.tool-result"})
@@ -54,7 +58,8 @@ class RepeatedHooks:
             is_owner: whether it is its own.
             source_of: takes an owner and the id of a call; returns the id of the recorded call that answers it.
             note: hears what cannot be known.
-            doubt: hears of calls, by owner and id, of which nobody knows what the hooks would have made, and why.
+            doubt: hears of calls, by owner and id, or `request` and its number for all that it asks for, of which nobody
+                knows what the hooks would have made, and why.
         """
         self._seen = seen
         self._is_owner = is_owner
@@ -114,10 +119,9 @@ class RepeatedHooks:
             if tag not in TOLD:
                 self._meet_unknown(session, tag)
             if tag == CALL:
-                self._doubt(
-                    (session.owner, key),
-                    "hooks looked at every call, and what they would make of this one is not known",
-                )
+                self._doubt((session.owner, key), UNSEEN)
+            elif tag == RESPONSE and tag in self._tags:
+                self._doubt((session.owner, f"request {key}"), UNSEEN)
             return payload
         if seen.failed is not None:
             raise NotReplayableError(

@@ -127,7 +127,7 @@ class Answers:
         self.foreign: Counter[str] = Counter()
         """How many agents of each name had a task that was not recorded."""
         self.doubts: dict[tuple[str, str], str] = {}
-        """Calls of which nobody knows what the recorded hooks would have made, and why."""
+        """Why nobody knows what was really asked for, or is remembered: by owner, and by call or by request."""
         self._sources: dict[tuple[str, str], str] = {}
         self._calls: dict[tuple[str, str], Call] = {}
         self._expected: dict[tuple[str, str], Callable[[], Serving]] = {}
@@ -179,6 +179,11 @@ class Answers:
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         return outcome
 
+    def doubt(self, call: Call) -> str | None:
+        """Return why nobody knows what a call would really be, if that is so."""
+        owner = call.context.owner
+        return self.doubts.get(call.key) or self.doubts.get((owner, f"request {call.asked.request}"))
+
     def override_of(self, call: Call) -> Serving | None:
         """Return what the call is told to answer, if it is; its recorded answer is used up by that."""
         rule = self._rule_for(call)
@@ -189,7 +194,7 @@ class Answers:
             if call.spec.kind == "agent":
                 match = next(iter(self._matcher.enter(call.asked)), None)
             else:
-                found = self._matcher.take(call.asked, self._state.key(touched(call.spec).depends))
+                found = self._matcher.take(call.asked, self._state_of(call))
                 match = None if found is None else found.call
         failed = None if rule.error is None else Outcome.failure("ToolError", rule.error)
         return Serving("override", match, failed or Outcome(ok=True, result=to_json(rule.result)))
@@ -232,7 +237,7 @@ class Answers:
         told = self.override_of(call)
         if told is not None:
             return told
-        state = self._state.key(touched(call.spec).depends)
+        state = self._state_of(call)
         remembered = self._from_memory(call, state)
         if isinstance(remembered, Serving):
             return remembered
@@ -244,12 +249,15 @@ class Answers:
         if match.rung == "stale":
             self._note_diverged(call, self._why_stale(call, match))
         elif match.call.completed is not None and match.call.completed.cached:  # the very same course: still remembered
-            return self._repeat(call)
+            return self._repeat(call, match.call)
         return Serving(_rung_of(match), match.call, state=state)
+
+    def _state_of(self, call: Call) -> str:
+        return self._state.key(touched(call.spec).depends, call.context.child_owner)
 
     def _from_memory(self, call: Call, state: str) -> Serving | str:
         """Return what the agent's memory answers; when its body has to, the state that a recorded answer has to be of."""
-        kept = self._memory.get(call.memory_key) if call.spec.cache and call.key not in self.doubts else None
+        kept = self._memory.get(call.memory_key) if call.spec.cache and self.doubt(call) is None else None
         if kept is None:
             return state
         if kept.outcome is None:
@@ -259,12 +267,18 @@ class Answers:
             return state
         if kept.state == state:  # its body says the same, also where it ran: beside another call, or after the time
             here = self._matcher.fresh_at(call.asked, state)
-            return self._repeat(call) if here is None else Serving("exact", here, state=state)
-        return self._repeat(call) if call.spec.cache_s is None else self._state.timed(state)
+            return (
+                self._repeat(call, self._matcher.at(call.asked))
+                if here is None
+                else Serving("exact", here, state=state)
+            )
+        if call.spec.cache_s is not None:
+            return self._state.timed(state, call.context.child_owner)
+        return self._repeat(call, self._matcher.at(call.asked))
 
-    def _repeat(self, call: Call) -> Serving:
-        """Answer a cacheable call from the agent's memory, as the kernel does."""
-        here, outcome = self._matcher.at(call.asked), self._memory[call.memory_key].outcome
+    def _repeat(self, call: Call, here: PastCall | None) -> Serving:
+        """Answer a cacheable call from the agent's memory, as the kernel does; `here` is the recorded call of its place."""
+        outcome = self._memory[call.memory_key].outcome
         assert outcome is not None  # noqa: S101 - it is remembered
         rung = outcome.rung or "exact"
         if rung in GROUNDED:
@@ -279,7 +293,7 @@ class Answers:
             self.stops += 1
             self._note_diverged(call, str(error))
             raise
-        doubt = self.doubts.get(call.key)
+        doubt = self.doubt(call)
         return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
 
     def _miss_stale(self, call: Call, match: Match) -> Serving:

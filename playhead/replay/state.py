@@ -69,17 +69,17 @@ class State:
         self.log: list[tuple[Resources, str]] = []
         """What was changed and by what, for messages."""
 
-    def key(self, resources: Resources) -> str:
-        """Return the state that the resources are in."""
+    def key(self, resources: Resources, place: str) -> str:
+        """Return the state that the resources are in, for a call at this place."""
         if resources is None:
             versions = [("", self._rest), *sorted(self._versions.items())]
         else:
             versions = [(name, self._versions.get(name, self._rest)) for name in sorted(resources)]
-        return digest(*versions, self._course if meet(resources, self._adrift) else "")
+        return self.timed(digest(*versions), place) if meet(resources, self._adrift) else digest(*versions)
 
-    def timed(self, key: str) -> str:
+    def timed(self, key: str, place: str) -> str:
         """Return the key of an answer that depends on the time, too: only the very same course of calls has it again."""
-        return digest(key, self._course)
+        return digest(key, self._course, place)
 
     def follow(self, call: str, touches: Touched, what: str, *, place: str, adrift: bool = False) -> None:
         """Take in a call that ran.
@@ -91,7 +91,7 @@ class State:
             place: where the call stands: the course of a run is the same only if all its calls stand where they stood.
             adrift: whether nobody knows when what it does is done: from now on these resources change by themselves.
         """
-        version = digest(call, self.key(touches.depends))
+        version = digest(call, self.key(touches.depends, place))
         self._course = digest(self._course, call, place)
         self._write(touches.writes, version, what)
         if adrift:

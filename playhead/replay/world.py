@@ -160,7 +160,11 @@ class ReplayTool:
         """Check the call: as the code does, where it was given, else as it was checked then."""
         world = self._world
         call = Call(self.spec, arguments, context, world.places.asked(self.spec, arguments, context), self._given)
-        problem = world.refusals.of(call.asked) if self._given is None else self._given.check(arguments, context)
+        problem: ErrorInfo | Outcome | None = None
+        if self._given is not None:
+            problem = self._given.check(arguments, context)
+        elif world.answers.doubt(call) is None:
+            problem = world.refusals.of(call.asked)
         if problem is None:
             world.answers.expect(call)
         return problem

@@ -60,6 +60,12 @@ def observations(result: RunResult | ReplayResult) -> list[str]:
     return [str(step.content) for step in ran.steps if step.type == "observation"]
 
 
+def answers(result: ReplayResult) -> list[tuple[str, str | None, Any]]:
+    """Return tool, rung and result of every call of the replay's root, or what went wrong in place of the result."""
+    done = (each.completed for each in result.recording.root.calls.values())
+    return [(each.tool, each.rung, each.result if each.ok else each.error and each.error.type) for each in done if each]
+
+
 def cli(
     *arguments: str | Path | None, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

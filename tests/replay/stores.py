@@ -1,4 +1,4 @@
-"""A small stateful world, agents that work in it on random scripts, and the oracle that says what is true in it."""
+"""A small stateful world, and agents that work in it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from typing import TYPE_CHECKING, Any
 from playhead import Agent, tool
 from playhead.errors import ModelRequestError
 from playhead.testing import TickingClock
-from playhead.trace.events import AgentStarted, ToolCallCompleted, ToolCallStarted
 from playhead.trace.recording import Recording
 from playhead.trace.types import Completion, Prices, Request, ToolCall
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Mapping
 
     from playhead.replay import ReplayResult
 
-KEYS = ("a", "b", "c")
 READS = ("get", "find")
-WRITES = ("put", "increment")
-TASKS = ("north", "south")
 Call = tuple[str, dict[str, Any]]
 Turn = tuple[Call, ...]
 Scripts = dict[str, list[Turn]]
@@ -124,116 +119,6 @@ async def record_store(scripts: Scripts, agents: tuple[str, ...]) -> Recording:
     agent.subscribe(None, records.append)
     result = await agent.run("Do it.")
     return Recording(Path(f"{result.run_id}.jsonl"), tuple(records), ())
-
-
-# --- random scripts and changes of them -----------------------------------------------------------------------------
-
-
-def random_scripts(chance: random.Random) -> tuple[Scripts, tuple[str, ...]]:
-    """Return scripts, and the agents that they call."""
-    agents = chance.choice([(), (), ("reader",), ("writer",), ("reader", "writer")])
-    scripts = {"Do it.": [random_turn(chance, agents) for _ in range(chance.randint(1, 6))]}
-    for task in ("north", "south", "east"):
-        scripts[task] = [random_turn(chance, ()) for _ in range(chance.randint(0, 3))]
-    return scripts, agents
-
-
-def random_turn(chance: random.Random, agents: tuple[str, ...]) -> Turn:
-    """Return the calls of a turn."""
-    return tuple(random_call(chance, agents) for _ in range(chance.choice([1, 1, 1, 2, 3])))
-
-
-def random_call(chance: random.Random, agents: tuple[str, ...]) -> Call:
-    """Return a call."""
-    if agents and chance.random() < 0.35:
-        return chance.choice(agents), {"task": chance.choice(TASKS)}
-    name = chance.choice(["get", "get", "find", "find", "find", "put", "increment"])
-    arguments: dict[str, Any] = {"key": chance.choice(KEYS)}
-    if name == "put":
-        arguments["value"] = chance.randint(1, 3)
-    if name == "find" and chance.random() < 0.5:
-        arguments["note"] = chance.choice(["", "x", "y"])
-    return name, arguments
-
-
-def perturbed(chance: random.Random, scripts: Scripts, agents: tuple[str, ...]) -> Scripts:
-    """Return the scripts with calls and turns added, dropped, put elsewhere and altered."""
-    changed = {task: list(turns) for task, turns in scripts.items()}
-    for _ in range(chance.randint(1, 4)):
-        task = chance.choice(["Do it.", "Do it.", *changed])
-        _perturb(chance, changed[task], agents if task == "Do it." else ())
-    return changed
-
-
-def _perturb(chance: random.Random, turns: list[Turn], agents: tuple[str, ...]) -> None:
-    kinds = ["add turn", "drop turn", "swap turns", "add call", "drop call", "shuffle", "alter", "task", "note", "note"]
-    kind = chance.choice(kinds)
-    place = chance.randrange(len(turns)) if turns else 0
-    if kind == "add turn" or not turns:
-        turns.insert(place, random_turn(chance, agents))
-    elif kind == "drop turn":
-        del turns[place]
-    elif kind == "swap turns":
-        other = chance.randrange(len(turns))
-        turns[place], turns[other] = turns[other], turns[place]
-    else:
-        calls = list(turns[place])
-        _perturb_turn(chance, kind, calls, agents)
-        turns[place] = tuple(calls)
-
-
-def _perturb_turn(chance: random.Random, kind: str, calls: list[Call], agents: tuple[str, ...]) -> None:
-    if kind == "add call":
-        calls.insert(chance.randint(0, len(calls)), random_call(chance, agents))
-    elif kind == "drop call" and len(calls) > 1:
-        del calls[chance.randrange(len(calls))]
-    elif kind == "shuffle":
-        chance.shuffle(calls)
-    elif kind == "task":
-        calls[:] = [(name, {"task": "east"}) if "task" in arguments else (name, arguments) for name, arguments in calls]
-    elif kind == "note":
-        calls[:] = [
-            (name, {**arguments, "note": "z"}) if name == "find" else (name, arguments) for name, arguments in calls
-        ]
-    else:
-        calls[chance.randrange(len(calls))] = random_call(chance, agents)
-
-
-# --- the oracle -----------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Judged:
-    """What the oracle found in a replay."""
-
-    wrong: list[str] = field(default_factory=list)
-    rungs: list[str] = field(default_factory=list)
-
-
-def judge(records: tuple[Any, ...]) -> Judged:
-    """Follow a replay call by call in a world of its own: every grounded answer has to be what that world says.
-
-    A call that got no recording did nothing; one that was served did what it says, whatever its rung.
-    """
-    store, judged, names, asked = Store(), Judged(), {"root": "root"}, {}
-    for record in records:
-        event = record.event
-        if isinstance(event, AgentStarted):
-            names[record.owner] = f"{names[event.parent]}/{event.agent.name}"
-        elif isinstance(event, ToolCallStarted):
-            asked[record.owner, event.call_id] = event.args
-        elif isinstance(event, ToolCallCompleted) and (event.tool in READS + WRITES or event.rung is not None):
-            if event.rung is None:
-                assert event.ended == "cancelled" or (event.error is not None and event.error.type == "UnknownTool")
-                continue
-            judged.rungs.append(event.rung)
-            if event.rung == "synthetic-error":
-                assert not event.ok
-                continue
-            truth = store.answer(names[record.owner], event.tool, asked[record.owner, event.call_id])
-            if event.rung in ("exact", "reordered", "normalised") and event.result != truth:
-                judged.wrong.append(f"{record.owner} {event.tool} {event.call_id}: {event.result} instead of {truth}")
-    return judged
 
 
 def root_rungs(result: ReplayResult) -> list[tuple[str, str | None, Any]]:

@@ -42,7 +42,7 @@ def asked(recording: Recording, number: int, **changes: Any) -> Asked:
 
 def found(matcher: Matcher, which: Asked, now: str | None = None) -> tuple[int, str] | None:
     """Return the event of the recorded call that is served, and how; by default in the state of the beginning."""
-    match = matcher.take(which, State("test").key(None) if now is None else now)
+    match = matcher.take(which, State("test").key(None, "") if now is None else now)
     return None if match is None else (match.call.seq, match.rung)
 
 
@@ -147,7 +147,7 @@ async def test_which_calls_are_side_effects(tmp_path: Path) -> None:
         ("pay", {"key": "yes"}),
     ]
     assert [(each.started.tool, each.adrift) for each in past.calls if each.adrift] == [("slow", True)]
-    assert len({each.state for each in past.calls}) == 5
+    assert len({each.state for each in past.calls}) == 6
     result = await replay(ran.recording, {"model": ScriptedModel(turns)}, trace=None)
     assert (result.verdict, dict(result.rungs)) == ("same", {"exact": 6})  # what was refused or denied is no answer
 
@@ -181,19 +181,19 @@ def test_what_parts_two_states() -> None:
     """States are equal when the same was done, in the same states, to what a call touches, and to nothing more of it."""
     orders, weather = frozenset({"orders"}), frozenset({"weather"})
     one, other = State("one"), State("other")
-    assert one.key(None) == other.key(None)
+    assert one.key(None, "9") == other.key(None, "9")
     one.follow("put 1", Touched(orders, orders), "put", place="0")
-    assert (one.key(weather), one.key(NOTHING)) == (other.key(weather), other.key(NOTHING))
-    assert one.key(orders) != other.key(orders)
+    assert (one.key(weather, "9"), one.key(NOTHING, "9")) == (other.key(weather, "9"), other.key(NOTHING, "9"))
+    assert one.key(orders, "9") != other.key(orders, "9")
     other.follow("set 2", Touched(weather, weather), "set", place="0")
     other.follow("put 1", Touched(orders, orders), "put", place="1")
-    assert (one.key(orders), one.last(orders), one.last(weather)) == (other.key(orders), "put", None)
+    assert (one.key(orders, "9"), one.last(orders), one.last(weather)) == (other.key(orders, "9"), "put", None)
     one.follow("set 2", Touched(weather, weather), "set", place="1")
-    assert one.key(None) == other.key(None)
+    assert one.key(None, "9") == other.key(None, "9")
     one.follow("move", Touched(orders | weather, weather), "move", place="2")
     other.lose(orders, "put, and nobody knows what that did")
     other.follow("move", Touched(orders | weather, weather), "move", place="2")
-    assert one.key(weather) != other.key(weather), "what moved there came from another state"
+    assert one.key(weather, "9") != other.key(weather, "9"), "what moved there came from another state"
 
 
 def test_what_changes_by_itself() -> None:
@@ -202,12 +202,12 @@ def test_what_changes_by_itself() -> None:
     one, other = State("one"), State("other")
     for state in (one, other):
         state.follow("put", Touched(orders, orders), "put", place="0", adrift=True)
-    assert one.key(orders) == other.key(orders)
+    assert one.key(orders, "9") == other.key(orders, "9") != other.key(orders, "8")
     one.follow("get", Touched(weather, NOTHING), "get", place="1")
-    assert one.key(orders) != other.key(orders)
-    assert one.key(weather) == other.key(weather)
+    assert one.key(orders, "9") != other.key(orders, "9")
+    assert one.key(weather, "9") == other.key(weather, "9")
     other.follow("get", Touched(weather, NOTHING), "get", place="1")
-    assert one.key(orders) == other.key(orders)
+    assert one.key(orders, "9") == other.key(orders, "9")
 
 
 async def test_a_read_from_before_a_write_is_not_served_after_it() -> None:

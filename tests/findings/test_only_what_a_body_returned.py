@@ -1,0 +1,547 @@
+"""A replay serves only what a body returned, to a call with the same arguments, in the same state of the world."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from playhead import tool
+from playhead.compose.killswitches import circuit_breaker, require_approval_for, tool_limit
+from playhead.testing import TickingClock, call, text
+from tests.findings.adapter import agent, answers, observations, replay, reproduce, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.result import RunResult
+
+END = text("done")
+
+
+@dataclass
+class Shop:
+    """Numbers that tools read and change."""
+
+    values: dict[str, int] = field(default_factory=dict)
+
+    def tools(self, *names: str, **options: dict[str, Any]) -> list[Any]:
+        """Return tools of these names."""
+
+        async def get(k: str) -> int:
+            """Read."""
+            return self.values.get(k, 0)
+
+        async def put(k: str, v: int) -> str:
+            """Write."""
+            self.values[k] = v
+            return "ok"
+
+        made: dict[str, tuple[Any, dict[str, Any]]] = {"get": (get, {"read_only": True}), "put": (put, {})}
+        return [tool(**{**made[name][1], **options.get(name, {})})(made[name][0]) for name in names]
+
+
+def recorded(folder: Path, turns: list[Any], tools: list[Any], **options: Any) -> RunResult:
+    """Run an agent and keep its trace."""
+    return run(agent([*turns, END], tools, trace=folder, rationale=False, **options))
+
+
+def get(k: str = "x") -> Any:
+    """Return a read."""
+    return call("get", k=k)
+
+
+def put(v: int = 1, k: str = "x") -> Any:
+    """Return a write."""
+    return call("put", k=k, v=v)
+
+
+# --- what the kernel or a switch refused --------------------------------------------------------------------------------
+
+
+def test_an_unknown_tool_of_then_is_no_answer_and_no_side_effect(tmp_path):
+    """Where the code has the tool now, its recorded refusal is not served; and it did nothing to what came after it."""
+    ran = recorded(tmp_path, [put(), get()], Shop().tools("get"))
+    code = agent([put(), get(), END], Shop().tools("get", "put"))
+    replayed = replay(ran.trace_path, agent=code)
+    assert "it was refused and did not run: there is no tool 'put'" in str(replayed.stopped)
+    without = replay(ran.trace_path, [get(), END])
+    assert (answers(without), without.grounded) == ([("get", "reordered", 0)], 1.0)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_used_up_budget_is_worked_out_anew(tmp_path, count):
+    """A call that was over its budget then is not refused where it is within it, and one that is over it now is."""
+    turns = [*[get("x")] * count, get("y")]
+    ran = recorded(tmp_path, turns, Shop().tools("get"), tool_budgets={"get": count})
+    first = replay(ran.trace_path, [get("y"), END])
+    assert (answers(first), first.grounded) == ([("get", None, "Cancelled")], 0.0)
+    assert "its " in str(first.stopped)
+    assert "used up" in str(first.stopped)
+    same = replay(ran.trace_path, [*turns, END])
+    assert answers(same) == [*[("get", "exact", 0)] * count, ("get", None, "OverBudget")]
+    assert (same.verdict, same.grounded) == ("same", 1.0)
+
+
+def test_a_tool_that_was_not_offered_is_worked_out_anew(tmp_path):
+    """The refusal of a tool that a step of the plan did not offer is not served where it is offered; and did nothing."""
+
+    def plan(*names: str) -> Any:
+        step = {"id": "s1", "type": "composite", "instruction": "find", "tool_hints": list(names)}
+        return text(json.dumps({"steps": [step]}))
+
+    after = [text("x is known"), text('{"reason":"ok","satisfied":true}'), text("done")]
+    ran = recorded(
+        tmp_path,
+        [plan("get"), put(), get(), *after],
+        Shop().tools("get", "put"),
+        strategy="plan-execute-reflect",
+    )
+    offered = replay(ran.trace_path, [plan("get", "put"), put(), get(), *after])
+    assert "put is not offered" in str(offered.stopped)
+    without = replay(ran.trace_path, [plan("get"), get(), *after])
+    assert (answers(without), without.stopped) == ([("get", "reordered", 0)], None)
+
+
+def test_what_tool_limit_refused_it_refuses_again(tmp_path):
+    """A run whose switch refused a call replays as it was, without its code; the switch counts the calls of the replay."""
+    ran = recorded(
+        tmp_path, [get("x"), get("y")], Shop().tools("get"), compose=[tool_limit("get", 1, on_trigger="refuse")]
+    )
+    same = replay(ran.trace_path, [get("x"), get("y"), END])
+    assert (answers(same), same.verdict) == ([("get", "exact", 0), ("get", None, "Refused")], "same")
+    other = replay(ran.trace_path, [get("y"), get("x"), END])
+    assert "it was refused and did not run: get was not called" in str(other.stopped)
+    assert reproduce(ran.trace_path).identical
+
+
+def test_the_switches_of_an_agent_below_hold_too(tmp_path):
+    """Its limit refuses in a replay what it refused in the run: without the code, and with it."""
+
+    def boss(turns: list[Any], limit: int) -> Any:
+        below = agent(turns, Shop().tools("get"), name="below", compose=[tool_limit("get", limit, on_trigger="refuse")])
+        return agent([call("below", task="t"), END], [below], trace=tmp_path, rationale=False)
+
+    turns = [get("x"), get("y"), text("found")]
+    ran = run(boss(turns, 1))
+    every = [call("below", task="t"), *turns, END]
+    without = replay(ran.trace_path, every)
+    given = replay(ran.trace_path, agent=boss(turns, 1))
+    for each in (without, given):
+        calls_below = each.recording.owners["root/below@0.0"].calls.values()
+        assert [(made.completed.rung, made.completed.ok) for made in calls_below if made.completed] == [
+            ("exact", True),
+            (None, False),
+        ]
+
+
+def test_a_refused_call_takes_no_recorded_answer(tmp_path):
+    """What a switch of the code refuses is not counted as served, and does not change the state."""
+    ran = recorded(tmp_path, [put(), get()], Shop().tools("get", "put"))
+    code = agent([put(), get(), END], Shop().tools("get", "put"), compose=[tool_limit("put", 0, on_trigger="refuse")])
+    replayed = replay(ran.trace_path, agent=code, on_missing="lenient")
+    assert answers(replayed) == [("put", None, "Refused"), ("get", "stale", 1)]
+    assert replayed.rungs == {"stale": 1}
+
+
+def test_a_circuit_breaker_counts_the_failures_of_the_replay(tmp_path):
+    """Made again from the recording, it ends the replay where the run would have ended."""
+
+    @tool(read_only=True)
+    async def fail(k: str) -> str:
+        """Fail for all but y."""
+        if k == "y":
+            return k
+        raise ValueError(k)
+
+    def fails(k: str) -> Any:
+        return call("fail", k=k)
+
+    ran = recorded(tmp_path, [fails("a"), fails("y"), fails("b")], [fail], compose=[circuit_breaker(2)])
+    assert ran.terminated_by == "end_turn"
+    other = replay(ran.trace_path, [fails("a"), fails("b"), fails("y"), END])
+    assert (other.run.terminated_by, [each[2] for each in answers(other)]) == ("circuit_breaker", ["ValueError"] * 2)
+
+
+def test_what_was_denied_did_not_run(tmp_path):
+    """A denial is given again where approval is asked for; where the code asks for none, the call has no answer."""
+    tools = Shop().tools("get", "put")
+    ran = recorded(tmp_path, [put(), get()], tools, approver=lambda _: False, compose=[require_approval_for("put")])
+    same = replay(ran.trace_path, [put(), get(), END])
+    assert (answers(same), same.verdict) == ([("put", None, "ApprovalDenied"), ("get", "exact", 0)], "same")
+    free = replay(ran.trace_path, agent=agent([put(), get(), END], Shop().tools("get", "put")))
+    assert "it was not approved, and did not run" in str(free.stopped)
+    lenient = replay(ran.trace_path, agent=agent([put(), get(), END], Shop().tools("get", "put")), on_missing="lenient")
+    assert answers(lenient) == [("put", "synthetic-error", "NoRecording"), ("get", "stale", 0)]
+
+
+@pytest.mark.parametrize("name", ["UnknownTool", "OverBudget", "Refused", "ApprovalDenied", "InvalidArguments"])
+def test_an_exception_may_have_any_name(tmp_path, name):
+    """What a body raised is its answer and may have had an effect, also when it is called as a refusal is."""
+
+    @tool
+    async def act(k: str) -> str:
+        """Raise."""
+        raise type(name, (Exception,), {})(k)
+
+    tools = [act, *Shop().tools("get")]
+    ran = recorded(tmp_path, [call("act", k="x"), get()], tools)
+    same = replay(ran.trace_path, [call("act", k="x"), get(), END])
+    assert answers(same) == [("act", "exact", name), ("get", "exact", 0)]
+    dropped = replay(ran.trace_path, [get(), END], on_missing="lenient")
+    assert answers(dropped) == [("get", "stale", 0)]
+
+
+# --- what a cache answered ----------------------------------------------------------------------------------------------
+
+
+def test_a_cache_answers_in_a_replay_as_in_a_run(tmp_path):
+    """The first answer is repeated, as what it was; a recorded repetition is served to nobody."""
+    cached = {"get": {"cache": True}}
+    ran = recorded(tmp_path, [get(), put(7), get()], Shop().tools("get", "put", **cached))
+    assert observations(ran) == ["0", "ok", "0"]
+    repeated = replay(ran.trace_path, [get(), get(), put(7), get(), END])
+    assert answers(repeated) == [
+        ("get", "exact", 0),
+        ("get", "reordered", 0),
+        ("put", "reordered", "ok"),
+        ("get", "reordered", 0),
+    ]
+    late = replay(ran.trace_path, [put(7), get(), END], on_missing="lenient")
+    assert answers(late) == [("put", "reordered", "ok"), ("get", "stale", 0)]
+
+
+@pytest.mark.parametrize("policy", ["lenient", lambda missed: 99])
+def test_a_cache_repeats_what_is_in_doubt_as_in_doubt(tmp_path, policy):
+    """After a first answer of another state, or a made-up one, the recorded answer of the right state is not served."""
+    tools = Shop().tools("get", "put", get={"cache": True})
+    ran = recorded(tmp_path, [put(7), get(), get()], tools)
+    swapped = replay(ran.trace_path, [get(), put(7), get(), END], on_missing=policy)
+    first, last = answers(swapped)[0], answers(swapped)[2]
+    assert (first[1] in ("stale", "simulated"), last) == (True, first)
+
+
+def test_after_a_cacheable_call_without_an_answer_its_memory_is_not_known(tmp_path):
+    """The run would have remembered something then, so the answer of another moment is not grounded."""
+    tools = Shop().tools("get", "put", get={"cache": True})
+    ran = recorded(tmp_path, [put(7), get("y")], tools)
+    missed = replay(ran.trace_path, [get(), put(7), get(), get("y"), END], on_missing="lenient")
+    assert [each[1] for each in answers(missed)] == ["synthetic-error", "reordered", "synthetic-error", "reordered"]
+
+
+def timed(folder: Path, turns: list[Any], ticks: int) -> RunResult:
+    """Record with a cache that holds for so many readings of the clock."""
+    tools = Shop().tools("get", "put", get={"cache": ticks / 1000})
+    return recorded(folder, turns, tools, clock=TickingClock)
+
+
+@pytest.mark.parametrize(("ticks", "last"), [(5, 7), (500, 0)])
+def test_a_cache_that_holds_for_a_time(tmp_path, ticks, last):
+    """Over or not, a replay that does the same is the same; where the state is that of the memory both answers are one."""
+    turns = [get(), put(7), get()]
+    ran = timed(tmp_path, turns, ticks)
+    assert observations(ran) == ["0", "ok", str(last)]
+    same = replay(ran.trace_path, [*turns, END])
+    assert (answers(same), same.verdict) == (
+        [("get", "exact", 0), ("put", "exact", "ok"), ("get", "exact", last)],
+        "same",
+    )
+    twice = replay(ran.trace_path, [get(), get(), END])
+    assert answers(twice) == [("get", "exact", 0), ("get", "reordered", 0)]
+
+
+@pytest.mark.parametrize("ticks", [5, 500])
+def test_whether_the_time_is_over_in_another_course_is_not_known(tmp_path, ticks):
+    """After one more call nobody knows whether the memory still holds, so nothing is grounded."""
+    ran = timed(tmp_path, [get(), put(7), get()], ticks)
+    other = replay(ran.trace_path, [get(), call("nothing"), get("z"), put(7), get(), END], on_missing="lenient")
+    assert answers(other)[-1][1] not in ("exact", "reordered")
+
+
+# --- the arguments ------------------------------------------------------------------------------------------------------
+
+
+@tool(read_only=True)
+async def show(value: Any) -> str:
+    """Show a value."""
+    return repr(value)
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        (1, 1.0),
+        (1.0, 1),
+        (0.0, -0.0),
+        (0, -0.0),
+        (-2.0, -2),
+        (1e15, 10**15),
+        ([1, {"a": 2}], [1, {"a": 2.0}]),
+        (1, True),
+    ],
+)
+def test_numbers_that_are_written_alike_are_different_arguments(tmp_path, then, now):
+    """A body can tell 1 from 1.0 and 0.0 from -0.0, at any depth: one is no answer to the other."""
+    ran = recorded(tmp_path, [call("show", value=then)], [show])
+    other = replay(ran.trace_path, [call("show", value=now), END], on_missing="lenient")
+    assert answers(other) == [("show", "synthetic-error", "NoRecording")]
+    assert answers(replay(ran.trace_path, [call("show", value=then), END])) == [("show", "exact", repr(then))]
+    assert reproduce(ran.trace_path).identical
+
+
+def test_a_cache_tells_them_apart_too(tmp_path):
+    """In a run: the answer to 1 is not that to 1.0."""
+    remembering = tool(read_only=True, cache=True)(show._function)
+    ran = recorded(tmp_path, [call("show", value=1), call("show", value=1.0), call("show", value=1)], [remembering])
+    assert observations(ran) == ["1", "1.0", "1"]
+
+
+def test_arguments_count_as_the_body_got_them(tmp_path):
+    """What repair or a hook made of a call is what is matched, not what the model wrote."""
+
+    def doubling(harness: Any) -> None:
+        def double(made: Any, _: Any) -> Any:
+            if made.name == "put":
+                return made.model_copy(update={"arguments": {**made.arguments, "v": made.arguments["v"] * 2}})
+            return None
+
+        harness.on("tool.call", double)
+
+    ran = recorded(tmp_path, [put(1), get()], Shop().tools("get", "put"), compose=[doubling])
+    assert observations(ran) == ["ok", "2"]
+    written = replay(ran.trace_path, [put(2), get(), END], on_missing="lenient")
+    assert [each[1] for each in answers(written)] == ["stale", "stale"], "nobody knows that the hook would make 4 of it"
+    assert [each[1] for each in answers(replay(ran.trace_path, [put(1), get(), END]))] == ["exact", "exact"]
+    code = agent([put(2), get(), END], Shop().tools("get", "put"), compose=[doubling])
+    asked = replay(ran.trace_path, agent=code, on_missing="lenient")
+    assert [each[1] for each in answers(asked)] == ["synthetic-error", "stale"]
+
+
+def test_a_hook_may_change_what_the_model_asks_for(tmp_path):
+    """Where it changed answers of the model, calls of an answer that it has not seen are not known either."""
+
+    def doubling(harness: Any) -> None:
+        def double(response: Any, _: Any) -> Any:
+            made = [
+                each.model_copy(update={"arguments": {"k": each.arguments["k"] * 2}}) for each in response.tool_calls
+            ]
+            return response.model_copy(update={"tool_calls": tuple(made)}) if made else None
+
+        harness.on("llm.response", double)
+
+    ran = recorded(tmp_path, [get("x"), get("y")], Shop().tools("get"), compose=[doubling])
+    assert [each[1] for each in answers(replay(ran.trace_path, [get("x"), get("y"), END]))] == ["exact", "exact"]
+    written = replay(ran.trace_path, [get("xx"), get("yy"), END], on_missing="lenient")
+    assert [each[1] for each in answers(written)] == ["stale", "stale"]
+
+
+# --- redaction ----------------------------------------------------------------------------------------------------------
+
+PEOPLE = {"a@x.com": "Ann", "b@x.com": "Bob"}
+
+
+@tool(read_only=True, key=("email",))
+async def lookup(email: str, note: str = "") -> str:
+    """Look somebody up."""
+    return PEOPLE[email]
+
+
+def hidden(turns: list[Any], folder: Path | None = None) -> Any:
+    """Return an agent whose trace shows no address."""
+    return agent([*turns, END], [lookup], trace=folder, redact=[lambda said: re.sub(r"[\w.]+@[\w.]+", "[email]", said)])
+
+
+def of(email: str, **more: str) -> Any:
+    """Return a call."""
+    return call("lookup", email=email, **more)
+
+
+def test_calls_that_redaction_made_alike_are_told_apart_by_their_fingerprints(tmp_path, monkeypatch):
+    """Each gets its own answer in another order, and one that was never recorded gets none."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ran = run(hidden([of("a@x.com"), of("b@x.com")], tmp_path))
+    swapped = replay(ran.trace_path, agent=hidden([of("b@x.com"), of("a@x.com")]))
+    assert answers(swapped) == [("lookup", "reordered", "Bob"), ("lookup", "reordered", "Ann")]
+    new = replay(ran.trace_path, agent=hidden([of("zoe@new.org")]), on_missing="lenient")
+    assert [each[1] for each in answers(new)] == ["synthetic-error"]
+    by_key = replay(ran.trace_path, agent=hidden([of("zoe@new.org", note="x")]), on_missing="lenient")
+    assert [each[1] for each in answers(by_key)] == ["synthetic-error"]
+    assert "@x.com" not in next(tmp_path.glob("*.jsonl")).read_text()
+    assert reproduce(ran.trace_path).identical
+
+
+@pytest.mark.parametrize("home", ["another", "file"])
+def test_without_the_key_nothing_that_redaction_hides_is_grounded(tmp_path, monkeypatch, home):
+    """On another machine, or where no key could be made, an answer that may be another's is not served as sure."""
+    (tmp_path / "file").write_text("no folder")
+    if home == "file":
+        monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    else:
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ran = run(hidden([of("a@x.com"), of("b@x.com")], tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    for turns in ([of("b@x.com"), of("a@x.com")], [of("a@x.com"), of("b@x.com")], [of("zoe@new.org")]):
+        replayed = replay(ran.trace_path, agent=hidden(turns), on_missing="lenient")
+        assert {each[1] for each in answers(replayed)} == {"stale"}
+        assert "redaction" in str(replay(ran.trace_path, agent=hidden(turns)).stopped)
+
+
+def test_what_stands_in_a_redacted_trace_is_not_what_the_body_got(tmp_path, monkeypatch):
+    """Without the code's redaction, a model that writes the placeholder itself asks for something else."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ran = run(hidden([of("a@x.com")], tmp_path))
+    replayed = replay(ran.trace_path, [of("[email]"), END], on_missing="lenient")
+    assert [each[1] for each in answers(replayed)] == ["stale"]
+
+
+# --- the code -----------------------------------------------------------------------------------------------------------
+
+
+def age(kind: Any, **options: Any) -> Any:
+    """Return a tool whose parameter is of a type."""
+
+    async def age(n: Any) -> str:
+        """Say an age."""
+        return f"age {n!r}"
+
+    age.__annotations__["n"] = kind
+    return tool(**{"read_only": True, **options})(age)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "n", "rung", "stopped"),
+    [
+        (int, str, "seven", "synthetic-error", "it was refused and did not run"),
+        (str, int, "seven", None, None),
+        (int, float, 7, "stale", "the code's schema of age is another one"),
+        (int, int | str, 7, "stale", "the code's schema of age is another one"),
+        (float, float, 7.5, "exact", None),
+    ],
+)
+def test_the_codes_schema_counts(tmp_path, then, now, n, rung, stopped):
+    """Arguments are checked by it; a refusal of then is no answer to what it takes now, nor is what it reads otherwise."""
+    ran = recorded(tmp_path, [call("age", n=n)], [age(then)], heal=False)
+    code = agent([call("age", n=n), END], [age(now)], heal=False)
+    assert [each[1] for each in answers(replay(ran.trace_path, agent=code, on_missing="lenient"))] == [rung]
+    strict = replay(ran.trace_path, agent=agent([call("age", n=n), END], [age(now)], heal=False))
+    assert str(stopped) in str(strict.stopped)
+    noted = [
+        note for note in strict.notes if "the tool age is not the one that was recorded: its parameters differ" in note
+    ]
+    assert len(noted) == (then is not now)
+
+
+def test_a_refusal_of_arguments_is_given_again_without_the_code(tmp_path):
+    """It is the kernel's and no answer: it is repeated as often as it is asked for, and changes nothing."""
+    tools = Shop().tools("get", "put")
+    wrong = call("put", k="x", v="many")
+    ran = recorded(tmp_path, [wrong, get()], tools)
+    more = replay(ran.trace_path, [get(), wrong, wrong, END])
+    assert answers(more) == [("get", "reordered", 0), *[("put", None, "InvalidArguments")] * 2]
+    assert more.rungs == {"reordered": 1}
+
+
+def test_what_the_code_declares_counts(tmp_path):
+    """A tool that was recorded as read-only and is not: what was read after it is not served before it."""
+
+    def both(*, read_only: bool) -> list[Any]:
+        return Shop().tools("get", "put", put={"read_only": read_only})
+
+    ran = recorded(tmp_path, [get(), put(), get()], both(read_only=True))
+    code = agent([get(), get(), put(), END], both(read_only=False))
+    replayed = replay(ran.trace_path, agent=code, on_missing="lenient")
+    assert answers(replayed) == [("get", "exact", 0), ("get", "stale", 1), ("put", "reordered", "ok")]
+    assert "the tool put is not the one that was recorded: read_only is False instead of True" in replayed.notes
+
+
+def test_every_difference_of_the_code_is_a_note(tmp_path):
+    """Tools that are new or gone, and every declaration that is another one; also of agents below."""
+
+    def boss(**options: Any) -> Any:
+        below = agent([get(), text("found")], Shop().tools("get", get=options), name="below")
+        return agent(
+            [call("below", task="t"), END], [below, *Shop().tools("get" if options else "put")], trace=tmp_path
+        )
+
+    ran = run(boss())
+    notes = replay(ran.trace_path, agent=boss(cache=3.0, reads={"x"}, timeout=5)).notes
+    assert {"the tool get is new in the code", "the tool put is not in the code any more"} <= set(notes)
+    below = next(note for note in notes if "the tool get of root/below is not the one that was recorded" in note)
+    assert below.partition(": ")[2].split("; ") == [
+        "timeout_s is 5.0 instead of 30.0",
+        "reads is ('x',) instead of None",
+        "cache is True instead of False",
+        "cache_s is 3.0 instead of None",
+    ]
+
+
+def test_a_time_limit_of_then_says_nothing_of_another_one(tmp_path):
+    """A call that ran into its limit has no grounded answer where the code's limit is another one."""
+
+    def slow(timeout: float) -> Any:
+        async def wait(k: str) -> str:
+            """Wait."""
+            await anyio.sleep_forever()
+            return k
+
+        return tool(read_only=True, timeout=timeout)(wait)
+
+    ran = recorded(tmp_path, [call("wait", k="x")], [slow(0.01)])
+    same = agent([call("wait", k="x"), END], [slow(0.01)])
+    assert answers(replay(ran.trace_path, agent=same)) == [("wait", "exact", "Timeout")]
+    longer = agent([call("wait", k="x"), END], [slow(10)])
+    assert answers(replay(ran.trace_path, agent=longer, on_missing="lenient")) == [("wait", "stale", "Timeout")]
+
+
+# --- effects of which nobody knows when or whether they came -------------------------------------------------------------
+
+
+def late_shop(shop: Shop, **resources: Any) -> list[Any]:
+    """Return tools of which one write is given up, and takes effect when `land` is called."""
+
+    @tool(timeout=0.01, **resources)
+    async def late(k: str) -> str:
+        """Be given up."""
+        await anyio.sleep_forever()
+        return k
+
+    @tool(read_only=True, reads=set())
+    async def land() -> str:
+        """Let the write take effect."""
+        shop.values["x"] = 1
+        return "landed"
+
+    reads = {"get": {"reads": set(resources["writes"])}} if resources else {}
+    return [late, land, *shop.tools("get", **reads)]
+
+
+def test_after_a_write_that_was_given_up_only_the_same_course_is_known(tmp_path):
+    """Reads after it are grounded where everything was done as recorded, and nowhere else."""
+    turns = [call("late", k="x"), get(), call("land"), get()]
+    ran = recorded(tmp_path, turns, late_shop(Shop()))
+    assert observations(ran)[1:] == ["0", "landed", "1"]
+    same = replay(ran.trace_path, [*turns, END])
+    assert ([each[1] for each in answers(same)], same.verdict) == (["exact"] * 4, "same")
+    early = replay(ran.trace_path, [call("late", k="x"), call("land"), get(), get(), END], on_missing="lenient")
+    assert [each[1] for each in answers(early)] == ["exact", "reordered", "stale", "stale"]
+
+
+def test_other_resources_are_not_concerned(tmp_path):
+    """A write of orders that was given up says nothing against reads of the weather."""
+    tools = [*late_shop(Shop(), writes={"orders"}), *Shop().tools("put", put={"writes": {"weather"}})]
+    ran = recorded(tmp_path, [call("late", k="x"), put(), get()], tools)
+    swapped = replay(ran.trace_path, [put(), call("late", k="x"), get(), END], on_missing="lenient")
+    assert [each[1] for each in answers(swapped)] == ["reordered", "reordered", "stale"]
+
+
+@pytest.mark.parametrize("policy", ["lenient", lambda missed: "ok"])
+def test_after_a_write_that_was_not_recorded_reads_are_stale(tmp_path, policy):
+    """The model was told that there is none, or something was made up: what it would have done is not known."""
+    ran = recorded(tmp_path, [get()] * 4, Shop().tools("get", "put"))
+    replayed = replay(ran.trace_path, [get(), put(), get(), get(), END], on_missing=policy)
+    assert answers(replayed)[0] == ("get", "exact", 0)
+    assert {each[1] for each in answers(replayed)[1:]}.isdisjoint({"exact", "reordered"})

@@ -1,0 +1,89 @@
+"""Whatever a changed model or changed code does: what a replay serves as grounded is what would really happen.
+
+A sample; `make prove` judges thousands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playhead.diagnose.statistics import run_statistics
+from playhead.replay import history, matching, replay, reproduce, serving
+from playhead.trace import recorder
+from playhead.trace.values import json_hash
+from tests.findings import replay_oracle as oracle
+
+GROUPS = 4
+CASES = 75
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+async def test_nothing_is_silently_wrong(group: int) -> None:
+    """No grounded answer is wrong, and most of those that still hold are grounded."""
+    judged = await oracle.campaign(range(group * CASES, (group + 1) * CASES))
+    assert judged.wrong == []
+    assert judged.grounded >= 0.8 * judged.hold > 0, str(judged)  # of a few hundred; 0.85 is held over thousands
+    assert judged.rungs.keys() >= {"exact", "reordered", "stale", "synthetic-error", "simulated"}
+
+
+async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
+    """Every answer is at its own place, the verdict is `same`, and both recordings reproduce."""
+    for seed in range(1000, 1040):
+        made = oracle.made(seed)
+        recording = oracle.recording_of(await oracle.run(made.setting, made.scripts))
+        result = await replay(recording, {"model": oracle.ScriptsModel(made.scripts, made.setting)}, trace=None)
+        assert set(result.rungs) <= ({"exact", "stale"} if made.setting.redacted else {"exact"}), (seed, result.rungs)
+        if not made.setting.redacted:
+            assert (result.stopped, result.verdict) == (None, "same"), seed
+        figures = run_statistics([result.recording]).replays
+        assert figures is not None
+        assert figures.grounded == (None if result.grounded is None else round(result.grounded, 4)), seed
+        assert (await reproduce(recording)).divergences == (), seed
+        assert (await reproduce(result.recording)).divergences == (), seed
+
+
+async def _wrong(seeds: Any) -> list[str]:
+    judged = oracle.Judged()
+    for seed in seeds:
+        await oracle.campaign(range(seed, seed + 1), judged)
+    return judged.wrong
+
+
+async def test_the_oracle_sees_answers_of_another_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds a matcher that serves stale answers as if they were fresh."""
+    stale = matching.Matcher._stale
+
+    def fresh(self: Any, asked: Any) -> Any:
+        found = stale(self, asked)
+        return None if found is None else found._replace(rung="reordered")
+
+    monkeypatch.setattr(matching.Matcher, "_stale", fresh)
+    assert await _wrong(range(12))
+
+
+async def test_the_oracle_sees_what_redaction_made_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds a recorder that does not tell redacted arguments apart."""
+    monkeypatch.setattr(
+        recorder.Recorder, "identity_of", lambda self, value: (json_hash(self.redactor.redact(value)), None)
+    )
+    assert await _wrong(REDACTED)
+
+
+async def test_the_oracle_sees_remembered_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finds a replay that serves what a cache answered."""
+    answered = property(lambda call: call.completed is not None and call.ran and call.completed.ended is None)
+    monkeypatch.setattr(history.PastCall, "answered", answered)
+    monkeypatch.setattr(serving.Answers, "_from_memory", lambda self, call, state: state)
+    assert await _wrong(REMEMBERED)
+
+
+REDACTED = (1, 2)
+REMEMBERED = (1, 2)
+"""Cases that come to it."""

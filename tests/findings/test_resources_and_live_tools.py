@@ -1,0 +1,213 @@
+"""Declared resources narrow what a side effect makes stale; tools run live where the caller says so, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from playhead import tool
+from playhead.errors import ToolDefinitionError, UsageError
+from playhead.testing import call, text
+from tests.findings.adapter import agent, answers, replay, run
+
+END = text("done")
+RESOURCES = ("orders", "stock", "weather")
+
+
+@dataclass
+class World:
+    """Numbers by resource, and what ran."""
+
+    numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0))
+    ran: list[str] = field(default_factory=list)
+
+    def tools(self, *, declared: bool = True) -> list[Any]:
+        """Return a read and a write of each resource, one that depends on another, and two that say nothing."""
+        made = [each for name in RESOURCES for each in (self._read(name, declared), self._write(name, declared))]
+
+        of: Any = {"reads": {"stock"}, "writes": {"orders"}} if declared else {}
+
+        @tool(**of)
+        async def order() -> list[int]:
+            """Order what is in stock."""
+            self.ran.append("order")
+            self.numbers["orders"] += self.numbers["stock"]
+            return [self.numbers["orders"], self.numbers["stock"]]
+
+        @tool(read_only=True)
+        async def audit() -> dict[str, int]:
+            """Read everything."""
+            self.ran.append("audit")
+            return dict(self.numbers)
+
+        @tool
+        async def act() -> str:
+            """Change whatever it likes."""
+            self.ran.append("act")
+            self.numbers = dict.fromkeys(RESOURCES, 9)
+            return "ok"
+
+        return [*made, order, audit, act]
+
+    def _read(self, name: str, declared: bool) -> Any:
+        async def read() -> int:
+            """Read."""
+            self.ran.append(f"read_{name}")
+            return self.numbers[name]
+
+        return tool(name=f"read_{name}", read_only=True, reads={name} if declared else None)(read)
+
+    def _write(self, name: str, declared: bool) -> Any:
+        async def write(by: int = 1) -> int:
+            """Write."""
+            self.ran.append(f"write_{name}")
+            self.numbers[name] += by
+            return self.numbers[name]
+
+        return tool(name=f"write_{name}", writes={name} if declared else None)(write)
+
+
+def turns(*names: str) -> list[Any]:
+    """Return turns of one call each, and the answer."""
+    return [*map(call, names), END]
+
+
+def rungs(then: tuple[str, ...], now: tuple[str, ...], folder: Any, **options: Any) -> list[str | None]:
+    """Record these calls, replay those, and return how each was answered."""
+    ran = run(agent(turns(*then), World().tools(**options), trace=folder, rationale=False))
+    return [each[1] for each in answers(replay(ran.trace_path, turns(*now), on_missing="lenient"))]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "last"),
+    [
+        (("write_orders", "read_weather"), ("read_weather",), "reordered"),
+        (("write_orders", "read_orders"), ("read_orders",), "stale"),
+        (("write_orders", "write_weather", "audit"), ("write_weather", "write_orders", "audit"), "exact"),
+        (("write_orders", "audit"), ("audit",), "stale"),
+        (("act", "read_weather"), ("read_weather",), "stale"),
+        (("write_orders", "write_weather"), ("write_weather",), "reordered"),
+        (("write_orders", "write_orders"), ("read_weather", "write_orders"), "reordered"),
+        (("write_stock", "order", "read_orders"), ("order", "read_orders"), "stale"),
+        (("write_weather", "order", "read_orders"), ("order", "read_orders"), "reordered"),
+        (("order", "write_stock", "read_orders"), ("write_stock", "order", "read_orders"), "stale"),
+    ],
+)
+def test_a_side_effect_makes_stale_what_depends_on_it(tmp_path, then, now, last):
+    """That is what reads a resource that was written, also through a write that read it; and nothing else."""
+    assert rungs(then, now, tmp_path)[-1] == last
+
+
+def test_without_declarations_a_side_effect_touches_everything(tmp_path):
+    """An undeclared write makes every read stale, as a read that declares nothing reads everything."""
+    then = ("write_orders", "read_weather")
+    assert rungs(then, ("read_weather",), tmp_path, declared=False) == ["stale"]
+
+
+def test_what_is_lost_is_lost_for_its_resources(tmp_path):
+    """After a write that was not recorded, was overridden or was made up, other resources are as they were."""
+    ran = run(
+        agent(turns("read_weather", "write_orders", "read_orders", "read_weather"), World().tools(), trace=tmp_path)
+    )
+    missed = replay(
+        ran.trace_path, turns("write_stock", "read_weather", "write_orders", "read_orders"), on_missing="lenient"
+    )
+    assert [each[1] for each in answers(missed)] == ["synthetic-error", "reordered", "reordered", "reordered"]
+    same = turns("read_weather", "write_orders", "read_orders", "read_weather")
+    told = replay(ran.trace_path, same, overrides={"tool_results": {"write_orders": 5}}, on_missing="lenient")
+    assert [each[1] for each in answers(told)] == ["exact", "override", "stale", "exact"]
+
+
+def test_resources_are_names_and_a_read_writes_none():
+    """A declaration that cannot be one is refused where it is made."""
+
+    async def body() -> None:
+        """Do nothing."""
+
+    declare: Any = tool
+    for wrong in ({"reads": "orders"}, {"reads": {1}}, {"writes": {""}}, {"writes": {"orders"}, "read_only": True}):
+        with pytest.raises(ToolDefinitionError):
+            declare(**wrong)(body)
+    spec = tool(reads={"b", "a"}, writes=set())(body).spec
+    assert (spec.reads, spec.writes) == (("a", "b"), ())
+
+
+# --- live ---------------------------------------------------------------------------------------------------------------
+
+
+def live(folder: Any, now: tuple[str, ...], policy: Any) -> tuple[list[str], list[tuple[str, str | None, Any]], Any]:
+    """Record reads of orders and of the weather, replay with code; return what ran, what was answered, why it stopped."""
+    ran = run(agent(turns("read_orders", "read_weather"), World().tools(), trace=folder))
+    world = World(dict.fromkeys(RESOURCES, 40))
+    replayed = replay(ran.trace_path, agent=agent(turns(*now), world.tools()), on_missing=policy)
+    return world.ran, answers(replayed), replayed.stopped
+
+
+def test_only_what_is_missing_runs_and_only_what_is_read_only(tmp_path):
+    """`live` serves what was recorded, runs what was not if it is declared read_only, and stops at anything else."""
+    ran, answered, stopped = live(tmp_path, ("read_orders", "read_stock", "write_stock"), "live")
+    assert ran == ["read_stock"]
+    assert answered == [("read_orders", "exact", 0), ("read_stock", "live", 40), ("write_stock", None, "Cancelled")]
+    assert "root calls write_stock" in str(stopped)
+
+
+def test_a_tool_that_is_named_runs_whatever_it_is(tmp_path):
+    """What it wrote is not in the recording: reads of that are stale, or run too where they are named."""
+    policy = {"write_orders": "live", "read_orders": "lenient", "read_stock": lambda missed: missed.tool}
+    ran, answered, _ = live(tmp_path, ("write_orders", "read_weather", "read_orders", "read_stock"), policy)
+    assert ran == ["write_orders"]
+    assert answered == [
+        ("write_orders", "live", 41),
+        ("read_weather", "exact", 0),
+        ("read_orders", "stale", 0),
+        ("read_stock", "simulated", "read_stock"),
+    ]
+    ran, answered, _ = live(tmp_path, ("write_orders", "read_orders"), {"write_orders": "live", "read_orders": "live"})
+    assert (ran, answered[-1]) == (["write_orders", "read_orders"], ("read_orders", "live", 41))
+
+
+def test_a_tool_that_is_not_named_is_strict(tmp_path):
+    """A dict says nothing of the others."""
+    ran, _, stopped = live(tmp_path, ("read_stock",), {"read_orders": "live"})
+    assert (ran, "root calls read_stock" in str(stopped)) == ([], True)
+
+
+def test_nothing_runs_that_would_have_to_be_approved(tmp_path):
+    """A replay asks nobody, so a live call that needs approval stops it."""
+    ran: list[str] = []
+
+    def pay(*, asks: bool) -> Any:
+        async def pay(amount: int) -> str:
+            """Pay."""
+            ran.append("pay")
+            return f"paid {amount}"
+
+        return tool(requires_approval=asks)(pay)
+
+    paid = [call("pay", amount=1), END]
+    recorded = run(agent(paid, [pay(asks=True)], trace=tmp_path, approver=lambda _: True))
+    ran.clear()
+    more = [call("pay", amount=1), call("pay", amount=2), END]
+    code = agent(more, [pay(asks=True)], approver=lambda _: True)
+    replayed = replay(recorded.trace_path, agent=code, on_missing={"pay": "live"})
+    assert (ran, "a replay asks nobody" in str(replayed.stopped)) == ([], True)
+    free = replay(recorded.trace_path, agent=agent(more, [pay(asks=False)]), on_missing={"pay": "live"})
+    assert (ran, [each[1] for each in answers(free)]) == (["pay"], ["exact", "live"])
+
+
+@pytest.mark.parametrize("policy", ["live", {"read_orders": "live"}])
+def test_live_needs_the_code(tmp_path, policy):
+    """A recording has no bodies: without agent= there is nothing to run, and that is said before anything starts."""
+    ran = run(agent(turns("read_orders"), World().tools(), trace=tmp_path))
+    with pytest.raises(UsageError, match="give agent="):
+        replay(ran.trace_path, turns("read_orders"), on_missing=policy)
+
+
+@pytest.mark.parametrize("policy", ["lively", {"read_orders": "lively"}, {"read_order": "live"}, 3])
+def test_a_policy_that_there_is_not_is_refused(tmp_path, policy):
+    """With the nearest one, or the nearest tool."""
+    ran = run(agent(turns("read_orders"), World().tools(), trace=tmp_path))
+    with pytest.raises(UsageError, match="on_missing"):
+        replay(ran.trace_path, agent=agent(turns("read_orders"), World().tools()), on_missing=policy)
