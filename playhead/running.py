@@ -19,6 +19,7 @@ from playhead.kernel.termination import Termination
 from playhead.result import RunResult
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.said import redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
@@ -199,9 +200,15 @@ def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[R
 
 
 def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
-    writer = run.recorder.writer
+    writer, redactor = run.recorder.writer, run.recorder.redactor
+    ended = execution.ending_fields()
+    ended |= {
+        name: redactor.redact_error(ended[name])
+        for name in ("error", "terminated_because")
+        if ended.get(name) is not None
+    }
     result = RunResult(
-        **execution.ending_fields(),
+        **ended,
         run_id=run.run_id,
         trace_path=writer.path if writer else None,
         trace_complete=writer is not None and run.recorder.complete,
@@ -218,6 +225,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     if error is None:
         return result
     error = as_run_error(error)
+    redact_error(error, redactor)
     if isinstance(error, (RunError, ReplayError)):
         error.result, error.trace_path = result, result.trace_path
     raise error

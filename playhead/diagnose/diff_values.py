@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
-from playhead.trace.values import repair_json
+from playhead.trace.parameters import is_unrecorded, may_be_same
+from playhead.trace.values import TYPE_TAG, repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,10 @@ def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
-    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0."""
+    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0.
+
+    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as alike.
+    """
     try:
         return _written_alike(left, right)
     except RecursionError:
@@ -65,14 +69,20 @@ def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field o
     if isinstance(left, str) or type(left) is not type(right):
         return isinstance(left, str) and bool(left == right)
     if isinstance(left, dict):
-        return len(left) == len(right) and all(
-            key in right and _written_alike(each, right[key]) for key, each in left.items()
-        )
+        return _alike_dicts(left, right)
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(_written_alike, left, right))
     if isinstance(left, BaseModel):
         return _written_alike(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
     return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
+
+
+def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    if TYPE_TAG in left and is_unrecorded(left) and is_unrecorded(right):
+        return may_be_same(left, right)
+    return len(left) == len(right) and all(
+        key in right and _written_alike(each, right[key]) for key, each in left.items()
+    )
 
 
 def differences(

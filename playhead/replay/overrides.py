@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.models.base import Model
-from playhead.kernel.parameters import check_parameters
+from playhead.kernel.parameters import checked_parameters
+from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Overrides:
             "task": None if self.task is None else to_json(self.task),
             "model": _model_as_json(self.model),
             "temperature": self.temperature,
-            "parameters": dict(self.parameters) or None,
+            "parameters": recorded(self.parameters) or None,
             "max_iterations": self.max_iterations,
             "tool_results": [each.as_json() for each in self.results] or None,
             "agents": {name: each.as_json() for name, each in self.of_agents.items()} or None,
@@ -232,14 +233,7 @@ def _checked_temperature(temperature: Any) -> float | None:  # noqa: ANN401 - ch
 
 
 def _checked_parameters(parameters: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - checked here
-    _require(
-        isinstance(parameters, Mapping) and all(isinstance(name, str) for name in parameters),
-        "parameters must be a dict by name",
-        parameters,
-    )
-    checked: dict[str, JsonValue] = {name: to_json(value) for name, value in parameters.items()}
-    check_parameters(checked)
-    return checked
+    return checked_parameters(parameters)
 
 
 def _checked_results(given: Any) -> tuple[ToolResult, ...]:  # noqa: ANN401 - checked here

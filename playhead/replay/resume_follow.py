@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.diff_values import written_alike
 from playhead.diagnose.divergence import Comparison, Divergence
 from playhead.errors import DivergedError
 from playhead.replay.interrupts import raced
@@ -115,8 +116,8 @@ class Follower:
             return
         ignored = {"parameters"} if at in self._settled.set_aside else set()  # a budget puts a cap there
         old, new = (each.model_dump(mode="json", exclude=ignored) for each in (then, event))
-        if old != new:
-            name = next(name for name in {**old, **new} if old.get(name) != new.get(name))
+        name = next((name for name in {**old, **new} if not written_alike(old.get(name), new.get(name))), None)
+        if name is not None:
             self._different = self._different or Divergence(
                 record.owner,
                 f"request {event.request}, attempt {event.attempt}",
@@ -129,7 +130,8 @@ class Follower:
 
 def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
     """Return the fields in which an agent is another than the recorded one, and which may not be."""
-    return [name for name in type(now).model_fields if name not in LIMITS and getattr(then, name) != getattr(now, name)]
+    fields = (name for name in type(now).model_fields if name not in LIMITS)
+    return [name for name in fields if not written_alike(getattr(then, name), getattr(now, name))]
 
 
 def diverged(settled: Settled, found: Divergence) -> DivergedError:
