@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
     from playhead.trace.recorder import OnRecord
+    from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ChatTurn, Content
     from playhead.trace.values import JsonValue
 
@@ -227,5 +228,13 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     error = as_run_error(error)
     redact_error(error, redactor)
     if isinstance(error, (RunError, ReplayError)):
-        error.result, error.trace_path = result, result.trace_path
+        error.result, error.trace_path = _without_secrets(result, redactor), result.trace_path
     raise error
+
+
+def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
+    """Return what a failed run had reached as its exception carries it: whoever logs that prints all of it."""
+    if not redactor.secrets:
+        return result
+    steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)
+    return result.model_copy(update={"steps": steps, "output": redactor.of_secrets().redact(result.output)})

@@ -96,7 +96,7 @@ class Overrides:
         put(self, "task", None if self.task is None else checks.checked_task(self.task))
         put(self, "model", _checked_model(self.model))
         put(self, "temperature", _checked_temperature(self.temperature))
-        put(self, "parameters", _checked_parameters(self.parameters))
+        put(self, "parameters", checked_parameters(self.parameters))
         if self.max_iterations is not None:
             checks.at_least("max_iterations", self.max_iterations, 1)
         put(self, "tool_results", _checked_results(self.tool_results))
@@ -230,10 +230,6 @@ def _checked_temperature(temperature: Any) -> float | None:  # noqa: ANN401 - ch
         temperature,
     )
     return temperature  # type: ignore[no-any-return]
-
-
-def _checked_parameters(parameters: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - checked here
-    return checked_parameters(parameters)
 
 
 def _checked_results(given: Any) -> tuple[ToolResult, ...]:  # noqa: ANN401 - checked here

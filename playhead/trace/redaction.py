@@ -148,6 +148,12 @@ class Redactor:
         """Return the text without known secrets."""
         return _replaced(text, self._replacements)
 
+    def of_secrets(self) -> Redactor:
+        """Return a redactor of the known secrets alone."""
+        alone = Redactor()
+        alone._replacements, alone._needles = self._replacements, self._needles
+        return alone
+
     def redact_identity(self, text: str) -> str:
         """Return an id, or a word of the kernel's, without credentials."""
         return _replaced(text, self._credentials)

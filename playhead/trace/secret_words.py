@@ -43,15 +43,17 @@ def is_telling(word: str) -> bool:
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return a secret as it looks in text, in JSON once and twice, in an address, and within base64."""
+    """Return a secret as it looks in text, in JSON once and twice, and of these in an address and within base64."""
     once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
-    scrubbed = secret.encode("utf-8", "replace").decode()
-    return {secret, *once, *twice, quote(scrubbed, safe=""), quote_plus(scrubbed), *_encoded(scrubbed.encode())}
+    plain = {form.encode("utf-8", "replace") for form in (secret, *once)}
+    return {secret, *once, *twice, *(form for each in plain for form in _encoded(each))}
 
 
 def _encoded(secret: bytes) -> Iterator[str]:
-    """Yield what base64 makes of a secret wherever it stands in what is encoded, such as `user:password`."""
+    """Yield a secret as it stands in an address, and what base64 makes of it inside a longer text, `user:password`."""
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
     if len(secret) < _LONG_ENCODED:
         return
     for before, first in ((0, 0), (1, 2), (2, 3)):
