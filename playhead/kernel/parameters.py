@@ -51,7 +51,7 @@ def checked_parameters(
             recording, which does not hold its value.
     """
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
-        raise UsageError("parameters: Input should be a valid dictionary, with names for keys")
+        raise UsageError(f"parameters must be a dict by name; it is {type(parameters).__name__}")
     meant = {name: _meant(name) for name in parameters}
     reserved = sorted(name for name, known in meant.items() if known in NOT_PARAMETERS)
     if reserved:
