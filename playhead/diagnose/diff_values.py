@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
 from playhead.trace.parameters import is_unrecorded, may_be_same
-from playhead.trace.values import TYPE_TAG, repair_json
+from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
 
 
 def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself."""
+    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself.
+
+    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as the same.
+    """
     if left is right:
         return True
     try:
@@ -40,6 +43,8 @@ def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
 
 def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
     if isinstance(left, dict):
+        if is_unrecorded(left) and is_unrecorded(right):
+            return may_be_same(left, right)
         return (
             isinstance(right, dict)
             and left.keys() == right.keys()
@@ -78,7 +83,7 @@ def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field o
 
 
 def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    if TYPE_TAG in left and is_unrecorded(left) and is_unrecorded(right):
+    if is_unrecorded(left) and is_unrecorded(right):
         return may_be_same(left, right)
     return len(left) == len(right) and all(
         key in right and _written_alike(each, right[key]) for key, each in left.items()
@@ -107,7 +112,7 @@ def _walk(
     depth: int,
     equal: Callable[[Any, Any], bool],
 ) -> Iterator[Difference]:
-    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST:
+    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST and not is_unrecorded(original):
         for key in [*original, *(key for key in replay if key not in original)]:
             place = key_path(path, key)
             if key not in replay:

@@ -7,6 +7,7 @@ that a change is noticed: `{"$type": "unrecorded", "fingerprint": …}`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace.fingerprint_key import UNKNOWN, comparable, fingerprint
@@ -66,6 +67,7 @@ _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 
 
+@lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()  # maxOutputTokens, anthropic-version
 
@@ -115,6 +117,18 @@ def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) 
     """Yield the paths at which two recorded sets of parameters have fingerprints that say nothing of each other."""
     made = dict(unrecorded(now))
     yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
+
+
+def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return recorded parameters that say of the others that they were there, and no more."""
+    return {
+        name: {TYPE_TAG: _TAG}
+        if is_unrecorded(value)
+        else without_fingerprints(value)
+        if isinstance(value, dict)
+        else value
+        for name, value in parameters.items()
+    }
 
 
 def restored(

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import pytest
 
-from playhead import Agent, load_recording
-from playhead.errors import ModelRequestError, NotReplayableError, RunError, UsageError
+from playhead import Agent, load_recording, resume_sync
+from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import fingerprint_key
 from playhead.trace.otlp import current, live_export
@@ -225,7 +225,13 @@ def test_a_parameter_that_is_a_credential_stays_in_the_process(
         made.run_sync("go")
     exported.shutdown(5)
     assert model.requests[0].parameters == parameters
-    outside = [bytes_below(tmp_path), *server.bodies, *everything_of(raised.value), caplog.text, *capfd.readouterr()]
+    outside: list[Any] = [
+        bytes_below(tmp_path),
+        *server.bodies,
+        *everything_of(raised.value),
+        caplog.text,
+        *capfd.readouterr(),
+    ]
     assert len(server.bodies) > 0
     assert leaks(parameters, *outside) == []
 
@@ -294,7 +300,7 @@ def test_the_command_line_says_no_secret(tmp_path: Path, server: Provider) -> No
     """Given on the command line or from the environment, a secret is in no output, also with a traceback."""
     environment = {"HEADERS": json.dumps(REAL["extra_headers"]), "PLAYHEAD_DEBUG": "1", **KEYS}
     options = ["--set", "extra_headers=env:HEADERS", "--set", f"extra_body={json.dumps(REAL['extra_body'])}"]
-    where = ["--api-base", f"http://127.0.0.1:{server.server_port}/v1", "--trace-dir", tmp_path]
+    where = ["--api-base", f"http://127.0.0.1:{server.server_port}/v1", "--trace-dir", str(tmp_path)]
     done = cli("run", "go", "--model", "openai/x", *where, *options, env=environment)
     assert (done.returncode, "Traceback" in done.stderr, len(server.requests)) == (2, True, 1)
     assert leaks(REAL, done.stdout, done.stderr, bytes_below(tmp_path)) == []
@@ -435,6 +441,29 @@ def test_a_fingerprint_of_another_key_proves_nothing(tmp_path: Path, monkeypatch
         assert reproduce(path).identical
 
 
+def test_a_run_goes_on_with_a_new_token(tmp_path: Path) -> None:
+    """A dead run is resumed with another value of what was not recorded, and with no other known parameter."""
+    ended = [call("look"), text("x")]
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    path = run(agent(ended, [look], parameters=TOKEN, trace=tmp_path)).trace_path
+    events = lines_of(path)
+    died = next(place for place, event in enumerate(events) if event["kind"] == "tool-call-completed")
+    dead = tmp_path / "dead" / "dead.jsonl"
+    dead.parent.mkdir()
+    rewrite(dead, events[: died + 1])
+    other = {**TOKEN, "extra_headers": {"X-Token": "SECRETnew12345", "anthropic-beta": "b"}}
+    with pytest.raises(DivergedError, match="its parameters differs"):
+        resume_sync(agent(ended, [look], parameters={**other, "temperature": 1}), dead)
+    model = ScriptedModel([text("x")])
+    result = resume_sync(Agent(model, tools=[look], parameters=other), dead, trace=tmp_path / "on")
+    assert (result.output, model.requests[-1].parameters) == ("x", other)
+    assert leaks(other, bytes_below(tmp_path / "on")) == []
+
+
 def test_a_hook_may_set_a_secret_for_one_request(tmp_path: Path) -> None:
     """It is sent, not recorded, and kept out of the run's other texts; a replay that would lack it stops and names it."""
 
@@ -491,6 +520,6 @@ def test_ordinary_words_of_a_parameter_are_not_taken_out_of_texts(tmp_path: Path
     }
     said = "The support team sees to refunds of orders."
     path = run(agent([text(said)], parameters=parameters, trace=tmp_path), task=said).trace_path
-    recording = load_recording(path)
+    recording = load_recording(str(path))
     assert (recording.header.task, recording.ending and recording.ending.output) == (said, said)
     assert recording.header.agent.model == "scripted/model"
