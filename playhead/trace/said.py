@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 import traceback
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from playhead.errors import PlayheadError
+from playhead.trace.forks import SharedLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playhead.trace.redaction import Redactor
 
 _redactors: Final[WeakSet[Redactor]] = WeakSet()
-_lock: Final = threading.Lock()
+_lock: Final = SharedLock()
 
 
 def redact_error(error: BaseException, redactor: Redactor) -> None:
