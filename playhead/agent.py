@@ -13,7 +13,7 @@ from playhead.kernel.context.settings import call_fields, context_fields, with_r
 from playhead.kernel.guards import check_guards
 from playhead.kernel.kernels import checked_kernel
 from playhead.kernel.main_script import require_guard
-from playhead.kernel.parameters import check_parameters
+from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.reviewers import Reviews
 from playhead.kernel.signals import listening
 from playhead.kernel.strategies import strategy_info
@@ -71,6 +71,7 @@ class Agent(CustomTools):
         task_context: dict[str, JsonValue] | None = None,
         examples: Sequence[Message] = (),
         parameters: dict[str, JsonValue] | None = None,
+        record_parameters: Sequence[str] = (),
         max_iterations: int | None = None,
         kernel: str = "react",
         max_retries: int = 2,
@@ -122,7 +123,10 @@ class Agent(CustomTools):
             system_prompt: replaces the default prompt; the request for reasons is added to either.
             task_context: background facts by name, which the model is told after the system prompt.
             examples: turns placed before the task, to show a small model how (few-shot).
-            parameters: sampling and other request parameters, such as `{"temperature": 0}`.
+            parameters: sampling and other request parameters, such as `{"temperature": 0}`. The trace holds the values of
+                the known ones alone; of any other one, which may be a credential, that it was there.
+            record_parameters: names of further parameters whose values may be recorded: `metadata`, or
+                `extra_headers.X-Title` for one inside another.
             max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
             kernel: name of a registered kernel, the loop that the strategy thinks and acts with.
             max_retries: attempts after the first for a model call that failed in a way that may pass.
@@ -211,7 +215,7 @@ class Agent(CustomTools):
             name=checks.checked_name(name),
             model=self.model.name,
             address=address_of(self.model),
-            parameters=to_json(parameters or {}),
+            record_parameters=checks.listed("record_parameters", record_parameters) or None,
             strategy=strategy,
             strategy_settings=settings,
             kernel=checks.checked_own_kernel(strategy, known, checked_kernel(kernel)),
@@ -243,8 +247,7 @@ class Agent(CustomTools):
             max_required_failures=checks.checked_failures(max_required_failures)
             if required_tools or infer_required
             else None,
-        )
-        check_parameters(self.header.parameters, getattr(self.model, "known_parameters", None))
+        ).with_parameters(checked_parameters(parameters or {}, getattr(self.model, "known_parameters", None)))
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._stream_density = None if stream_density is None else checks.checked_density(stream_density)

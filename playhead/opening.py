@@ -6,7 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from playhead.kernel.parameters import secrets_in
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.world import LiveWorld
 from playhead.running import Beginning, TraceTo, open_control, open_writer
@@ -32,8 +31,7 @@ def redactor_of(agent: Agent) -> Redactor:
         for name, secret in model.secrets.items():
             redactor.add_secret(secret, name)
     for header in [agent.header, *(other.header for other in below)]:
-        for name, secret in secrets_in(header.parameters):
-            redactor.add_secret(secret, name)
+        redactor.add_parameters(header.request_parameters, header.recorded_names)
     for each in (each for tools in (agent.tools, *(other.tools for other in below)) for each in tools.values()):
         for name, secret in getattr(each, "secrets", {}).items():  # what an MCP server was given
             redactor.add_secret(secret, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from playhead.kernel.termination import Termination
 from playhead.result import RunResult
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.said import redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 from playhead.version import VERSION
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
     from playhead.trace.recorder import OnRecord
+    from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ChatTurn, Content
     from playhead.trace.values import JsonValue
 
@@ -199,9 +201,15 @@ def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[R
 
 
 def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
-    writer = run.recorder.writer
+    writer, redactor = run.recorder.writer, run.recorder.redactor
+    ended = execution.ending_fields()
+    ended |= {
+        name: redactor.redact_error(ended[name])
+        for name in ("error", "terminated_because")
+        if ended.get(name) is not None
+    }
     result = RunResult(
-        **execution.ending_fields(),
+        **ended,
         run_id=run.run_id,
         trace_path=writer.path if writer else None,
         trace_complete=writer is not None and run.recorder.complete,
@@ -218,6 +226,15 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     if error is None:
         return result
     error = as_run_error(error)
+    redact_error(error, redactor)
     if isinstance(error, (RunError, ReplayError)):
-        error.result, error.trace_path = result, result.trace_path
+        error.result, error.trace_path = _without_secrets(result, redactor), result.trace_path
     raise error
+
+
+def _without_secrets(result: RunResult, redactor: Redactor) -> RunResult:
+    """Return what a failed run had reached as its exception carries it: whoever logs that prints all of it."""
+    if not redactor.secrets:
+        return result
+    steps = tuple(replace(step, content=redactor.redact_secrets(step.content)) for step in result.steps)
+    return result.model_copy(update={"steps": steps, "output": redactor.of_secrets().redact(result.output)})

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.cli.given import read_json, read_parameter, read_prompt
+from playhead.cli.given import read_json, read_parameter, read_prompt, read_value
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 _TOOL: Final = re.compile(r"\s*([A-Za-z0-9_-]{1,64})\s*(?=[:=])")
-_FROM_ENVIRONMENT: Final = "env:"
 
 
 def read_overrides(  # noqa: PLR0913 - the options
@@ -45,7 +43,8 @@ def read_overrides(  # noqa: PLR0913 - the options
 def in_options(text: str) -> str:
     """Return a message that speaks of arguments in Python, speaking of options instead."""
     text = re.sub(r",? or pass api_key=(?!\w)", "", text)  # of the command line nobody's key is to be read
-    text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _rebind_options(found[1]), text)
+    text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _named_options("--rebind", found[1]), text)
+    text = re.sub(r"parameters=\{([^}]*)\}; None", lambda found: f"{_named_options('--set', found[1])}; null", text)
     text = re.sub(r"^(rebind|tool_result)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)
     return re.sub(r"(?<![\w'\"])(model|rebind|api_base)=(,?)", _option, text)
 
@@ -54,8 +53,8 @@ def _option(found: re.Match[str]) -> str:
     return f"--{found[1].replace('_', '-')}{found[2] or ' '}"
 
 
-def _rebind_options(names: str) -> str:
-    return " ".join(f"--rebind {name}=env:VARIABLE" for name in re.findall(r"'([^']+)'", names))
+def _named_options(option: str, names: str) -> str:
+    return " ".join(f"{option} {name}=env:VARIABLE" for name in re.findall(r"'([^']+)'", names))
 
 
 def read_tool_result(text: str) -> dict[str, JsonValue]:
@@ -110,9 +109,4 @@ def _read_value(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():  # the message does not repeat it: it may hold the secret
         raise UsageError("--rebind: write NAME=VALUE, or NAME=env:VARIABLE to keep it off the command line")
-    if not value.startswith(_FROM_ENVIRONMENT):
-        return name.strip(), value
-    variable = value.removeprefix(_FROM_ENVIRONMENT)
-    if variable not in os.environ:
-        raise UsageError(f"--rebind {name.strip()}: the environment has no variable {variable!r}")
-    return name.strip(), os.environ[variable]
+    return name.strip(), read_value("--rebind", name.strip(), value)

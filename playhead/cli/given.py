@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
+_FROM_ENVIRONMENT: Final = "env:"
+
 
 def read_parameter(text: str, option: str = "--set") -> tuple[str, JsonValue]:
-    """Return the name and the value of `name=value`, the value as JSON when it is JSON."""
+    """Return the name and the value of `name=value`, the value as JSON when it is JSON; `env:VARIABLE` has it there.
+
+    Raises:
+        UsageError: one of them is missing; the message does not repeat what may be a secret.
+    """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise UsageError(f"{option} {text!r}: write name=value, such as temperature=0")
+        raise UsageError(f"{option}: write NAME=VALUE, such as temperature=0, or NAME=env:VARIABLE")
+    value = read_value(option, name.strip(), value)
     try:
         return name.strip(), read_json(value)
     except (ValueError, RecursionError):
         return name.strip(), value
+
+
+def read_value(option: str, name: str, value: str) -> str:
+    """Return a value that is given as `env:VARIABLE` from the environment, where no list of processes shows it.
+
+    Raises:
+        UsageError: the variable is not set.
+    """
+    if not value.startswith(_FROM_ENVIRONMENT):
+        return value
+    variable = value.removeprefix(_FROM_ENVIRONMENT)
+    if variable not in os.environ:
+        raise UsageError(f"{option} {name}: the environment has no variable {variable!r}")
+    return os.environ[variable]
 
 
 def read_json(text: str) -> JsonValue:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME=VALUE",
     shell_complete=suggestions.parameters,
-    help="A request parameter: JSON, or else text; null removes it. Repeatable.",
+    help="A request parameter: JSON, or else text; null removes it, env:VARIABLE takes it from the environment. Repeatable.",
 )
 @click.option("--max-iterations", type=int, help="Turns at most.")
 @click.option(

@@ -84,7 +84,12 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.redacted and not outcome.identical:
         yield Line(("inconclusive: ", "bold yellow"), "redaction rules of the user's have changed what was recorded")
     for name in outcome.not_compared:
-        yield Line(("not compared: ", "yellow"), f"{name}, which this version does not know")
+        why = (
+            "its fingerprint is not of this key"
+            if name.startswith("parameters.")
+            else "which this version does not know"
+        )
+        yield Line(("not compared: ", "yellow"), f"{name}, {why}")
     for owner in outcome.raced:
         yield Line(("in part: ", "yellow"), f"{owner} was ended by a switch that fired beside it: compared up to there")
     for owner in outcome.not_entered:

@@ -10,7 +10,7 @@ import click
 from playhead.cli import exits, options, suggestions
 from playhead.cli.approving import WAYS, approver_for
 from playhead.cli.changes import read_rebinding
-from playhead.cli.given import read_json
+from playhead.cli.given import read_json, read_parameter
 from playhead.cli.output import text_console, write_json
 from playhead.cli.reading import read_run
 from playhead.cli.result import print_result, result_as_json
@@ -55,6 +55,15 @@ if TYPE_CHECKING:
 )
 @click.option("--model", shell_complete=suggestions.models, help="The model that it had.  [default: as recorded]")
 @click.option("--api-base", metavar="URL", help="Address of the provider, when it is not the usual one.")
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=suggestions.parameters,
+    help="A request parameter that it had and that is not recorded: JSON, or else text; env:VARIABLE takes it from the "
+    "environment. Repeatable.",
+)
 @click.option(
     "--answer",
     "answers",
@@ -163,6 +172,7 @@ def agent_of(  # noqa: PLR0913 - the options
     tool_names: tuple[str, ...],
     model: str | None,
     api_base: str | None,
+    parameters: tuple[str, ...],
     max_iterations: int | None,
     switches: tuple[str, ...],
     no_switches: bool,
@@ -172,7 +182,7 @@ def agent_of(  # noqa: PLR0913 - the options
     from playhead.cli.toolbox import load_tools  # noqa: PLC0415 - as above
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above
-    from playhead.replay.redacted import Rebinding, require_whole  # noqa: PLC0415 - as above
+    from playhead.replay.redacted import Rebinding, require_parameters, require_whole  # noqa: PLC0415 - as above
     from playhead.replay.resume_follow import different_fields  # noqa: PLC0415 - as above
 
     header = Rebinding.of(rebind).restored_model(recording.header.agent)
@@ -187,6 +197,8 @@ def agent_of(  # noqa: PLR0913 - the options
             f"{header.model} was reached at {header.address}; pass that address, or another one, with --api-base, or the "
             f"prompts would go to {header.model.partition('/')[0]}'s own"
         )
+    sent = {**header.parameters, **dict(map(read_parameter, parameters))}
+    require_parameters(sent)
     given = [parse_switch(each, live=True) for each in switches]
     had = [f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name for hook in header.hooks]
     if had and not given and not no_switches:
@@ -199,7 +211,8 @@ def agent_of(  # noqa: PLR0913 - the options
         strategy_settings=header.strategy_settings,
         system_prompt=header.system_prompt,
         examples=header.examples,
-        parameters=header.parameters,
+        parameters=sent,
+        record_parameters=header.record_parameters or (),
         max_iterations=header.max_iterations if max_iterations is None else max_iterations,
         max_retries=header.max_retries,
         retry_delay_s=header.retry_delay_s,

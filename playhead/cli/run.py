@@ -87,7 +87,7 @@ RUN_EXITS: Final = {
     multiple=True,
     metavar="NAME=VALUE",
     shell_complete=suggestions.parameters,
-    help="A request parameter: JSON, or else text. Repeatable.",
+    help="A request parameter: JSON, or else text; env:VARIABLE takes it from the environment. Repeatable.",
 )
 @click.option(
     "--switch",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
+from playhead.trace.parameters import is_unrecorded, may_be_same
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
 
 
 def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself."""
+    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself.
+
+    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as the same.
+    """
     if left is right:
         return True
     try:
@@ -39,6 +43,8 @@ def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
 
 def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
     if isinstance(left, dict):
+        if is_unrecorded(left) and is_unrecorded(right):
+            return may_be_same(left, right)
         return (
             isinstance(right, dict)
             and left.keys() == right.keys()
@@ -52,7 +58,10 @@ def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
 
 
 def written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
-    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0."""
+    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0.
+
+    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as alike.
+    """
     try:
         return _written_alike(left, right)
     except RecursionError:
@@ -65,14 +74,20 @@ def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field o
     if isinstance(left, str) or type(left) is not type(right):
         return isinstance(left, str) and bool(left == right)
     if isinstance(left, dict):
-        return len(left) == len(right) and all(
-            key in right and _written_alike(each, right[key]) for key, each in left.items()
-        )
+        return _alike_dicts(left, right)
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(_written_alike, left, right))
     if isinstance(left, BaseModel):
         return _written_alike(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
     return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)  # -0.0 is not 0.0
+
+
+def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    if is_unrecorded(left) and is_unrecorded(right):
+        return may_be_same(left, right)
+    return len(left) == len(right) and all(
+        key in right and _written_alike(each, right[key]) for key, each in left.items()
+    )
 
 
 def differences(
@@ -97,7 +112,7 @@ def _walk(
     depth: int,
     equal: Callable[[Any, Any], bool],
 ) -> Iterator[Difference]:
-    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST:
+    if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST and not is_unrecorded(original):
         for key in [*original, *(key for key in replay if key not in original)]:
             place = key_path(path, key)
             if key not in replay:

@@ -13,11 +13,13 @@ from playhead.trace.events import (
     EmissionSuppressed,
     KillswitchFired,
     LlmFailed,
+    LlmRequested,
     ToolCallCompleted,
     ToolCallStarted,
     ToolsDefined,
     UnknownEvent,
 )
+from playhead.trace.parameters import not_comparable
 from playhead.trace.types import AgentHeader, Usage
 
 if TYPE_CHECKING:
@@ -90,7 +92,8 @@ class Comparison:
         """
         self._open_owners = open_owners
         self.not_compared: set[str] = set()
-        """What a newer version recorded and this one does not know: kinds, and fields of kinds."""
+        """Kinds, and fields of kinds, that a newer version recorded and this one does not know, and parameters that are not
+        recorded and of which the fingerprints are of two keys."""
         self._open_ended = open_ended
         self._lanes: dict[Lane, list[Placed]] = defaultdict(list)
         self._order = LaneOrder()
@@ -118,6 +121,9 @@ class Comparison:
             if not (self._open_ended or record.owner in self._open_owners or now.lane in self._found):
                 self._found[now.lane] = _extra(record)
             return False
+        if isinstance(record.event, LlmRequested):
+            then = getattr(recorded[place].record.event, "parameters", {})
+            self.not_compared.update(f"parameters.{path}" for path in not_comparable(then, record.event.parameters))
         if now.lane not in self._found and (divergence := _compare(recorded[place], now)) is not None:
             self._found[now.lane] = divergence
         return True

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from playhead.kernel.copies import Copies, copy_json
 from playhead.kernel.state import Step
 from playhead.trace.events import LlmResponded, ToolCallCompleted
+from playhead.trace.parameters import restored
 from playhead.trace.types import Content, Message, Rationale, Request, ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, repair_json, scrub
 
@@ -267,7 +268,7 @@ def _written_request(before: Request, after: Request) -> tuple[JsonValue, JsonVa
 
 def request_parts(request: Request) -> dict[str, JsonValue]:
     """Return, as JSON, the parts of a request that do not grow with the thread."""
-    return {"parameters": request.parameters, "tools": _specs_json(request.tools)}
+    return {"parameters": request.recorded_parameters, "tools": _specs_json(request.tools)}
 
 
 def _by_range(messages: tuple[Message, ...], known: dict[int, Message]) -> list[JsonValue]:
@@ -285,7 +286,7 @@ def _by_range(messages: tuple[Message, ...], known: dict[int, Message]) -> list[
 def _read_request(payload: Request, after: JsonValue) -> Request:
     changes: dict[str, Any] = {}
     if "parameters" in after:
-        changes["parameters"] = after["parameters"]
+        changes["parameters"] = restored(after["parameters"], payload.parameters, payload.record_parameters)
     if "tools" in after:
         changes["tools"] = _read_specs(payload.tools, after["tools"])
     if "messages" in after:
@@ -310,6 +311,7 @@ def _copy_request(request: Request, copies: Copies) -> Request:
         copy_json(request.parameters),
         request.number,
         request.attempt,
+        request.record_parameters,
     )
 
 

@@ -18,7 +18,7 @@ from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.fallback import MAX_RETRY_DELAY_S, fall_back, tries, within_limits
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
-from playhead.kernel.parameters import check_parameters
+from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
     ErrorInfo,
@@ -28,6 +28,7 @@ from playhead.trace.events import (
     LlmRetried,
 )
 from playhead.trace.forks import computed_once
+from playhead.trace.said import redact_error
 from playhead.trace.types import Request, ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
@@ -68,8 +69,7 @@ class ModelPort:
             RunEndedError: the run has ended.
         """
         session, header = self._session, self._session.header
-        check_parameters(parameters or {})
-        merged = {**header.parameters, **to_json(parameters or {})}
+        merged = {**header.request_parameters, **checked_parameters(parameters or {})}
         number, self._next_request = self._next_request, self._next_request + 1
         if session.hooks is not None:
             session.require_running()
@@ -78,16 +78,18 @@ class ModelPort:
         if header.tool_format == "text" and tools:
             in_text = {"tools_in_text": session.messages.tool_ranges(tools)}
             thread, tools = self._tools_in_text.thread(thread, tools, in_text["tools_in_text"]), ()
-        request = Request(header.model, thread.messages, tools, merged, number)
+        named = header.recorded_names
+        request = Request(header.model, thread.messages, tools, merged, number, record_parameters=named)
         if session.hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
+        session.run.recorder.redactor.add_parameters(request.parameters, named)
         asked = LlmRequested(
             request=number,
             model=header.model,
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
-            parameters=request.parameters,
+            parameters=request.recorded_parameters,
             purpose=purpose,
             **in_text,
         )
@@ -126,7 +128,7 @@ class ModelPort:
         if session.guards:
             sent = await admit(session, sent)
         if attempt or sent.parameters is not request.parameters:
-            asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.parameters})
+            asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.recorded_parameters})
         return await self._attempt(sent, asked)
 
     @computed_once
@@ -209,6 +211,7 @@ class ModelPort:
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             failure = within_limits(session, _as_model_error(error))
+            redact_error(failure, session.run.recorder.redactor)
             event = failed(failure)
             if session.emit_end(event, "request", name):
                 tell(session, event, "response", request=number, attempt=attempt)

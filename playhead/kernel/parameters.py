@@ -1,17 +1,16 @@
-"""Request parameters as a user gives them: what must not be among them, and what in them nobody may record."""
+"""Request parameters as a user gives them, and what must not be among them."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import SHORTEST_BEGINNING, UsageError, nearest
 from playhead.trace import parameters as recorded
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from playhead.trace.values import JsonValue
 
 NOT_PARAMETERS: Final = frozenset(
@@ -38,19 +37,21 @@ _LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "str
 _NEAR: Final = 0.75
 """Similarity from which an unknown name is taken for a slip."""
 
-_SECRET_NAME: Final = re.compile(r"authorization|api[-_]?key|secret|password|access[-_]?token", re.IGNORECASE)
-_SCHEME: Final = re.compile(r"(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
 
-
-def check_parameters(parameters: Mapping[str, JsonValue], accepted: Collection[str] | None = None) -> None:
-    """Refuse, before anything is recorded, what is not a request's to set, and what is a slip in a known name.
+def checked_parameters(
+    parameters: Mapping[str, JsonValue], accepted: Collection[str] | None = None
+) -> dict[str, JsonValue]:
+    """Return request parameters as JSON; refuse what is not a request's to set, and what is a slip in a known name.
 
     `accepted` are all names that the model takes, when it says so (`known_parameters`). Else an unknown name that is like
     none of the known goes to the provider, as litellm sends it: every provider has some of its own.
 
     Raises:
-        UsageError: such a parameter is given; the message says where it belongs, or the nearest name.
+        UsageError: such a parameter is given; the message says where it belongs, or the nearest name. Or one is of a
+            recording, which does not hold its value.
     """
+    if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
+        raise UsageError(f"parameters must be a dict by name; it is {type(parameters).__name__}")
     meant = {name: _meant(name) for name in parameters}
     reserved = sorted(name for name, known in meant.items() if known in NOT_PARAMETERS)
     if reserved:
@@ -66,6 +67,11 @@ def check_parameters(parameters: Mapping[str, JsonValue], accepted: Collection[s
                 f"there is no request parameter {name!r}. Did you mean {known!r}? One that has this very name goes into "
                 f"extra_body={{{name!r}: …}}"
             )
+    missing = [path for path, _ in recorded.unrecorded(parameters)]
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: a recording says that it was there, not what it was; give its value")
+    checked: dict[str, JsonValue] = to_json(parameters)
+    return checked
 
 
 def _meant(name: str) -> str | None:
@@ -77,16 +83,3 @@ def _meant(name: str) -> str | None:
     begun = [each for each in known if len(name) >= SHORTEST_BEGINNING and each.startswith(folded)]
     close = get_close_matches(folded, sorted(known), n=1, cutoff=_NEAR)
     return begun[0] if len(begun) == 1 else close[0] if close else None
-
-
-def secrets_in(value: JsonValue, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield name and value of every text that is a secret by its name, such as an `Authorization` header."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from secrets_in(item, key if _SECRET_NAME.search(key) else name)
-    elif isinstance(value, list):
-        for item in value:
-            yield from secrets_in(item, name)
-    elif isinstance(value, str) and name:
-        yield name, value
-        yield name, _SCHEME.sub("", value)

@@ -17,6 +17,7 @@ from playhead.replay.backtest_model import RunBacktest, Summary
 from playhead.replay.backtest_play import Play
 from playhead.replay.backtest_session import may_be_counted
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.parameters import unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -108,6 +109,8 @@ def _notes(play: Play) -> Iterator[str]:
         yield f"a replay of {header.replay_of}: recorded results take no time, so its times are not those of that run"
     if header.redacted and play.counts_prompts:
         yield "its texts were redacted: prompts are counted as they stand there"
+    if any(unrecorded(header.agent.parameters)) and play.counts_prompts:
+        yield "some of its request parameters are not recorded: prompts are counted without them"
     if any(session.used_counts and may_be_counted(session.header) for session in play.sessions.values()):
         yield "prompts are taken to be as long as the server of one's own counted them; live, one that cannot count in advance is estimated"
     if recording.status == "truncated":

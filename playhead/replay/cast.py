@@ -11,7 +11,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked
 from playhead.kernel.models.credentials import provider_of
-from playhead.kernel.parameters import check_parameters, secrets_in
+from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.toolset import address_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.tools import Tool
     from playhead.trace.recording import Recording
+    from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ToolSpec
 
 NO_ADAPTER: Final = ("scripted",)
@@ -104,17 +105,15 @@ class Cast:
         changes = self._overrides.of_agents.get(each.header.name, Overrides())
         return changed_header(each.header, changes, model, has_tools=has_tools), model
 
-    def secrets(self) -> Iterator[tuple[str, str]]:
-        """Yield name and value of what nobody may record: the models' keys, and parameters that are secrets by name."""
+    def teach(self, redactor: Redactor) -> None:
+        """Tell a redactor what nobody may record: the models' keys, and parameters that are not recorded by value."""
         for model in self.models():
-            yield from model.secrets.items()
-        changes = [self._overrides, *self._overrides.of_agents.values()]
-        for parameters in [
-            self.root_header.parameters,
-            *(each.header.parameters for each in self.below),
-            *(each.merged_parameters for each in changes),
-        ]:
-            yield from secrets_in(parameters)
+            for name, value in model.secrets.items():
+                redactor.add_secret(value, name)
+        for header in (self.root_header, *(each.header for each in self.below)):
+            redactor.add_parameters(header.request_parameters, header.record_parameters or ())
+        for changes in (self._overrides, *self._overrides.of_agents.values()):
+            redactor.add_parameters(changes.merged_parameters)
 
     def models(self) -> list[Model]:
         """Return everybody who may be asked."""
@@ -207,19 +206,19 @@ class Cast:
 def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has_tools: bool) -> AgentHeader:
     """Return the header as the overrides leave it, on this model."""
     changed = changes.merged_parameters
-    check_parameters(
+    checked_parameters(
         {name: value for name, value in changed.items() if value is not None}, getattr(model, "known_parameters", None)
     )
-    merged = {**header.parameters, **changed}
+    merged = {**header.request_parameters, **changed}
     parameters = {name: value for name, value in merged.items() if value is not None or name not in changed}
-    update: dict[str, Any] = {"model": model.name, "address": address_of(model), "parameters": parameters}
+    update: dict[str, Any] = {"model": model.name, "address": address_of(model)}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
     if changes.system_prompt is not None:
         own = header.system_prompt
         prompt = default_prompt(header, has_tools=has_tools) if own is None else own
         update["system_prompt"] = changed_prompt(changes.system_prompt, prompt)
-    return header.model_copy(update=update)
+    return header.model_copy(update=update).with_parameters(parameters)
 
 
 def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:

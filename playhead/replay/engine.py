@@ -212,8 +212,7 @@ class _Stage:
         redactor = Redactor([] if agent is None else agent.redaction_rules())
         for name, value in self.plan.rebinding.values.items():
             redactor.add_secret(value, name)
-        for name, value in self.plan.cast.secrets():
-            redactor.add_secret(value, name)
+        self.plan.cast.teach(redactor)
         return redactor
 
     def _record_notes(self, recorder: Recorder, started: Record) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from playhead.errors import ModelError
+from playhead.replay.redacted import require_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,7 @@ class LiveModel:
     async def complete(self, request: Request) -> Completion:
         """Ask the model."""
         _retrying.set(False)
+        require_parameters(request.parameters)  # a hook may have set one when this was recorded
         try:
             return await self._model.complete(request)
         except ModelError as error:

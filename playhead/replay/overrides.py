@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.models.base import Model
-from playhead.kernel.parameters import check_parameters
+from playhead.kernel.parameters import checked_parameters
+from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Overrides:
         put(self, "task", None if self.task is None else checks.checked_task(self.task))
         put(self, "model", _checked_model(self.model))
         put(self, "temperature", _checked_temperature(self.temperature))
-        put(self, "parameters", _checked_parameters(self.parameters))
+        put(self, "parameters", checked_parameters(self.parameters))
         if self.max_iterations is not None:
             checks.at_least("max_iterations", self.max_iterations, 1)
         put(self, "tool_results", _checked_results(self.tool_results))
@@ -141,7 +142,7 @@ class Overrides:
             "task": None if self.task is None else to_json(self.task),
             "model": _model_as_json(self.model),
             "temperature": self.temperature,
-            "parameters": dict(self.parameters) or None,
+            "parameters": recorded(self.parameters) or None,
             "max_iterations": self.max_iterations,
             "tool_results": [each.as_json() for each in self.results] or None,
             "agents": {name: each.as_json() for name, each in self.of_agents.items()} or None,
@@ -229,17 +230,6 @@ def _checked_temperature(temperature: Any) -> float | None:  # noqa: ANN401 - ch
         temperature,
     )
     return temperature  # type: ignore[no-any-return]
-
-
-def _checked_parameters(parameters: Any) -> dict[str, JsonValue]:  # noqa: ANN401 - checked here
-    _require(
-        isinstance(parameters, Mapping) and all(isinstance(name, str) for name in parameters),
-        "parameters must be a dict by name",
-        parameters,
-    )
-    checked: dict[str, JsonValue] = {name: to_json(value) for name, value in parameters.items()}
-    check_parameters(checked)
-    return checked
 
 
 def _checked_results(given: Any) -> tuple[ToolResult, ...]:  # noqa: ANN401 - checked here

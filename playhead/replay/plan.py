@@ -12,7 +12,7 @@ from playhead.replay.cast import Address, Cast, live_texts
 from playhead.replay.history import Past, read_past
 from playhead.replay.notes import notes_before
 from playhead.replay.places import says_tools
-from playhead.replay.redacted import Rebinding, markers_in, require_whole
+from playhead.replay.redacted import Rebinding, markers_in, notes_on_parameters, require_parameters, require_whole
 from playhead.replay.refusals import require_replayable, require_sound, require_strategy
 from playhead.replay.tool_changes import specs_of
 from playhead.trace.values import canonical_json
@@ -80,6 +80,9 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     if task is None:
         task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
     require_whole(rebinding.restored(_live_texts(cast, header, specs, task)))
+    require_parameters(header.request_parameters)
+    for below in cast.below:
+        require_parameters(cast.agent(below, has_tools=True)[0].request_parameters, below.header.name)
     same = (
         f"the override of {name} changes nothing: the run had it so"
         for name in _without_effect(overrides, cast, header)
@@ -87,7 +90,12 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     same_task = (
         ("the override of task changes nothing: the run had it so",) if overrides.task == recording.header.task else ()
     )
-    notes = (*notes_before(recording, past, cast, agent), *same, *same_task)
+    notes = (
+        *notes_before(recording, past, cast, agent),
+        *same,
+        *same_task,
+        *notes_on_parameters(recording.header.agent, header),
+    )
     return Plan(recording, past, overrides, on_missing, agent, cast, rebinding, header, task, notes)
 
 

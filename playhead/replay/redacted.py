@@ -1,4 +1,4 @@
-"""Redacted places of a recording: a live model must not be given a prompt with holes in it."""
+"""What a recording holds no value of: a live model is given neither a prompt with holes nor other parameters in silence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.trace.fingerprint_key import comparable
+from playhead.trace.parameters import unrecorded
 from playhead.trace.redaction import FAILED, MIN_SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from playhead.trace.types import AgentHeader
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -81,7 +84,8 @@ class Rebinding:
         """Return the same of a header or of a tool's specification."""
         if not self.values:
             return model
-        return type(model).model_validate(self.restored(model.model_dump(mode="json", exclude_none=True)))
+        restored = type(model).model_validate(self.restored(model.model_dump(mode="json", exclude_none=True)))
+        return model.model_copy(update=restored.__dict__)  # which keeps what is known in this process alone
 
 
 def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the fields") -> None:
@@ -99,3 +103,35 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
     values = ", ".join(f"{name!r}: …" for name in names)
     fix = f"Give the values with rebind={{{values}}}, or {other}" if names else f"{other[:1].upper()}{other[1:]}"
     raise NotReplayableError(f"the recording is redacted where a live model has to read it: {where}. {fix}")
+
+
+def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> None:
+    """Refuse to ask a live model without parameters whose values the recording does not hold; `agent` is one below the root.
+
+    Raises:
+        NotReplayableError: there are some; the message names them, and what to do.
+    """
+    missing = [path for path, _ in unrecorded(parameters)]
+    if not missing:
+        return
+    names = ", ".join(f"{name!r}: …" for name in dict.fromkeys(path.partition(".")[0] for path in missing))
+    fix = f"parameters={{{names}}}"
+    raise NotReplayableError(
+        f"the recording says that these request parameters{f' of {agent}' if agent else ''} were there, and not what they "
+        f"were: {', '.join(missing)}. Give them with {f'agents={{{agent!r}: {{…}}}}, there with ' if agent else ''}{fix}; "
+        "None leaves one out"
+    )
+
+
+def notes_on_parameters(then: AgentHeader, now: AgentHeader) -> Iterator[str]:
+    """Yield in which parameters without a recorded value a replay differs from the recording, as far as that is known."""
+    given = dict(unrecorded(now.parameters))
+    for path, kept in unrecorded(then.parameters):
+        if given.get(path) == kept and comparable(kept, kept):
+            continue
+        if path not in given:
+            yield f"the parameter {path} of {then.name} is not sent as it was recorded"
+        elif comparable(kept, given[path]):
+            yield f"the parameter {path} of {then.name} is another than the recorded one"
+        else:
+            yield f"whether the parameter {path} of {then.name} is the recorded one is not known: another key made its fingerprint"

@@ -63,7 +63,8 @@ class Reproduction:
     """Agents that a switch ended which fired beside them: what they still got to before they noticed was timing, and is
     not compared."""
     not_compared: tuple[str, ...]
-    """Kinds and fields of events that this version does not know, and so could not compare."""
+    """Kinds and fields of events that this version does not know, and so could not compare, and request parameters of which
+    the recording holds a fingerprint that another key made, or none made."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:

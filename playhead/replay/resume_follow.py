@@ -9,11 +9,13 @@ from playhead.diagnose.divergence import Comparison, Divergence
 from playhead.errors import DivergedError
 from playhead.replay.interrupts import raced
 from playhead.trace.events import AgentStarted, LlmRequested, RunStarted
+from playhead.trace.parameters import without_fingerprints
 
 if TYPE_CHECKING:
     from playhead.replay.resume_part import Settled
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader
+    from playhead.trace.values import JsonValue
 
 LIMITS: Final = frozenset(
     {"address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s"}
@@ -28,7 +30,7 @@ class Follower:
     def __init__(self, settled: Settled) -> None:
         self._settled = settled
         self._beside = raced(settled.recording)
-        records = [record for record in settled.recording.records if self._is_given(record)]
+        records = [_without_values(record) for record in settled.recording.records if self._is_given(record)]
         self._comparison = Comparison(records, open_ended=True, open_owners=self._beside)
         self.left: Counter[str] = Counter()
         """Events of each agent that have not come again yet."""
@@ -89,7 +91,7 @@ class Follower:
             return
         if isinstance(event, LlmRequested):
             self._compare_in_flight(record, event)
-        if self._comparison.add(record):
+        if self._comparison.add(_without_values(record)):
             self.left[record.owner] -= 1
 
     def _compare_header(self, record: Record, event: RunStarted | AgentStarted) -> None:
@@ -114,7 +116,8 @@ class Follower:
         if then is None:
             return
         ignored = {"parameters"} if at in self._settled.set_aside else set()  # a budget puts a cap there
-        old, new = (each.model_dump(mode="json", exclude=ignored) for each in (then, event))
+        both = (each.model_copy(update=_known_parameters(each)) for each in (then, event))
+        old, new = (each.model_dump(mode="json", exclude=ignored) for each in both)
         if old != new:
             name = next(name for name in {**old, **new} if old.get(name) != new.get(name))
             self._different = self._different or Divergence(
@@ -129,7 +132,22 @@ class Follower:
 
 def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
     """Return the fields in which an agent is another than the recorded one, and which may not be."""
+    then, now = (each.model_copy(update=_known_parameters(each)) for each in (then, now))
     return [name for name in type(now).model_fields if name not in LIMITS and getattr(then, name) != getattr(now, name)]
+
+
+def _without_values(record: Record) -> Record:
+    """Return the record of a request without fingerprints: a token that is sent may be a new one when a run goes on."""
+    event = record.event
+    return (
+        record._replace(event=event.model_copy(update=_known_parameters(event)))
+        if isinstance(event, LlmRequested)
+        else record
+    )
+
+
+def _known_parameters(event: LlmRequested | AgentHeader) -> dict[str, dict[str, JsonValue]]:
+    return {"parameters": without_fingerprints(event.parameters)}
 
 
 def diverged(settled: Settled, found: Divergence) -> DivergedError:

@@ -6,6 +6,7 @@ The key is made once for each user, `~/.playhead/fingerprint.key`, and never lea
 from __future__ import annotations
 
 import hmac
+import logging
 import os
 import secrets
 import stat
@@ -18,6 +19,8 @@ from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
+
+log = logging.getLogger("playhead")
 
 KEY_BYTES: Final = 32
 UNKNOWN: Final = ""
@@ -42,7 +45,7 @@ def comparable(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _key_in(folder: Path) -> bytes | None:
-    """Return the key of this user, made now if there is none; None where the folder can be neither read nor written."""
+    """Return the key of this user, made now if there is none; None, said once, where there can be none."""
     path = folder / "fingerprint.key"
     try:
         if not path.exists():
@@ -50,9 +53,13 @@ def _key_in(folder: Path) -> bytes | None:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(0o600)
         key = path.read_bytes()
-    except OSError:
+    except OSError as error:
+        log.warning("nothing that the trace does not hold has a fingerprint: %s: %s", path, error.strerror or error)
         return None
-    return key if len(key) == KEY_BYTES else None
+    if len(key) == KEY_BYTES:
+        return key
+    log.warning("nothing that the trace does not hold has a fingerprint: %s is no key; remove it", path)
+    return None
 
 
 def _make(path: Path) -> None:

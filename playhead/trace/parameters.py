@@ -7,9 +7,10 @@ that a change is noticed: `{"$type": "unrecorded", "fingerprint": …}`.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.trace.fingerprint_key import UNKNOWN, fingerprint
+from playhead.trace.fingerprint_key import UNKNOWN, comparable, fingerprint
 from playhead.trace.values import TYPE_TAG
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 
 
+@lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()  # maxOutputTokens, anthropic-version
 
@@ -111,6 +113,40 @@ def unrecorded_values(
             yield path, value
 
 
+def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yield the paths at which two recorded sets of parameters have fingerprints that say nothing of each other."""
+    made = dict(unrecorded(now))
+    yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
+
+
+def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return recorded parameters that say of the others that they were there, and no more."""
+    return {
+        name: {TYPE_TAG: _TAG}
+        if is_unrecorded(value)
+        else without_fingerprints(value)
+        if isinstance(value, dict)
+        else value
+        for name, value in parameters.items()
+    }
+
+
+def restored(
+    kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], also: Collection[str] = ()
+) -> dict[str, JsonValue]:
+    """Return recorded parameters with the given values in the places where a fingerprint says that they are the same."""
+    now = recorded(given, also)
+    return {name: _filled(value, given.get(name), now.get(name)) for name, value in kept.items()}
+
+
+def _filled(kept: JsonValue, given: JsonValue, now: JsonValue) -> JsonValue:
+    if is_unrecorded(kept):
+        return given if kept == now else kept
+    if isinstance(kept, dict) and isinstance(given, dict) and isinstance(now, dict):
+        return {name: _filled(value, given.get(name), now.get(name)) for name, value in kept.items()}
+    return kept
+
+
 def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return those parameters alone that are recorded by value, without a trace of the others."""
     found = {}
@@ -119,6 +155,12 @@ def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         if not is_unrecorded(value) and (kept or kept is value):
             found[name] = kept
     return found
+
+
+def may_be_same(one: JsonValue, other: JsonValue) -> bool:
+    """Return whether two values that are not recorded may be the same, for all that their fingerprints say."""
+    made = [str(each.get("fingerprint", UNKNOWN)) for each in (one, other)]
+    return made[0] == made[1] or not comparable(*made)
 
 
 def is_unrecorded(value: JsonValue) -> bool:

@@ -180,7 +180,7 @@ class Recorder:
         if self.redactor.concerns(data):
             event = self.redactor.redact_model(event)
             data = encode_data(event)
-        return event, data, self.redactor.redact_secrets(owner)
+        return event, data, self.redactor.redact_identity(owner)
 
     def _write(self, event: EventBase, owner: str, iteration: int | None, data: bytes) -> tuple[Record, bool]:
         if self.writer is None:

@@ -140,6 +140,7 @@ class OwnerRecording:
             messages=tuple(self.message(number) for number in _ids(requested.messages)),
             tools=tuple(self._tool(number) for number in _ids(requested.tools)),
             parameters=requested.parameters,
+            record_parameters=self.started.agent.recorded_names if self.started else (),
             number=requested.request,
             attempt=requested.attempt,
         )

@@ -2,21 +2,24 @@
 
 So no secret reaches the disk, a span or a report, and every hash covers the redacted value. Known secrets are replaced
 wherever they stand. The user's functions see free text only: not the ids that tie events together, and not the words of
-the format itself.
+the format itself. Exceptions and log lines go through the same redactor: see `said.py`.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from playhead.trace.values import TYPE_TAG, scrub
+from playhead.trace.parameters import unrecorded_values
+from playhead.trace.said import redact_log
+from playhead.trace.secret_words import forms_of, is_telling, words_of
+from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 RedactText = Callable[[str], str]
@@ -65,8 +68,13 @@ class Redactor:
     def __init__(self, functions: Iterable[RedactText] = ()) -> None:
         self._functions = tuple(functions)
         # Replaced as a whole, never changed: another thread may be reading them.
-        self._replacements: tuple[tuple[str, str], ...] = ()
+        self._credentials: Replacements = ()
+        self._replacements: Replacements = ()
+        self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
+        self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
+        if self._functions:
+            redact_log(self)
         self.failures = 0
         """Leaves that a function failed on; each was replaced by `FAILED`."""
 
@@ -77,11 +85,23 @@ class Redactor:
         """
         if len(secret) < MIN_SECRET:
             return False
-        replacements = dict.fromkeys(_forms(secret), f"[redacted:{name}]") | dict(self._replacements)
-        # The longest first: a secret may be a part of another.
-        self._replacements = tuple(sorted(replacements.items(), key=lambda item: -len(item[0])))
-        self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
+        self._credentials = _with(self._credentials, {secret: name})
+        self._replace({secret: name})
         return True
+
+    def add_parameters(self, parameters: Mapping[str, JsonValue], recorded: Collection[str] = ()) -> None:
+        """Redact, wherever it stands, what these request parameters hold and the trace does not record of them.
+
+        Their words may be those of any text (`{"metadata": {"team": "support"}}`), so only those that look like a
+        credential are replaced everywhere, ids apart; in what a provider says went wrong, all of them are.
+        """
+        if not parameters or parameters in self._learned:
+            return
+        self._learned.append(parameters)
+        words = {word: path for path, value in unrecorded_values(parameters, recorded) for word in words_of(value)}
+        words = {word: path for word, path in words.items() if len(word) >= MIN_SECRET}
+        self._in_errors = _with(self._in_errors, words)
+        self._replace({word: path for word, path in words.items() if is_telling(word)})
 
     @property
     def has_rules(self) -> bool:
@@ -127,17 +147,37 @@ class Redactor:
 
     def redact_secrets(self, text: str) -> str:
         """Return the text without known secrets."""
-        for form, replacement in self._replacements:
-            if form in text:
-                text = text.replace(form, replacement)
-        return text
+        return _replaced(text, self._replacements)
+
+    def of_secrets(self) -> Redactor:
+        """Return a redactor of the known secrets alone."""
+        alone = Redactor()
+        alone._replacements, alone._needles = self._replacements, self._needles
+        return alone
+
+    def redact_identity(self, text: str) -> str:
+        """Return an id, or a word of the kernel's, without credentials."""
+        return _replaced(text, self._credentials)
+
+    def redact_error(self, text: str) -> str:
+        """Return what an error or a log line says without secrets, and as the user's functions want it."""
+        return self._applied(_replaced(text, self._in_errors))
+
+    def finds_in_error(self, text: str) -> bool:
+        """Return whether there is a secret in what an error says."""
+        return any(form in text for form, _ in (*self._in_errors, *self._replacements))
+
+    def _replace(self, words: Mapping[str, str]) -> None:
+        redact_log(self)
+        self._replacements = _with(self._replacements, words)
+        self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
 
     def _redact_field(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):
             return self.redact_model(value)
         if isinstance(value, tuple):
             return tuple(self._redact_field(name, item) for item in value)
-        return self.redact_secrets(value) if name in IDENTITIES and isinstance(value, str) else self.redact(value)
+        return self.redact_identity(value) if name in IDENTITIES and isinstance(value, str) else self.redact(value)
 
     def _redact_text(self, text: str) -> str:
         return scrub(self._applied(text))
@@ -184,11 +224,21 @@ class Redactor:
         return value if redacted == text else redacted
 
 
-def _forms(secret: str) -> set[str]:
-    """Return the secret as it looks in text, in JSON that is text (such as a model's arguments), and in JSON in that."""
-    once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
-    twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
-    return {secret, *once, *twice}
+Replacements = tuple[tuple[str, str], ...]
+"""What is replaced, and by what; the longest first, for a secret may be a part of another."""
+
+
+def _with(replacements: Replacements, words: Mapping[str, str]) -> Replacements:
+    """Return the replacements with more of them; what is there stays as it is."""
+    forms = {form: f"[redacted:{name}]" for word, name in words.items() for form in forms_of(word)}
+    return tuple(sorted((forms | dict(replacements)).items(), key=lambda item: -len(item[0])))
+
+
+def _replaced(text: str, replacements: Replacements) -> str:
+    for form, replacement in replacements:
+        if form in text:
+            text = text.replace(form, replacement)
+    return text
 
 
 @cache

@@ -7,12 +7,16 @@ a model is by construction what the trace can hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from playhead.trace.guidance import Guidance, SchemaDetail, Synthesis
+from playhead.trace.parameters import recorded, unrecorded_values
 from playhead.trace.values import JsonValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Role = Literal["system", "user", "assistant", "tool"]
 INTEGER_LIMIT: Final = 2**63
@@ -220,6 +224,13 @@ class Request:
     """Which request of the agent this is, from 0; a retried request keeps its number."""
     attempt: int = 0
     """0 for the first attempt, then 1, 2 …"""
+    record_parameters: tuple[str, ...] = ()
+    """Names of parameters that are recorded by value besides the known ones."""
+
+    @property
+    def recorded_parameters(self) -> dict[str, JsonValue]:
+        """The parameters as they are recorded."""
+        return recorded(self.parameters, self.record_parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +365,10 @@ class AgentHeader(Value):
     address: str | None = None
     """Where the provider was reached, without credentials; None for its usual address, or when the adapter does not say."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
-    """Sampling and other request parameters, as handed to the adapter."""
+    """Sampling and other request parameters as they are recorded: the known ones by value, of others a fingerprint."""
+    record_parameters: tuple[str, ...] | None = None
+    """Names of parameters that are recorded by value besides the known ones; None: none are."""
+    _values: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
     strategy: str = "reactive"
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
@@ -415,6 +429,24 @@ class AgentHeader(Value):
     """Which strategy may take over from one that is stuck; None: none may."""
     max_required_failures: int | None = None
     """Failures in a row, with the same error, of a tool in `required_tools` that end the run; None: no number does."""
+
+    @property
+    def request_parameters(self) -> dict[str, JsonValue]:
+        """The parameters as they are sent, where their values are known: in the process that gave them."""
+        return {**self.parameters, **self._values}
+
+    @property
+    def recorded_names(self) -> tuple[str, ...]:
+        """Names of parameters that are recorded by value besides the known ones, those of an older version included."""
+        named = self.record_parameters or ()
+        return (*named, *(path for path, _ in unrecorded_values(self.parameters, named)))
+
+    def with_parameters(self, parameters: Mapping[str, JsonValue]) -> Self:
+        """Return the header with these request parameters; what is not recorded of them stays in this process."""
+        kept = recorded(parameters, self.record_parameters or ())
+        changed = self.model_copy(update={"parameters": kept})
+        changed._values = {name: value for name, value in parameters.items() if kept[name] != value}  # noqa: SLF001
+        return changed
 
 
 Rationale.model_rebuild(_types_namespace={"Alternative": Alternative})

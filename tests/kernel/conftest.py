@@ -29,4 +29,4 @@ def no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Keep every run out of the real home."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     yield
-    assert not (tmp_path / "home").exists(), "a test of the kernel says where it records"
+    assert not (tmp_path / "home/.playhead/traces").exists(), "a test of the kernel says where it records"

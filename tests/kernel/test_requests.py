@@ -107,13 +107,13 @@ async def test_retries_send_the_same_request_again(tmp_path: Path):
         return (await context.model.ask(f"What of {key}?", temperature=0.5, stop=["x"])).text
 
     spy = Spy(ScriptedModel([BUSY, BUSY, call("ask", key="a"), BUSY, text("inner"), text("done")]))
-    agent = make_agent(tmp_path, spy, ask, parameters={"seed": 7, "nested": {"a": [1]}})
+    agent = make_agent(tmp_path, spy, ask, parameters={"seed": 7, "logit_bias": {"1": [1]}})
     run = await record_agent(agent, tmp_path)
     assert recorded(run.recording) == {"scripted/model": spy.requests}
     assert [request.parameters for request in spy.requests] == [
-        *[{"seed": 7, "nested": {"a": [1]}}] * 3,
-        *[{"seed": 7, "nested": {"a": [1]}, "temperature": 0.5, "stop": ["x"]}] * 2,
-        {"seed": 7, "nested": {"a": [1]}},
+        *[{"seed": 7, "logit_bias": {"1": [1]}}] * 3,
+        *[{"seed": 7, "logit_bias": {"1": [1]}, "temperature": 0.5, "stop": ["x"]}] * 2,
+        {"seed": 7, "logit_bias": {"1": [1]}},
     ]
     assert [(request.number, request.attempt) for request in spy.requests] == [
         (0, 0),

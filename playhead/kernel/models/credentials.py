@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+
+from playhead.trace.parameters import unrecorded_values
+from playhead.trace.secret_words import is_telling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECRET_ENDINGS: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+IN_ADDRESS: Final = "address of "
+"""How the names of secrets begin that stand in an address."""
+_SECRET_ENDINGS: Final = ("KEY", "KEY_ID", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 _ADDRESS_ENDINGS: Final = ("BASE", "URL", "HOST", "ENDPOINT")
 _OTHER_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "bedrock": ("aws",),
@@ -44,14 +49,14 @@ def key_variable(provider: str) -> str:
 def secrets_of(provider: str, *, api_key: str | None = None, address: str | None = None) -> dict[str, str]:
     """Return every secret that a request to this provider may carry, by name.
 
-    That is the given key, the environment's keys and tokens for the provider, and the user info inside addresses. Too
-    many is fine, for all they are used for is redaction; too few is not.
+    That is the given key, the environment's keys and tokens for the provider, and what addresses hold beside host and
+    path. Too many is fine, for all they are used for is redaction; too few is not.
     """
     found = _environment(provider, _SECRET_ENDINGS)
     if api_key:
         found["api_key"] = api_key
     for name, url in {"api_base": address, **_environment(provider, _ADDRESS_ENDINGS)}.items():
-        found |= _user_info(name, url)
+        found |= _in_address(name, url)
     return found
 
 
@@ -87,11 +92,12 @@ def _squash(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
 
 
-def _user_info(name: str, url: str | None) -> dict[str, str]:
-    """Return the password (or the lone user name, which is then a token) of an address, raw and decoded."""
-    user_info, at, _ = _split(url or "").netloc.rpartition("@")
-    if not at:
-        return {}
-    user, _, password = user_info.partition(":")
-    secret = password or user
-    return {f"{name}_password": secret, f"{name}_password_decoded": unquote(secret)}
+def _in_address(name: str, url: str | None) -> dict[str, str]:
+    """Return the password (or the lone user name, which is then a token) and the query of an address, raw and decoded."""
+    parts = _split(url or "")
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    found = {"password": password or user, **dict(unrecorded_values(dict(parse_qsl(parts.query))))}
+    if password and is_telling(user):
+        found["user"] = user
+    found |= {f"{what} decoded": unquote(value) for what, value in found.items()}
+    return {f"{IN_ADDRESS}{name}: {what}": value for what, value in found.items() if value}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -25,12 +25,16 @@ from playhead.errors import (
     RateLimitError,
     UnknownModelError,
 )
-from playhead.trace.redaction import MIN_SECRET, Redactor
+from playhead.kernel.models.credentials import IN_ADDRESS
+from playhead.trace.redaction import Redactor
+from playhead.trace.said import shows_secret
 from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from playhead.trace.values import JsonValue
 
 Verdict = type[PlayheadError] | Literal["by status"]
 
@@ -48,6 +52,8 @@ class Target:
     """Where the request went, fit to be shown, or the provider's name."""
     secrets: Mapping[str, str]
     """What no message may show."""
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Of the request: no message may show what of them is not recorded."""
     get_key: str
     """What to do when there is no key."""
     start: str = "Is the server running?"
@@ -187,12 +193,13 @@ def _date(text: str | None) -> datetime | None:
 
 
 def _told(error: Exception, target: Target) -> PlayheadError:
-    reason = clean_message(str(error), target.secrets)
+    redactor = _redactor(target)
+    reason = clean_message(str(error), redactor)
     if reason.startswith(_NO_PROVIDER):
         return UnknownModelError(f"{target.model!r}: there is no such provider.{target.known}")
     kind = _kind(error, reason)
     if kind is ModelUnavailableError:
-        return ModelUnavailableError(_unavailable(error, reason, target))
+        return ModelUnavailableError(_unavailable(error, reason, target, redactor))
     if kind is MissingApiKeyError:
         return MissingApiKeyError(_missing_key(reason, target))
     if kind is UnknownModelError:
@@ -208,16 +215,21 @@ def shown_cause(error: Exception, target: Target) -> Exception | None:
 
     A traceback prints the causes too, and some servers repeat the key that they refuse.
     """
-    text = " ".join(str(cause) for cause in _causes(error))
-    return None if any(secret in text for secret in target.secrets.values() if len(secret) >= MIN_SECRET) else error
+    redactor = _redactor(target)
+    return None if any(shows_secret(cause, redactor) for cause in _causes(error)) else error
 
 
-def clean_message(text: str, secrets: Mapping[str, str]) -> str:
-    """Return the provider's own words: one line, no class names, no prompt, no secret, at most `LONGEST` characters."""
+def _redactor(target: Target) -> Redactor:
     redactor = Redactor()
-    for name, secret in secrets.items():
+    for name, secret in target.secrets.items():
         redactor.add_secret(secret, name)
-    text = _TAIL.sub("", scrub(str(redactor.redact(text))))
+    redactor.add_parameters(target.parameters)
+    return redactor
+
+
+def clean_message(text: str, redactor: Redactor) -> str:
+    """Return the provider's own words: one line, no class names, no prompt, no secret, at most `LONGEST` characters."""
+    text = _TAIL.sub("", redactor.redact_error(scrub(text)))
     while (prefix := _CLASS_PREFIX.match(text)) is not None:
         text = text[prefix.end() :]
     text = " ".join((_message_in_json(text) or text).split())
@@ -249,14 +261,14 @@ def _kind_by_status(error: Exception) -> type[PlayheadError]:
     return _BY_STATUS.get(status, ModelRequestError)
 
 
-def _unavailable(error: Exception, reason: str, target: Target) -> str:
+def _unavailable(error: Exception, reason: str, target: Target, redactor: Redactor) -> str:
     chain = list(_causes(error))
     if _names(error) & _TOO_LATE:
         return f"{target.address} did not answer in time ({target.model})"
     if _was_nobody(error):
         return f"no server answers at {target.address} ({target.model}). {target.start}"
     if reason == "Connection error.":  # what openai's client calls everything that is no answer
-        reason = clean_message(f"{type(chain[-1]).__name__}: {chain[-1]}", target.secrets)
+        reason = clean_message(f"{type(chain[-1]).__name__}: {chain[-1]}", redactor)
     return f"{target.address} failed ({target.model}): {reason}"
 
 
@@ -270,7 +282,7 @@ def _was_nobody(error: Exception) -> bool:
 
 
 def _missing_key(reason: str, target: Target) -> str:
-    used = [name for name in target.secrets if not name.endswith(("_password", "_password_decoded"))]
+    used = [name for name in target.secrets if not name.startswith(IN_ADDRESS)]
     if used:
         return f"{target.address} does not accept the key for {target.model}, from {' or '.join(used)}: {reason}"
     return f"no API key for {target.model}: {target.get_key}"

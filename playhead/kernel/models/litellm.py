@@ -13,6 +13,7 @@ from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from playhead.trace.types import Completion, Request
+    from playhead.trace.values import JsonValue
 
 _CALLBACKS: Final = (
     "callbacks",
@@ -101,7 +103,7 @@ class LiteLLMModel:
             MissingDependencyError: litellm, or a package it needs for this, is not installed.
         """
         litellm = await _load()
-        with self._told_as_ours(litellm):
+        with self._told_as_ours(litellm, request):
             response = await self._ask(litellm, request)
         return from_openai(response, _cost(litellm, response, request.model))
 
@@ -111,12 +113,12 @@ class LiteLLMModel:
         Tokens that a server does not count in a stream are counted by litellm, which may count otherwise.
         """
         litellm = await _load()
-        with self._told_as_ours(litellm):
+        with self._told_as_ours(litellm, request):
             response = await self._ask(litellm, request, stream=True, stream_options={"include_usage": True})
         names: list[str] = []
         async with aclosing(_chunks(response, names)) as chunks:
             kept = []
-            while (chunk := await self._next(litellm, chunks)) is not None:
+            while (chunk := await self._next(litellm, request, chunks)) is not None:
                 kept.append(chunk)
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
@@ -148,19 +150,19 @@ class LiteLLMModel:
                 **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
             )
 
-    async def _next(self, litellm: LiteLLM, chunks: AsyncGenerator[Response]) -> Response | None:
-        with self._told_as_ours(litellm), _without_bookkeeping(litellm):
+    async def _next(self, litellm: LiteLLM, request: Request, chunks: AsyncGenerator[Response]) -> Response | None:
+        with self._told_as_ours(litellm, request), _without_bookkeeping(litellm):
             return await anext(chunks, None)
 
     @contextmanager
-    def _told_as_ours(self, litellm: LiteLLM) -> Iterator[None]:
+    def _told_as_ours(self, litellm: LiteLLM, request: Request) -> Iterator[None]:
         """Raise whatever litellm raises as one of our errors."""
         try:
             yield
         except ModelRequestError:  # of `to_openai`
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target(litellm)
+            target = self._target(litellm, request.parameters)
             raise playhead_error(error, target) from shown_cause(error, target)
 
     async def check(self) -> None:
@@ -198,13 +200,14 @@ class LiteLLMModel:
         missing = _missing(litellm, self._name)
         return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
-    def _target(self, litellm: LiteLLM) -> Target:
+    def _target(self, litellm: LiteLLM, parameters: Mapping[str, JsonValue] = MappingProxyType({})) -> Target:
         address = self._api_base or base_in_environment(self._provider)
         return Target(
             model=self._name,
             address=public_address(address) if address else self._provider,
             start="Is the server running?" if address else "Is there a network?",
             secrets=self.secrets,
+            parameters=parameters,
             get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= (any text, if the server needs none)",
             known=_nearest_models(litellm, self._name),
         )

@@ -83,7 +83,7 @@ class OllamaModel:
             MissingDependencyError: the client is not installed.
         """
         body = to_ollama(request)
-        with self._told_as_ours():
+        with self._told_as_ours(request):
             # One for each request: one that is kept would outlive the event loop it was used in.
             async with _client(self._host, request) as client:
                 response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
@@ -95,29 +95,29 @@ class OllamaModel:
         body = {**to_ollama(request), "stream": True}
         parts: list[dict[str, JsonValue]] = []
         async with AsyncExitStack() as stack:
-            with self._told_as_ours():
+            with self._told_as_ours(request):
                 client = await stack.enter_async_context(_client(self._host, request))
                 lines = await client._request(dict, "POST", "/api/chat", json=body, stream=True)  # noqa: SLF001
             await stack.enter_async_context(aclosing(lines))
-            while (part := await self._next(lines)) is not None:
+            while (part := await self._next(request, lines)) is not None:
                 parts.append(part)
                 if text := _message(part).get("content"):
                     yield TextPiece(text)
         yield from_ollama(joined(parts), cost_usd=0.0 if self._is_local() else None)
 
-    async def _next(self, lines: AsyncGenerator[dict[str, JsonValue]]) -> dict[str, JsonValue] | None:
-        with self._told_as_ours():
+    async def _next(self, request: Request, lines: AsyncGenerator[dict[str, JsonValue]]) -> dict[str, JsonValue] | None:
+        with self._told_as_ours(request):
             return await anext(lines, None)
 
     @contextmanager
-    def _told_as_ours(self) -> Iterator[None]:
+    def _told_as_ours(self, request: Request) -> Iterator[None]:
         """Raise whatever the client raises as one of our errors."""
         try:
             yield
         except MissingDependencyError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target()
+            target = self._target(request)
             raise playhead_error(error, target) from shown_cause(error, target)
 
     async def prices(self) -> Prices | None:
@@ -130,11 +130,12 @@ class OllamaModel:
     def _address(self) -> str:
         return public_address(self._host or os.environ.get("OLLAMA_HOST") or LOCAL)
 
-    def _target(self) -> Target:
+    def _target(self, request: Request) -> Target:
         return Target(
             model=self._name,
             address=self._address(),
             secrets=self.secrets,
+            parameters=request.parameters,
             get_key="set OLLAMA_API_KEY",
             start="Is `ollama serve` running?",
             known=f" Get it: ollama pull {_model(self._name)}",

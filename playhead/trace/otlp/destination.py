@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from playhead.errors import SettingsError, UsageError
+from playhead.trace.secret_words import forms_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,11 +106,10 @@ class Destination:
 
     def without_secrets(self, text: str) -> str:
         """Return text of somebody else without what the headers hold, should it say that again."""
-        values = {part for value in self.headers.values() for part in (value, *value.split())}
-        values |= {urlsplit(self.address).query}
+        words = words_of([*self.headers.values(), urlsplit(self.address).query])
+        values = {form for word in words if len(word) >= 4 for form in forms_of(word)}  # noqa: PLR2004 - else any text's
         for value in sorted(values, key=len, reverse=True):
-            if len(value) >= 4:  # noqa: PLR2004 - shorter values are words of any text
-                text = text.replace(value, "[hidden]")
+            text = text.replace(value, "[hidden]")
         return text
 
 

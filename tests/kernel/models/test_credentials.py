@@ -24,13 +24,18 @@ from playhead.kernel.models.litellm import LiteLLMModel
             "openai/m",
             {},
             {"api_base": "http://me:p%40ss@127.0.0.1:9/v1"},
-            {"api_base_password": "p%40ss", "api_base_password_decoded": "p@ss"},
+            {"address of api_base: password": "p%40ss", "address of api_base: password decoded": "p@ss"},
         ),
         (
             "openai/m",
-            {"OPENAI_BASE_URL": "http://token@127.0.0.1"},
+            {"OPENAI_BASE_URL": "http://token@127.0.0.1?sig=a%2Bb&api-version=2024-06-01"},
             {},
-            {"OPENAI_BASE_URL_password": "token", "OPENAI_BASE_URL_password_decoded": "token"},
+            {
+                "address of OPENAI_BASE_URL: password": "token",
+                "address of OPENAI_BASE_URL: password decoded": "token",
+                "address of OPENAI_BASE_URL: sig": "a+b",
+                "address of OPENAI_BASE_URL: sig decoded": "a+b",
+            },
         ),
     ],
 )

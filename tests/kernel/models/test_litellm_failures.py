@@ -18,6 +18,7 @@ from playhead.errors import (
 from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models.failures import Target, clean_message, playhead_error, verdict_of
 from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.trace.redaction import Redactor
 from playhead.trace.types import Message, Request
 
 pytestmark = pytest.mark.anyio
@@ -262,4 +263,6 @@ def test_every_exception_of_the_clients_is_mapped():
 )
 def test_a_message_is_the_providers_own_words(said_by_litellm, message):
     """Class names, advice, tracebacks and secrets are taken off; what the provider said is left."""
-    assert clean_message(said_by_litellm, {"K": "hunter2hunter2"}) == message
+    redactor = Redactor()
+    redactor.add_secret("hunter2hunter2", "K")
+    assert clean_message(said_by_litellm, redactor) == message

@@ -294,10 +294,10 @@ def test_secrets_are_known_before_anything_is_sent(monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "me:word@10.0.0.1:11434")
     assert OllamaModel("ollama/m", host="http://you:pass@127.0.0.1").secrets == {
         "OLLAMA_API_KEY": "key",
-        "OLLAMA_HOST_password": "word",
-        "OLLAMA_HOST_password_decoded": "word",
-        "api_base_password": "pass",
-        "api_base_password_decoded": "pass",
+        "address of OLLAMA_HOST: password": "word",
+        "address of OLLAMA_HOST: password decoded": "word",
+        "address of api_base: password": "pass",
+        "address of api_base: password decoded": "pass",
     }
 
 

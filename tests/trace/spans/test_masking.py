@@ -61,7 +61,7 @@ def records(tmp_path: Path) -> list[Record]:
         model,
         tools=[look],
         system_prompt="SECRETSYSTEM",
-        parameters={"user": "SECRETPARAMETER"},
+        parameters={"stop": "SECRETPARAMETER"},
         retry_delay_s=0.001,
         trace=tmp_path,
     )

@@ -1,0 +1,79 @@
+"""What leaves a run beside its trace, exceptions and log lines, without what the trace may not hold either."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
+
+from playhead.errors import PlayheadError
+from playhead.trace.forks import SharedLock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.trace.redaction import Redactor
+
+_redactors: Final[WeakSet[Redactor]] = WeakSet()
+_lock: Final = SharedLock()
+
+
+def redact_error(error: BaseException, redactor: Redactor) -> None:
+    """Take secrets out of what an exception of ours says; a cause of somebody else's that shows one is cut off.
+
+    A traceback prints the causes too, and some servers repeat the headers that they refuse.
+    """
+    left, seen = [error], {id(error)}
+    while left:
+        each = left.pop()
+        if isinstance(each, PlayheadError):
+            each.args = tuple(redactor.redact_error(arg) if isinstance(arg, str) else arg for arg in each.args)
+        for name in ("__cause__", "__context__"):
+            led_to = getattr(each, name)
+            if led_to is not None and not isinstance(led_to, PlayheadError) and shows_secret(led_to, redactor):
+                setattr(each, name, None)
+            elif led_to is not None and id(led_to) not in seen:
+                seen.add(id(led_to))
+                left.append(led_to)
+
+
+def shows_secret(error: BaseException, redactor: Redactor) -> bool:
+    """Return whether an exception says a secret, or one of its group does."""
+    return any(map(redactor.finds_in_error, _texts(error)))
+
+
+def redact_log(redactor: Redactor) -> None:
+    """Keep out of the log of this process, as long as the redactor is there, what it keeps out of the trace."""
+    with _lock:
+        _redactors.add(redactor)
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    for text in (str, repr):
+        try:
+            yield text(error)
+        except Exception:  # noqa: BLE001, S112 - somebody else's class: what cannot be printed shows nothing
+            continue
+    yield from getattr(error, "__notes__", ())
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _texts(each)
+
+
+def _redact_line(record: logging.LogRecord) -> bool:
+    with _lock:
+        redactors = list(_redactors)
+    said = text = record.getMessage()
+    trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
+    for redactor in redactors:
+        text = redactor.redact_error(text)
+        if any(map(redactor.finds_in_error, trace.splitlines())):
+            record.exc_info, trace = None, ""
+    if text != said:
+        record.msg, record.args = text, ()
+    return True
+
+
+for _name in ("playhead", "playhead.mcp"):
+    logging.getLogger(_name).addFilter(_redact_line)

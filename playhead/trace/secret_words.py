@@ -1,0 +1,98 @@
+"""Under which forms a secret may come back: in parts of a value, and escaped or encoded as servers repeat it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, quote_plus, unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.trace.values import JsonValue
+
+_LONGEST: Final = 8192
+"""Characters of a text that is taken apart, such as the JSON of a service account; a longer one is looked for as a whole."""
+_MOST: Final = 1000
+"""Words that are looked for, the longest: a value with more of them is a document."""
+_PART: Final = re.compile(r"[^\s;,]+")
+"""`session=abc`, `Bearer`, an address."""
+_PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
+"""What stands between the marks of an address, a cookie or a list."""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_SCHEMES: Final = frozenset({"Basic", "Bearer", "Digest", "Token"})
+_LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
+
+
+def words_of(value: JsonValue) -> list[str]:
+    """Return every text in a value, its parts, and what they are decoded."""
+    words = {word for text in _texts(value) for word in _words(text)} - _SCHEMES
+    return sorted(words, key=len)[-_MOST:]
+
+
+def is_telling(word: str) -> bool:
+    """Return whether a word looks like a credential, and is hardly one of another text: long, or letters and digits."""
+    if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
+        return False
+    return len(word) >= _LONG or (
+        len(word) >= _LONG_MIXED and any(map(str.isalpha, word)) and any(map(str.isdigit, word))
+    )
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return a secret as it looks in text, in JSON once and twice, and of these in an address and within base64."""
+    once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
+    plain = {form.encode("utf-8", "replace") for form in (secret, *once)}
+    return {secret, *once, *twice, *(form for each in plain for form in _encoded(each))}
+
+
+def _encoded(secret: bytes) -> Iterator[str]:
+    """Yield a secret as it stands in an address, and what base64 makes of it inside a longer text, `user:password`."""
+    yield quote(secret, safe="")
+    yield quote_plus(secret)
+    if len(secret) < _LONG_ENCODED:
+        return
+    for before, first in ((0, 0), (1, 2), (2, 3)):
+        last = (before + len(secret)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(bytes(before) + secret).decode()[first:last]
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+        if value[:1] in {"{", "["} and len(value) <= _LONGEST:  # the JSON of a service account
+            with suppress(ValueError, RecursionError):
+                yield from _texts(json.loads(value))
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _words(text: str) -> Iterator[str]:
+    text = text.strip()
+    yield text
+    if len(text) > _LONGEST:
+        return
+    for part in _PART.findall(text):
+        yield part
+        yield part.partition("=")[2]
+        yield from _decoded(part)
+    for piece in _PIECE.findall(text):
+        yield piece
+        yield unquote(piece)
+
+
+def _decoded(part: str) -> Iterator[str]:
+    """Yield `user:password` and the password of a `Basic` header, and other texts in base64."""
+    if _BASE64.fullmatch(part) is None:
+        return
+    with suppress(ValueError):
+        text = base64.b64decode(part, altchars=b"-_" if set(part) & {"-", "_"} else None, validate=True).decode()
+        if text.isprintable():
+            yield text
+            yield text.partition(":")[2]

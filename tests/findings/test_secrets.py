@@ -1,0 +1,525 @@
+"""No credential that a request carries leaves the process but to the provider: not in the trace, spans, errors or logs."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import logging
+import re
+import threading
+import traceback
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from playhead import Agent, load_recording, resume_sync
+from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace import fingerprint_key
+from playhead.trace.otlp import current, live_export
+from tests.findings.adapter import agent, cli, replay, reproduce, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playhead.trace.types import Completion, Request
+
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvSECRETpem1234567890abcdefghij\nQ0SECRETpem2234567890\n-----END PRIVATE KEY-----\n"
+SERVICE_ACCOUNT = {
+    "type": "service_account",
+    "project_id": "shop",
+    "private_key_id": "SECRETkeyid1234567890",
+    "private_key": PEM,
+    "client_email": "SECRETrobot1@shop.iam.gserviceaccount.com",
+}
+JWT = "eyJhbGciOiJSUzI1NiJ9.SECRETjwt1234567890.c2ln-SECRETjwt_sig12345"
+BASIC = base64.b64encode(b"SECRETuser1:SECRETbasic1234567").decode()
+SIGNED = "https://shop.blob.core.windows.net/c/f.json?sv=2024-05-04&se=2027-01-01&sig=SECRETsas%2B1234567890%3D"
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "azure_ad_token": {"azure_ad_token": JWT},
+    "azure_username": {"azure_username": "SECRETname12345", "azure_password": "SECRETpw12345"},
+    "azure_client_secret": {"tenant_id": "SECRETtenant12345", "client_id": "c", "client_secret": "SECRETclient~12345_x.y"},
+    "client_assertion": {"client_assertion": "SECRETassert1234567890"},
+    "aws_access_key_id": {"aws_access_key_id": "AKIASECRET1234567890"},
+    "aws_secret_access_key": {"aws_secret_access_key": "wJalrSECRET1/K7MDENG/bPxRfiCY+XAMPLE=KEY"},
+    "aws_session_token": {"aws_session_token": "FwoGSECRET1awssession//////////wEaDJ+x0Q=="},
+    "aws_web_identity_token": {"aws_web_identity_token": "SECRETidentity1234567890"},
+    "aws_profile_name": {"aws_profile_name": "SECRETprofile1234", "aws_role_name": "arn:aws:iam::1:role/SECRETrole12"},
+    "aws_bedrock_client": {"aws_bedrock_client": {"auth": ["SECRETbedrock1234567890"]}},
+    "vertex_credentials": {"vertex_credentials": SERVICE_ACCOUNT},
+    "vertex_credentials as text": {"vertex_credentials": json.dumps(SERVICE_ACCOUNT)},
+    "vertex_ai_project": {"vertex_project": "SECRETproject123456", "vertex_location": "europe-west1"},
+    "watsonx token": {"token": "SECRETwatsonx1234567890", "wx_credentials": {"apikey": "SECRETzen1234567890"}},
+    "sap credentials": {"auth": {"url": "https://x/oauth", "clientid": "SECRETsap!b123|x!y1", "clientsecret": "SECRETsap12345$z="}},
+    "oci_key": {"oci_key": PEM, "oci_fingerprint": "12:SECRETaa12345:ff", "oci_user": "ocid1.user..SECRETuser123"},
+    "snowflake": {"snowflake_jwt": "pat/SECRETsnow1234567890"},
+    "langfuse metadata": {"metadata": {"langfuse_secret_key": "sk-lf-SECRET1234567890", "user": "SECRETperson123"}},
+    "user": {"user": "SECRETuser-4711@mail.example"},
+    "Authorization": {"extra_headers": {"Authorization": f"Bearer {JWT}"}},
+    "Authorization Basic": {"extra_headers": {"Authorization": f"Basic {BASIC}"}},
+    "Authorization AWS4": {"extra_headers": {"authorization": "AWS4-HMAC-SHA256 Credential=AKIASECRET12345/eu, Signature=SECRETfe0123456789"}},
+    "x-api-key": {"extra_headers": {"x-api-key": "SECRETxapi1234567890"}},
+    "api-key": {"extra_headers": {"api-key": "SECRETazurekey1234567890"}},
+    "Cookie": {"extra_headers": {"Cookie": "session=SECRETcookie1/234+567==; theme=dark; id=SECRETid12345"}},
+    "X-Auth-Token": {"extra_headers": {"X-Auth-Token": "SECRETxauth1234567890"}},
+    "Ocp-Apim-Subscription-Key": {"extra_headers": {"Ocp-Apim-Subscription-Key": "SECRETapim1234567890"}},
+    "X-Goog-Api-Key": {"extra_headers": {"X-Goog-Api-Key": "AIzaSECRET1234567890", "X-Goog-IAM-Authorization-Token": "SECRETgoog1"}},
+    "Proxy-Authorization": {"headers": {"Proxy-Authorization": f"Basic {BASIC}"}},
+    "cf-aig-authorization": {"extra_headers": {"cf-aig-authorization": "Bearer SECRETcloudflare1234567890"}},
+    "Helicone-Auth": {"extra_headers": {"Helicone-Auth": "Bearer sk-helicone-SECRET1234567"}},
+    "x-portkey-config": {"extra_headers": {"x-portkey-config": json.dumps({"targets": [{"api_key": "SECRETportkey1234567890"}]})}},
+    "X-Amz-Security-Token": {"extra_headers": {"X-Amz-Security-Token": "SECRETamz1234567890", "X-Forwarded-User": "SECRETuser99"}},
+    "body auth_token": {"extra_body": {"auth_token": "SECRETbody1234567890", "passphrase": "SECRETpassphrase1234", "min_p": 0.1}},
+    "body nested": {"extra_body": {"provider": {"keys": [{"openai": {"value": "SECRETnested1234567890"}}]}}},
+    "body data_sources": {
+        "extra_body": {"data_sources": [{"type": "azure_search", "parameters": {"authentication": {"key": "SECRETsearch1234567890"}}}]}
+    },
+    "body mcp server": {"extra_body": {"mcp_servers": [{"url": SIGNED, "authorization_token": "SECRETmcp1234567890"}]}},
+    "known name, nested secret": {"thinking": {"type": "enabled", "token": "SECRETthinking1234567890"}},
+    "tool_choice with headers": {"tool_choice": {"type": "mcp", "headers": {"Authorization": "Bearer SECRETchoice1234567890"}}},
+    "response_format with a key": {"response_format": {"type": "json_object", "api_key": "SECRETformat1234567890"}},
+    "query key": {"extra_query": {"key": "SECRETquerykey1234567890", "api-version": "2024-06-01"}},
+    "query sig": {"extra_query": {"sig": "SECRETsig%2F1234567890%3D", "code": "SECRETcode123456=="}},
+    "signed url": {"input_url": SIGNED},
+    "url with a password": {"proxy": "http://SECRETproxyuser1:SECRETproxypw%21234@proxy.example:3128"},
+    "webhook": {"callback_url": "https://hooks.example/services/T000/B000/SECRETwebhook1234567890"},
+    "unicode and quotes": {"credentials": 'SECRET"quo\\te12345 ключ-SECRET67890'},
+}  # fmt: skip
+
+
+def needles(parameters: Any) -> set[str]:
+    """Return every secret in a value as text, and as addresses and base64 may hold it."""
+    whole = json.dumps(parameters) + json.dumps(parameters, ensure_ascii=False) + repr(parameters)
+    found = {
+        "SECRET",
+        *(each[:-4] for each in (BASIC, base64.b64encode(b"SECRETbasic1234567").decode()) if each in whole),
+    }
+    return found | {base64.b64encode(f"{' ' * shift}SECRET".encode())[4:-4].decode() for shift in (1, 2)} - {""}
+
+
+def leaks(parameters: Any, *said: str | bytes) -> list[str]:
+    """Return the secrets of a value that stand in what was said or written."""
+    texts = [each.decode(errors="replace") if isinstance(each, bytes) else each for each in said]
+    found = [(needle, each.find(needle), each) for needle in needles(parameters) for each in texts if needle in each]
+    return [f"{needle}: {each[max(0, place - 60) : place + 60]}" for needle, place, each in found]
+
+
+def everything_of(error: BaseException) -> list[str]:
+    """Return all that an exception says: itself, what led to it, its traceback, and what the run had reached."""
+    said, seen = [*traceback.format_exception(error)], []
+    left: list[BaseException | None] = [error]
+    while left:
+        each = left.pop()
+        if each is not None and each not in seen:
+            seen.append(each)
+            said += [str(each), repr(each), repr(each.args), repr(getattr(each, "__notes__", ()))]
+            said += [repr(getattr(each, "result", "")), str(getattr(getattr(each, "result", None), "debrief", ""))]
+            left += [each.__cause__, each.__context__]
+    return said
+
+
+def bytes_below(folder: Path) -> bytes:
+    """Return every byte of every file of a folder, and the names."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return b"\n".join([*(path.name.encode() for path in files), *(path.read_bytes() for path in files)])
+
+
+class Reflecting(ScriptedModel):
+    """A model that repeats what it was sent: in its answer, and then in an error that another error led to."""
+
+    def __init__(self) -> None:
+        super().__init__([call("look"), text("never")])
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer the first request, and fail at the second."""
+        sent = json.dumps(request.parameters)
+        if request.number == 0:
+            completion = await super().complete(request)
+            return type(completion)(f"You sent {sent}", tool_calls=completion.tool_calls)
+        words = f"{sent} {request.parameters!r} {quote(sent)} {base64.b64encode(sent.encode()).decode()}"
+        cause = ValueError(f"401 for {words}")
+        cause.add_note(words)
+        raise ModelRequestError(f"denied: {words}") from cause
+
+
+@pytest.fixture
+def server() -> Iterator[Provider]:
+    """Serve a provider, and whatever else is asked of it, on this machine."""
+    served = Provider()
+    yield served
+    served.shutdown()
+    served.server_close()
+
+
+class Provider(ThreadingHTTPServer):
+    """Refuses every request with all that it was sent, and keeps the bodies."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: list[bytes] = []
+        self.requests: list[str] = []
+        threading.Thread(target=lambda: self.serve_forever(poll_interval=0.01), daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Provider
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.bodies.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+        if self.path.endswith("/v1/traces"):
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        sent = f"{dict(self.headers)} {self.path} {body.decode()}"
+        self.server.requests.append(sent)
+        answer = json.dumps({"error": {"message": f"denied {sent}", "headers": dict(self.headers)}}).encode()
+        self.send_response(401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_parameter_that_is_a_credential_stays_in_the_process(
+    shape: str,
+    tmp_path: Path,
+    server: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Neither the trace nor its spans on the wire nor the exception nor a log line holds it, though it is sent."""
+    parameters = SHAPES[shape]
+    caplog.set_level(logging.DEBUG, "playhead")
+    monkeypatch.setattr(current._Current, "export", None)
+    exported = live_export(f"http://127.0.0.1:{server.server_port}")
+    model = Reflecting()
+
+    def look() -> str:
+        """Look."""
+        raise ValueError(f"401 for {json.dumps(parameters)}")
+
+    def tell(record: Any) -> None:
+        if record.kind == "llm-failed":
+            raise ValueError(f"about {json.dumps(parameters)}")
+
+    made = agent([], [look], parameters=parameters, trace=tmp_path)
+    made.model = model
+    made.subscribe(None, tell)
+    with pytest.raises(RunError) as raised:
+        made.run_sync("go")
+    exported.shutdown(5)
+    assert model.requests[0].parameters == parameters
+    outside: list[Any] = [
+        bytes_below(tmp_path),
+        *server.bodies,
+        *everything_of(raised.value),
+        caplog.text,
+        *capfd.readouterr(),
+    ]
+    assert len(server.bodies) > 0
+    assert leaks(parameters, *outside) == []
+
+
+REAL: dict[str, Any] = {
+    "extra_headers": {
+        "Authorization": "Bearer SECRETbearer1234567890",
+        "Cookie": "session=SECRETcookie1234567890; b=SECRETb",
+        "X-Proxy": f"Basic {BASIC}",
+    },
+    "extra_body": {"auth": {"token": "SECRETbody1234567890"}, "pw": "SECRETpw"},
+    "extra_query": {"sig": "SECRETquery/1234567890=", "t": "SECRETt"},
+}
+AZURE = {"azure_ad_token": JWT, "api_version": "2024-06-01", "extra_headers": {"X-Gate": "SECRETgate12345"}}
+KEYS = {
+    "OPENAI_API_KEY": "sk-SECRETkey1234567890",
+    "AZURE_API_KEY": "SECRETazure1234567890",
+    "ANTHROPIC_API_KEY": "sk-ant-SECRETkey1234567890",
+}
+of_litellm = [  # when it is first used
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*ReadOnly:UserWarning"),
+]
+
+
+def attempted(model: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
+    """Run an agent on a real adapter, which fails; return all that the failure says and the trace holds."""
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+    with pytest.raises((RunError, UsageError)) as raised:
+        Agent(model, trace=folder, max_retries=0, **options).run_sync("go")
+    return [bytes_below(folder).decode(errors="replace"), *everything_of(raised.value)]
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    [
+        pytest.param("openai/x", REAL, marks=of_litellm),
+        pytest.param("azure/x", AZURE, marks=of_litellm),
+        pytest.param("anthropic/x", {"extra_headers": {"x-goog-token": "SECRETgoog12345"}}, marks=of_litellm),
+        ("ollama/x", {}),
+    ],
+)
+def test_a_provider_that_repeats_the_request_in_its_error(
+    model: str, parameters: dict[str, Any], tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Headers, body, address and key go to the provider, and nobody else: not in the error either, nor in what led to it."""
+    address = f"http://127.0.0.1:{server.server_port}/v1?sig=SECRETsig1234567890&t=SECRETq"
+    said = attempted(model, tmp_path, monkeypatch, api_base=address, parameters=parameters)
+    assert len(server.requests) == 1
+    assert all(each in server.requests[0] for each in re.findall(r"SECRET\w+", json.dumps(parameters)))
+    assert leaks(parameters, *said) == []
+
+
+@pytest.mark.parametrize("model", [pytest.param("openai/x", marks=of_litellm), "ollama/x"])
+@pytest.mark.parametrize("user", ["SECRETuser12345:SECRETpass%2B1234", "SECRETtoken12345"])
+def test_a_password_in_an_address_is_shown_nowhere(
+    model: str, user: str, tmp_path: Path, server: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a client makes of user and password in an address, neither is in the trace or in what goes wrong."""
+    address = f"http://{user}@127.0.0.1:{server.server_port}"
+    assert leaks(user, *attempted(model, tmp_path, monkeypatch, api_base=address)) == []
+
+
+def test_the_command_line_says_no_secret(tmp_path: Path, server: Provider) -> None:
+    """Given on the command line or from the environment, a secret is in no output, also with a traceback."""
+    environment = {"HEADERS": json.dumps(REAL["extra_headers"]), "PLAYHEAD_DEBUG": "1", **KEYS}
+    options = ["--set", "extra_headers=env:HEADERS", "--set", f"extra_body={json.dumps(REAL['extra_body'])}"]
+    where = ["--api-base", f"http://127.0.0.1:{server.server_port}/v1", "--trace-dir", str(tmp_path)]
+    done = cli("run", "go", "--model", "openai/x", *where, *options, env=environment)
+    assert (done.returncode, "Traceback" in done.stderr, len(server.requests)) == (2, True, 1)
+    assert leaks(REAL, done.stdout, done.stderr, bytes_below(tmp_path)) == []
+
+
+@pytest.mark.parametrize("option", ["SECRET12345", "=SECRET12345", "extra_headers=env:MISSING", "api_key=SECRET12345"])
+def test_a_wrong_option_is_not_repeated(option: str, tmp_path: Path) -> None:
+    """What is wrong with `--set` is said without what may be the secret."""
+    done = cli(
+        "run", "go", "--model", "openai/x", "--set", option, "--trace-dir", tmp_path, env={"OPENAI_API_KEY": "x"}
+    )
+    assert (done.returncode, "SECRET" in done.stdout + done.stderr) == (2, False)
+
+
+def test_what_is_known_is_recorded_by_value_and_the_rest_as_present(tmp_path: Path) -> None:
+    """The trace says which parameters were sent; `record_parameters` adds values, whole or one inside another."""
+    parameters = {"temperature": 0, "metadata": {"team": "x"}, "extra_headers": {"X-Title": "Shop", "X-Key": "SECRET1"}}
+    result = run(agent([text("x")], parameters=parameters, trace=tmp_path / "a"))
+    assert shape_of(result.trace_path) == {
+        "temperature": 0,
+        "metadata": "unrecorded",
+        "extra_headers": {"X-Title": "unrecorded", "X-Key": "unrecorded"},
+    }
+    also = ["metadata", "extra_headers.X-Title"]
+    result = run(agent([text("x")], parameters=parameters, record_parameters=also, trace=tmp_path / "b"))
+    assert shape_of(result.trace_path) == {
+        "temperature": 0,
+        "metadata": {"team": "x"},
+        "extra_headers": {"X-Title": "Shop", "X-Key": "unrecorded"},
+    }
+    assert reproduce(result.trace_path).identical
+
+
+def shape_of(path: Path | None) -> Any:
+    """Return the parameters of a run's first request, with one word for each that is not recorded."""
+    [asked, *_] = [each for each in lines_of(path) if each["kind"] == "llm-requested"]
+    return shown(asked["data"]["parameters"])
+
+
+def lines_of(path: Path | None) -> list[dict[str, Any]]:
+    """Return the events of a trace."""
+    assert path is not None
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def shown(value: Any) -> Any:
+    """Return a recorded value with one word for each part that is not recorded."""
+    if not isinstance(value, dict):
+        return value
+    return value["$type"] if "$type" in value else {name: shown(each) for name, each in value.items()}
+
+
+TOKEN = {"temperature": 0, "extra_headers": {"X-Token": "SECRETtoken12345", "anthropic-beta": "b"}, "user": "SECRETu1"}
+HOLES = "extra_headers.X-Token, user"
+
+
+def recorded(folder: Path, **options: Any) -> Path:
+    """Record a run with parameters that are not recorded."""
+    path = run(agent([text("x")], parameters=TOKEN, trace=folder, **options)).trace_path
+    assert path is not None
+    return path
+
+
+def test_a_replay_names_the_parameters_that_it_lacks(tmp_path: Path) -> None:
+    """Without them nothing is sent; given, they are sent and not recorded; None leaves one out, and that is said."""
+    path, model = recorded(tmp_path), ScriptedModel([text("y")])
+    with pytest.raises(NotReplayableError) as refused:
+        replay(path, overrides={"model": model})
+    assert str(refused.value) == (
+        f"the recording says that these request parameters were there, and not what they were: {HOLES}. Give them with "
+        "parameters={'extra_headers': …, 'user': …}; None leaves one out"
+    )
+    assert model.requests == []
+    given = {name: TOKEN[name] for name in ("extra_headers", "user")}
+    same = replay(path, overrides={"model": model, "parameters": given}, trace=tmp_path / "again")
+    assert (model.requests[0].parameters, same.notes) == (TOKEN, ())
+    assert leaks(TOKEN, bytes_below(tmp_path / "again")) == []
+    model = ScriptedModel([text("y")])
+    other = replay(path, overrides={"model": model, "parameters": {"extra_headers": {"X-Token": "new"}, "user": None}})
+    assert model.requests[0].parameters == {"temperature": 0, "extra_headers": {"X-Token": "new"}}
+    assert other.notes == (
+        "the parameter extra_headers.X-Token of agent is another than the recorded one",
+        "the parameter user of agent is not sent as it was recorded",
+    )
+
+
+def test_the_command_line_takes_what_a_replay_lacks(tmp_path: Path, server: Provider) -> None:
+    """`playhead replay` names the options that it needs, and takes them from the environment."""
+    path = recorded(tmp_path)
+    where = ["--model", "openai/x", "--api-base", f"http://127.0.0.1:{server.server_port}/v1"]
+    refused = cli("replay", path, *where, env=KEYS)
+    assert (refused.returncode, f"not what they were: {HOLES}. Give them with --set " in refused.stderr) == (3, True)
+    assert "--set extra_headers=env:VARIABLE --set user=env:VARIABLE; null leaves one out" in refused.stderr
+    environment = {**KEYS, "HEADERS": json.dumps(TOKEN["extra_headers"])}
+    options = ["--set", "extra_headers=env:HEADERS", "--set", "user=null"]
+    done = cli("replay", path, *where, *options, env=environment)
+    assert "SECRETtoken12345" in str(server.requests)
+    assert leaks(TOKEN, done.stdout, done.stderr) == []
+
+
+def test_parameters_of_an_agent_below_are_named_with_it(tmp_path: Path) -> None:
+    """An agent below the root has parameters of its own; the message says where they are given."""
+    below = agent([text("inner")], name="scout", parameters={"user": "SECRETu1"})
+    path = run(agent([call("scout", task="look"), text("x")], [below], trace=tmp_path)).trace_path
+    overrides: dict[str, Any] = {"model": ScriptedModel([call("scout", task="look"), text("inner"), text("x")])}
+    with pytest.raises(
+        NotReplayableError,
+        match=r"of scout were there.*with agents=\{'scout': \{…\}\}, there with parameters=\{'user': …\}",
+    ):
+        replay(path, overrides=overrides)
+    done = replay(path, overrides={**overrides, "agents": {"scout": {"parameters": {"user": "SECRETu1"}}}})
+    assert done.verdict == "same"
+
+
+def test_reproduce_is_exact_and_notices_another_value(tmp_path: Path) -> None:
+    """Without code the fingerprints are served; with it, an equal value is the same and another one a divergence."""
+    path = recorded(tmp_path)
+    other = {**TOKEN, "extra_headers": {"X-Token": "SECRETother12345", "anthropic-beta": "b"}}
+    outcomes = [
+        reproduce(path),
+        reproduce(path, agent=agent([], parameters=TOKEN)),
+        reproduce(path, agent=agent([], parameters=other)),
+    ]
+    assert [(each.identical, each.not_compared) for each in outcomes] == [(True, ()), (True, ()), (False, ())]
+    assert "extra_headers.X-Token" in outcomes[2].divergences[0].what
+
+
+def test_a_fingerprint_of_another_key_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another machine, or without a key, values are not compared, and that is said."""
+    path = recorded(tmp_path)
+    for key in (bytes(32), None):
+        monkeypatch.setattr(fingerprint_key, "_key_in", lambda _, key=key: key)
+        outcome = reproduce(path, agent=agent([], parameters=TOKEN))
+        assert (outcome.identical, outcome.not_compared) == (
+            True,
+            ("parameters.extra_headers.X-Token", "parameters.user"),
+        )
+        assert reproduce(path).identical
+
+
+def test_a_run_goes_on_with_a_new_token(tmp_path: Path) -> None:
+    """A dead run is resumed with another value of what was not recorded, and with no other known parameter."""
+    ended = [call("look"), text("x")]
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    path = run(agent(ended, [look], parameters=TOKEN, trace=tmp_path)).trace_path
+    events = lines_of(path)
+    died = next(place for place, event in enumerate(events) if event["kind"] == "tool-call-completed")
+    dead = tmp_path / "dead" / "dead.jsonl"
+    dead.parent.mkdir()
+    rewrite(dead, events[: died + 1])
+    other = {**TOKEN, "extra_headers": {"X-Token": "SECRETnew12345", "anthropic-beta": "b"}}
+    with pytest.raises(DivergedError, match="its parameters differs"):
+        resume_sync(agent(ended, [look], parameters={**other, "temperature": 1}), dead)
+    model = ScriptedModel([text("x")])
+    result = resume_sync(Agent(model, tools=[look], parameters=other), dead, trace=tmp_path / "on")
+    assert (result.output, model.requests[-1].parameters) == ("x", other)
+    assert leaks(other, bytes_below(tmp_path / "on")) == []
+
+
+def test_a_hook_may_set_a_secret_for_one_request(tmp_path: Path) -> None:
+    """It is sent, not recorded, and kept out of the run's other texts; a replay that would lack it stops and names it."""
+
+    def sign(request: Request, _: object) -> Request:
+        return replace(request, parameters={**request.parameters, "extra_headers": {"X-Sig": "SECRETsig12345"}})
+
+    model = ScriptedModel([text("You sent SECRETsig12345")])
+    made = agent([], parameters={"seed": 1}, trace=tmp_path, compose=[lambda harness: harness.on("llm.request", sign)])
+    made.model = model
+    path = run(made).trace_path
+    assert model.requests[0].parameters == {"seed": 1, "extra_headers": {"X-Sig": "SECRETsig12345"}}
+    assert leaks({}, bytes_below(tmp_path)) == []
+    assert reproduce(path).identical
+    stopped = replay(path, [text("x")])
+    assert "not what they were: extra_headers.X-Sig" in str(stopped.stopped)
+
+
+def test_a_recording_of_an_older_version_keeps_what_it_has(tmp_path: Path) -> None:
+    """Values that such a trace holds reproduce as they are, and are sent by a replay, whose own trace does not hold them."""
+    path = run(agent([text("x")], parameters={"user": "SECRETold12345"}, trace=tmp_path)).trace_path
+    events = lines_of(path)
+    for event in (events[0]["data"]["agent"], *(each["data"] for each in events if each["kind"] == "llm-requested")):
+        event["parameters"] = {"user": "SECRETold12345"}
+    old = tmp_path / "old.jsonl"
+    rewrite(old, events)
+    assert reproduce(old).identical
+    model = ScriptedModel([text("x")])
+    replay(old, overrides={"model": model}, trace=tmp_path / "new")
+    assert (model.requests[0].parameters, leaks({}, bytes_below(tmp_path / "new"))) == ({"user": "SECRETold12345"}, [])
+
+
+def rewrite(path: Path, events: list[dict[str, Any]]) -> None:
+    """Write events as a trace of their own, with a chain that holds."""
+    head = ""
+    with path.open("wb") as file:
+        for event in events:
+            line = json.dumps({name: value for name, value in event.items() if name != "h"}, separators=(",", ":"))[:-1]
+            head = hashlib.sha256(head.encode() + line.encode()).hexdigest()
+            file.write(f'{line},"h":"{head}"}}\n'.encode())
+
+
+def test_a_recorded_parameter_without_its_value_is_no_parameter(tmp_path: Path) -> None:
+    """An agent made of a recording's parameters is refused where a value is missing: nothing else is sent in its place."""
+    header = load_recording(recorded(tmp_path)).header.agent
+    with pytest.raises(UsageError, match=f"{HOLES}: a recording says that it was there, not what it was"):
+        agent([], parameters=header.parameters)
+
+
+def test_ordinary_words_of_a_parameter_are_not_taken_out_of_texts(tmp_path: Path) -> None:
+    """A parameter that is no credential does not put holes into prompts and answers, nor into names of models."""
+    parameters = {
+        "metadata": {"team": "support", "about": "refunds of orders"},
+        "extra_body": {"model": "scripted/model"},
+    }
+    said = "The support team sees to refunds of orders."
+    path = run(agent([text(said)], parameters=parameters, trace=tmp_path), task=said).trace_path
+    recording = load_recording(str(path))
+    assert (recording.header.task, recording.ending and recording.ending.output) == (said, said)
+    assert recording.header.agent.model == "scripted/model"
