@@ -25,8 +25,9 @@ demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff an
 test: $(DEV)  ## run the tests
 	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist loadfile $(ARGS)
 
-prove: $(DEV)  ## judge 5,000 replays of random agents against what really happens; ARGS=N for N of them
-	$(RUN)python -m tests.findings.replay_oracle $(or $(ARGS),5000)
+prove: $(DEV)  ## run the random campaigns at their full size, of which the tests run a sample
+	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 tests/findings $(ARGS)
+	$(RUN)python -m tests.findings.replay_oracle 5000
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)

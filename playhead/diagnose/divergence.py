@@ -46,9 +46,11 @@ VOLATILE: Final = frozenset(
         "telemetry",
         "rung",
         "lost_events",
+        "cost_unknown",
     }
 )
-"""Fields that are ids or times, say that this is a replay, or follow from another one (the hash of arguments)."""
+"""Fields that are ids or times, say that this is a replay, what a sum leaves out, or follow from another field (the hash of
+arguments)."""
 INCIDENTAL: Final = frozenset(
     {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
 )
@@ -254,8 +256,9 @@ def _same(one: Record, other: Record) -> bool:
 
 
 def _alike(recorded: Any, now: Any) -> bool:  # noqa: ANN401 - any field of any event
-    if isinstance(recorded, Usage) and isinstance(now, Usage) and recorded.unknown is None:
-        now = now.model_copy(update={"unknown": None})  # an older recording does not say how many answers it leaves out
+    if isinstance(recorded, Usage) and isinstance(now, Usage):
+        # What a sum leaves out is not compared: an older recording counts fewer attempts among that, or none.
+        now = now.model_copy(update={"unknown": recorded.unknown, "not_believed": recorded.not_believed})
     if isinstance(recorded, AgentHeader) and isinstance(now, AgentHeader):
         then = {(hook.role, hook.at, hook.name): hook.settings for hook in recorded.hooks}
         hooks = [  # nor what a switch was given

@@ -237,6 +237,7 @@ def test_the_right_head(path: Path, content: bytes):
     """The head of a sound file is its own, exactly: case and length matter."""
     path.write_bytes(content)
     head = check_trace(path).head
+    assert head is not None
     assert check_trace(path, head).verdict == "ok"
     for other in ("", head.upper() if head.upper() != head else "F", head[:-1], head + " "):
         assert check_trace(path, other).verdict == "other-head"
