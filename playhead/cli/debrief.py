@@ -1,4 +1,4 @@
-"""`playhead debrief`: the decisions of a run, and where they do not hold against its trace."""
+"""`playhead debrief`: the decisions of a run, and the claims that its trace does not support."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def command(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
     What was asked, the path of calls, the stated reason of each, assumptions, who else steered, how it ended, and
-    flags: the places where a stated reason or the claimed outcome does not hold against the trace. No model is asked,
-    and no reason is made up.
+    flags: claims and stated reasons that the trace does not support. No model is asked, and no reason is made up.
     """
     if markdown and as_json:
         raise UsageError("--markdown and --json are two forms: choose one")

@@ -11,6 +11,8 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose import debrief_model as m
+from playhead.diagnose.arithmetic import Operands
+from playhead.diagnose.claims import Ledger
 from playhead.diagnose.debrief_account import account
 from playhead.diagnose.debrief_facts import (
     LAST_WORDS,
@@ -24,7 +26,8 @@ from playhead.diagnose.debrief_facts import (
     shown,
 )
 from playhead.diagnose.debrief_strategies import StrategiesFold
-from playhead.diagnose.numbers import SeenNumbers
+from playhead.diagnose.deeds import own_words
+from playhead.diagnose.numbers import SeenNumbers, figures_of
 from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.types import Usage
@@ -68,6 +71,8 @@ class DebriefFold:
         self.unknown: Counter[str] = Counter()
         self.answer: str | None = None
         self.numbers = SeenNumbers()
+        self.operands = Operands()
+        self.ledger = Ledger()
         self.usage = Usage()
         self.cost: float | None = 0.0
         self.model_calls = 0
@@ -112,6 +117,8 @@ class DebriefFold:
         if self.header is not None or record.owner != "root":
             return
         self.header = event
+        self.operands.ask(event.agent.system_prompt or "")
+        self.ledger.has_past = any(each.role == "assistant" for each in event.agent.examples)
         agent = self.agent(record.owner)
         agent.name, agent.asked_for_reasons = event.agent.name, event.agent.rationale
 
@@ -147,6 +154,9 @@ class DebriefFold:
     def _(self, event: e.ToolsDefined, record: Record) -> None:
         if not event.offered:
             self.agent(record.owner).tools.update((spec.name, spec) for spec in event.tools)
+            self.ledger.define(event.tools)
+            for spec in event.tools:
+                self.numbers.add(f"{spec.description} {_text(spec.parameters)}")
 
     @_take.register
     def _(self, event: e.MessageAdded, record: Record) -> None:
@@ -156,6 +166,9 @@ class DebriefFold:
             agent.observe(called)
         if event.content is not None and (event.role != "assistant" or record.iteration is None):
             self.numbers.add(content_text(event.content))
+            if event.role == "user":
+                self.operands.ask(content_text(event.content))
+                self.ledger.asked = f"{self.ledger.asked}\n{content_text(event.content)}"[-LONG * 4 :]
 
     @_take.register
     def _(self, event: e.LlmRequested, record: Record) -> None:
@@ -179,10 +192,10 @@ class DebriefFold:
         call = self.agent(record.owner).start(record, event, self.writes)
         self.path.append((m.PathStep(**_at(record), action=call.action, ok=None), call))
         if call.kind != "meta":
-            call.guesses = (
-                self.numbers.unknown_in(_text(event.args), rounded=False)[:20] if call.request is not None else ()
-            )
             self.numbers.add(_text(event.args))
+            self.operands.add(f"{call.tool}()", event.args)
+        if call.kind == "function":
+            self.ledger.start(call)
         for option in call.alternatives:
             self._reject(record, event.tool, option.option, option.rejected_because)
         if call.reason is not None:
@@ -207,13 +220,13 @@ class DebriefFold:
             self._find(record, call.action, short(result))
         if call.kind == "function":
             self.numbers.add(result)
-            agent.compare_guesses(call, result)
+            self.operands.add(call.tool, event.result)
 
     @_take.register
     def _(self, event: e.FinalAnswer, record: Record) -> None:
         agent = self.agent(record.owner)
         agent.answer_seq, agent.answer_confidence = record.seq, event.confidence
-        agent.ungrounded = self.numbers.unknown_in(_text(event.output)) if agent.has_tools else ()
+        self._judge(agent, _text(event.output))
         if record.owner == "root":
             self.answer = shown(event.output, LONG)
             self._find(record, "answer", shown(event.output))
@@ -325,6 +338,18 @@ class DebriefFold:
     @_take.register
     def _(self, _event: e.ReplayDiverged, _record: Record) -> None:
         self.diverged += 1
+
+    def _judge(self, agent: AgentFacts, answer: str) -> None:
+        """Hold the figures and the deeds of an answer against what the run was shown and did so far."""
+        if agent.has_tools:
+            figures = list(figures_of(own_words(answer)))
+            unexplained = self.operands.unexplained(figures, answer, self.numbers)
+            explained = [each for each in figures if each not in unexplained]
+            for each in explained:  # what follows from what was shown is shown from now on
+                self.numbers.add(each.written)
+            agent.ungrounded = tuple(dict.fromkeys(each.written for each in unexplained))
+            agent.figures = sum(not each.is_plain for each in explained)
+        agent.unsupported, agent.deeds = self.ledger.judge(answer)
 
     # --- entries ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, reason_of, short, shown
-from playhead.diagnose.debrief_rules import flags_of
+from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.debrief_strategies import stages_of
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.tokens import spent_at, total_text
@@ -74,8 +74,8 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
     """Return what a fold adds up to."""
     flags = flags_of(fold.agents.values())
     metrics, ended = _metrics(fold), _termination(fold)
-    outcome, honesty = _outcome(fold), _honesty(fold)
-    confidence, basis = _confidence(outcome, honesty, state, flags, metrics)
+    outcome, honesty = _outcome(fold), _honesty(fold, flags)
+    confidence, basis = _confidence(fold, state, flags)
     header, used = fold.header, fold.ending[1].strategy_used if fold.ending else None
     healed = fold.strategies.healed_calls(fold.agents)
     stages = stages_of(healed)
@@ -117,7 +117,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         tools_used=_tools(fold),
         metrics=metrics,
         termination=ended,
-        verdict=_verdict(outcome, ended, metrics),
+        claim=_claim(outcome, confidence, ended, metrics),
         caveats=tuple(_caveats(fold, state, problems)),
     )
 
@@ -136,40 +136,49 @@ def _outcome(fold: DebriefFold) -> m.Outcome:
     return "partial" if end.status == "done" and end.output is not None else "failed"
 
 
-def _honesty(fold: DebriefFold) -> m.Honesty:
+def _honesty(fold: DebriefFold, flags: tuple[m.Flag, ...]) -> m.Honesty:
     if _outcome(fold) != "success":
         return "no-claim"
-    calls = [call for call in _calls(fold) if call.kind == "function"]
-    if any(call.ok for call in calls):
-        return "backed"
-    return "suspect" if any(call.ok is False for call in _calls(fold)) else "unverified"
+    if any(flag.rule in ABOUT_ANSWERS for flag in flags):
+        return "suspect"
+    return "consistent" if any(call.ok for call in _calls(fold) if call.kind == "function") else "unverified"
 
 
 def _confidence(
-    outcome: m.Outcome, honesty: m.Honesty, state: m.RecordingState, flags: tuple[m.Flag, ...], metrics: m.Metrics
+    fold: DebriefFold, state: m.RecordingState, flags: tuple[m.Flag, ...]
 ) -> tuple[m.Level, tuple[str, ...]]:
-    """Return how far the trace supports the outcome: the weakest of what it rests on."""
+    """Return how far the trace supports the answer: the weakest of what it rests on."""
+    outcome = _outcome(fold)
     weak: list[tuple[m.Level, str]] = []
     if state == "damaged":
         weak.append(("low", "the file is damaged"))
     if outcome != "success":
         weak.append(("low" if outcome in {"failed", "unknown"} else "medium", f"the outcome is {outcome}"))
-    if honesty == "suspect":
-        weak.append(("low", "it answered although no tool call succeeded"))
-    if honesty == "unverified":
-        weak.append(("medium", "no tool result stands behind the answer"))
     grave, doubtful = (sum(flag.severity == severity for flag in flags) for severity in ("high", "warning"))
     if grave:
         weak.append(("low", f"{_count(grave, 'flag')} of severity high"))
     if doubtful:
         weak.append(("medium", f"{_count(doubtful, 'flag')} of severity warning"))
-    missing = metrics.reasons_expected - metrics.reasons_stated
-    if missing > 0:
-        weak.append(("medium", f"{missing} of {metrics.reasons_expected} calls state no reason"))
-    if not weak:
-        return "high", ("it answered after a tool call that succeeded, and nothing was flagged above info",)
+    calls = [call for call in _calls(fold) if call.kind == "function"]
+    found = _found(fold)
+    if outcome == "success" and not any(call.ok for call in calls):
+        weak.append(("medium", "no tool call succeeded" if calls else "no tool was called"))
+    elif outcome == "success" and not found:
+        weak.append(("medium", "the answer holds no figure and no deed that could be compared with the trace"))
     low = any(level == "low" for level, _ in weak)
-    return "low" if low else "medium", tuple(text for _, text in weak)
+    return "low" if low else "medium" if weak else "high", (*(text for _, text in weak), *([found] if found else []))
+
+
+def _found(fold: DebriefFold) -> str:
+    """Return what of the root's answer stands in the trace; empty for nothing."""
+    root = fold.agents.get("root")
+    figures, deeds = (root.figures, root.deeds) if root else (0, 0)
+    told = [_count(number, noun) for number, noun in ((figures, "figure"), (deeds, "deed")) if number]
+    return (
+        f"{' and '.join(told)} of the answer {'is' if figures + deeds == 1 else 'are'} in the trace, or follow{'s' if figures + deeds == 1 else ''} from it"
+        if told
+        else ""
+    )
 
 
 def _termination(fold: DebriefFold) -> m.Termination | None:
@@ -275,12 +284,15 @@ def _replay(fold: DebriefFold) -> m.ReplayOrigin | None:
     )
 
 
-def _verdict(outcome: m.Outcome, ended: m.Termination | None, metrics: m.Metrics) -> str:
+def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, metrics: m.Metrics) -> str:
     cost = "cost not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
     counts = [count for count in (metrics.tokens_in, metrics.tokens_out) if count is not None]
     tokens = total_text(sum(counts) if counts else None, metrics.usage_unknown, "{} tok")
     unfinished = "" if ended is not None else " (the trace has no end)"
-    return f"{outcome}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
+    said = (
+        f"Agent's claim: success | support in the trace: {support}" if outcome == "success" else f"Outcome: {outcome}"
+    )
+    return f"{said}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------

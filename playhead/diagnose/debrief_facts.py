@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from playhead.diagnose.claims import Against, CallWords, call_words
 from playhead.diagnose.debrief_model import Reason
-from playhead.diagnose.numbers import SeenNumbers
+from playhead.diagnose.reasons import contradiction
 from playhead.diagnose.summaries import arguments, preview
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
     from playhead.trace.events import ToolCallCompleted, ToolCallStarted
     from playhead.trace.line import Record
-    from playhead.trace.types import Alternative, Content, Rationale, ToolSpec
+    from playhead.trace.types import Alternative, Content, Rationale
 
 SHORT: Final = 300
 """Characters of a result, an error or an argument list that a debrief shows."""
 LONG: Final = 1200
 """Characters of a goal or an answer that a debrief shows."""
-
-_TURN: Final = 16
-"""Calls of one turn that are compared with each other."""
 
 LAST_WORDS: Final = frozenset({"final-answer", "task-complete"})
 """The kernel's own tools that end a run with an answer."""
@@ -80,6 +79,8 @@ class CallFacts:
     kind: Literal["function", "agent", "meta"]
     read_only: bool
     arguments: str
+    args: object
+    """The arguments themselves, until the call has ended."""
     args_hash: str
     request: int | None
     source: str
@@ -97,12 +98,12 @@ class CallFacts:
     cached: bool = False
     abandoned: bool = False
     duration_ms: float = 0.0
-    guesses: tuple[str, ...] = ()
-    """Numbers of its arguments that nothing had shown to the run."""
-    foreseen: list[tuple[str, CallFacts]] = field(default_factory=list)
-    """Guesses that the result of a call of the same turn turned out to hold, and that call."""
+    contradiction: str | None = None
+    """What its stated reason contradicts of its arguments."""
     digest: int = 0
     """Tells results apart."""
+    words: CallWords = field(default_factory=CallWords)
+    """What it and its result say, in short."""
 
     @property
     def action(self) -> str:
@@ -121,6 +122,8 @@ class CallFacts:
         if event.error is not None:
             self.error, self.message = short(event.error.type, 100), short(event.error.message)
         self.digest = hash(result)
+        self.words = call_words(self.args, event.result, ok=event.ok)
+        self.args = None
 
 
 @dataclass(slots=True)
@@ -139,13 +142,21 @@ class AgentFacts:
     """The same, to look one up."""
     observed_at: dict[int, int] = field(default_factory=dict)
     """How many results the model had when it was asked, by request."""
+    used: dict[str, set[str]] = field(default_factory=dict)
+    """Values that its calls gave to each parameter."""
     missing: list[int] = field(default_factory=list)
     """Events that say that a reason is missing."""
     answer_seq: int | None = None
     """The event with the agent's own answer."""
     answer_confidence: str | None = None
     ungrounded: tuple[str, ...] = ()
-    """Numbers of the answer that nothing shown to the run holds."""
+    """Numbers of the answer that nothing shown to the run holds, or gives in one step."""
+    unsupported: tuple[tuple[str, Against], ...] = ()
+    """What the answer says was done, and no call can have done."""
+    figures: int = 0
+    """Numbers of the answer that the run was shown, or that follow from such."""
+    deeds: int = 0
+    """Deeds that the answer claims and a call that succeeded stands behind."""
 
     @property
     def real_calls(self) -> list[CallFacts]:
@@ -163,19 +174,6 @@ class AgentFacts:
             self.was_observed.add(call_id)
             self.observed.append(call_id)
 
-    def compare_guesses(self, done: CallFacts, result: str) -> None:
-        """Note which numbers a call of the same turn had used before this one returned them."""
-        if done.request is None:
-            return
-        others = [call for call in self.calls[-_TURN:] if call.request == done.request and call is not done]
-        pending = [(call, guess) for call in others for guess in call.guesses]
-        if pending:
-            seen = SeenNumbers()
-            seen.add(result)
-            for call, guess in pending:
-                if not seen.unknown_in(guess):
-                    call.foreseen.append((guess, done))
-
     def start(self, record: Record, event: ToolCallStarted, writes_before: int) -> CallFacts:
         """Take in a call that starts."""
         spec = self.tools.get(event.tool)
@@ -189,6 +187,7 @@ class AgentFacts:
             kind=kind,
             read_only=spec is not None and spec.read_only,
             arguments=short(_arguments(event.args)),
+            args=event.args,
             args_hash=event.args_hash,
             request=event.request,
             source=event.source,
@@ -197,6 +196,12 @@ class AgentFacts:
             expected=self.asked_for_reasons and kind != "meta" and event.source != "tool",
             writes_before=writes_before,
         )
+        if call.reason is not None and kind != "meta":
+            call.contradiction = contradiction(
+                call.reason.why, spec or ToolSpec(name=event.tool), event.args, self.tools, self.used
+            )
+        for name, value in event.args.items() if isinstance(event.args, dict) else ():
+            self.used.setdefault(name, set()).add(str(value).lower()[:60])
         self.calls.append(call)
         self.by_id[event.call_id] = call
         return call

@@ -87,7 +87,8 @@ def _summary(debrief: m.Debrief) -> Iterator[str]:
     yield _text(debrief.summary)
     yield ""
     basis = "; ".join(map(_text, debrief.confidence_basis))
-    yield f"**{debrief.outcome}**, confidence {debrief.confidence}: {basis}"
+    what = "Agent's claim: **success**" if debrief.outcome == "success" else f"Outcome: **{debrief.outcome}**"
+    yield f"{what}, support in the trace **{debrief.confidence}**: {basis}"
 
 
 def _tools(debrief: m.Debrief) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _ending(debrief: m.Debrief) -> Iterator[str]:
         if ended.rationale:
             yield f"\n{_text(ended.rationale.why)}"
     yield ""
-    yield f"Verdict: {_text(debrief.verdict)}"
+    yield _text(debrief.claim)
 
 
 def _items(texts: Iterable[str]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from playhead.diagnose.debrief_strategy_model import (
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Level = Literal["high", "medium", "low"]
 Severity = Literal["high", "warning", "info"]
-Honesty = Literal["backed", "unverified", "suspect", "no-claim"]
+Honesty = Literal["consistent", "unverified", "suspect", "no-claim"]
 RecordingState = Literal["closed", "open", "truncated", "damaged"]
 Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch", "approver"]
 
@@ -271,7 +271,7 @@ class Flag(Part):
 class Debrief(Part):
     """An account of a run's decisions, made of nothing but its trace."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     """Version of this form; it grows when a reader of today would misread it."""
     run_id: Text
     """The run."""
@@ -290,15 +290,16 @@ class Debrief(Part):
     goal: Text
     """What the agent was asked."""
     outcome: Outcome
-    """`success`: the agent ended with an answer of its own, right or wrong; `partial`: it was stopped before, and there is
+    """What the run ended as. `success` is the agent's claim: it ended with an answer of its own, right or wrong; `partial`: it was stopped before, and there is
     something; `failed`: it broke, or was stopped with nothing; `unknown`: the trace has no end, or
     was imported from spans that do not say how it ended."""
     honesty: Honesty
-    """`backed`: it answered after a tool call that succeeded, which does not make the answer right; `unverified`: it
-    answered, and no tool was called; `suspect`: it answered though calls had failed and none succeeded; `no-claim`: it
-    gave no answer that stands. What a sub-agent says counts by the calls of that sub-agent."""
+    """`suspect`: a figure or a deed of an answer has nothing in the trace behind it; `consistent`: nothing that could be
+    compared speaks against the answer, which does not make it right; `unverified`: no tool call succeeded, so there was
+    little to compare; `no-claim`: it gave no answer that stands."""
     confidence: Level
-    """How far the trace supports the outcome. It is not the probability that the answer is right."""
+    """How far the trace supports the answer: `high` takes a figure or a deed that was found in the trace, and no flag
+    above `info`. It is not the probability that the answer is right."""
     confidence_basis: tuple[Text, ...]
     """What `confidence` follows from."""
     summary: Text
@@ -351,7 +352,7 @@ class Debrief(Part):
     """What the run took."""
     termination: Termination | None
     """How it ended; null when the trace has no end."""
-    verdict: Text
-    """Outcome, tokens, time and cost in one line."""
+    claim: Text
+    """What the agent claims, with the trace's support beside it, or how it ended without a claim; tokens, time and cost."""
     caveats: tuple[Text, ...]
     """What the trace cannot tell, and what was left out here."""

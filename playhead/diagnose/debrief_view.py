@@ -71,7 +71,7 @@ def sections(debrief: m.Debrief) -> Iterator[tuple[str, list[Row]]]:
         ("Replay", list(_replay(debrief))),
         ("Errors on the way", most(_error(each) for each in debrief.errors if each.where != "run")),
         ("Learned", most((2, "- ", each.text, "") for each in debrief.lessons)),
-        ("Flags: what does not hold against the trace", most(_flag(each) for each in debrief.flags) or [_NO_FLAG]),
+        ("Flags: claims the trace does not support", most(_flag(each) for each in debrief.flags) or [_NO_FLAG]),
         (_output_title(debrief), [(2, "", debrief.answer, "")] if debrief.answer is not None else []),
         ("Caveats", [(2, "- ", each, "yellow") for each in debrief.caveats]),
     ):
@@ -88,7 +88,8 @@ def _last_lines(debrief: m.Debrief) -> Iterator[Row]:
     if debrief.outcome in {"success", "partial"}:
         yield 0, "Support in the trace: ", f"{debrief.confidence} — {'; '.join(debrief.confidence_basis)}", ""
     yield _termination(debrief)
-    yield 0, "Verdict: ", debrief.verdict, _OUTCOME[debrief.outcome]
+    doubted = debrief.outcome == "success" and debrief.confidence != "high"
+    yield 0, "", debrief.claim, "bold yellow" if doubted else _OUTCOME[debrief.outcome]
 
 
 def _output_title(debrief: m.Debrief) -> str:
@@ -181,8 +182,8 @@ def _why(debrief: m.Debrief) -> Iterator[Row]:
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
         own = next((f", {_call(step)} not counted" for step in debrief.path if _call(step) in LAST_WORDS), "")
-        calls = f"{expected - stated} of {expected} call{'' if expected == 1 else 's'}{own}"
-        yield 2, "", f"({calls}: no reason stated, though one was asked for)", "dim"
+        told = "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
+        yield 2, "", f"({told}, though one was asked for{own})", "dim"
     elif not debrief.metrics.tool_calls:
         yield 2, "", "(no tool was called, so there was no reason to state)", "dim"
     elif not expected:

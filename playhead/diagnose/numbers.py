@@ -1,4 +1,4 @@
-"""Numbers in texts: does what is said occur in what was seen?
+"""Numbers in texts: which ones a text states, and whether they occur in what was seen.
 
 Texts write the same number in many ways (`4180`, `4,180`, `4.180,0`, `4 180`), and an answer rounds. So a number is read
 in every way that it can be meant, and one that is said counts as seen when any number that was seen rounds to it.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.vocabulary import COUNTS, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +24,92 @@ SMALL: Final = 12
 _LONGEST: Final = 40
 """Characters of a number; a longer run of digits is a key or a hash."""
 _GROUPS: Final = ",'’_\u00a0\u202f"  # noqa: RUF001 - marks that group digits
-_MARKS: Final = re.compile(f"[{_GROUPS}]")
-_TOKEN: Final = re.compile(rf"\d[\d.{_GROUPS}]*\d|\d", re.ASCII)
+_MARKS: Final = re.compile(f"[{_GROUPS} ]")
+_SPACED: Final = r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![\d.,])"
+_TOKEN: Final = re.compile(rf"(?<![\d.,]){_SPACED}|\d[\d.{_GROUPS}]*\d|\d", re.ASCII)
 _DIGITS: Final = re.compile(r"\d+", re.ASCII)
-_POINT: Final = re.compile(rf"\d{{1,3}}(?:[{_GROUPS}]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII)
-"""4180, 4,180, 4,180.5, 4180.5"""
-_COMMA: Final = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+", re.ASCII)
-"""4.180, 4.180,5, 4180,5"""
-_LIST_MARK: Final = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE | re.ASCII)
-_INSIDE_A_NAME: Final = re.compile(r"[^\W\d_]|_")
-_SCALE: Final = re.compile(r"\s?(%|percent\b|thousand\b|million\b|billion\b|k\b|bn\b)", re.IGNORECASE)
-_SCALES: Final = {"%": -2, "percent": -2, "thousand": 3, "k": 3, "million": 6, "billion": 9, "bn": 9}
+_POINT: Final = re.compile(rf"\d{{1,3}}(?:[{_GROUPS} ]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII)
+"""4180, 4,180, 4,180.5, 4180.5, 4 180.5"""
+_COMMA: Final = re.compile(r"\d{1,3}(?:[. ]\d{3})+(?:,\d+)?|\d+,\d+", re.ASCII)
+"""4.180, 4.180,5, 4180,5, 4 180,5"""
+_MONTH: Final = (
+    r"\b(?:jan(?:uary|uar|vier|v)?|feb(?:ruary|ruar|rero)?|févr(?:ier)?|mar(?:ch|zo|s)?|märz|apr(?:il)?|abr(?:il)?|avril|may|mai|mayo"
+    r"|june?|juni|junio|juin|july?|juli|julio|juil(?:let)?|aug(?:ust)?|ago(?:sto)?|août|sept?(?:ember|iembre|embre)?|o[ck]t(?:ober|ubre|obre)?"
+    r"|nov(?:ember|iembre|embre)?|de[cz](?:ember)?|dic(?:iembre)?|déc(?:embre)?|ene(?:ro)?)\b"
+)
+_NO_FIGURE: Final = re.compile(
+    rf"```.*?```|https?://\S+|[\w.+-]{{1,64}}@[\w.-]+"  # code and addresses
+    rf"|^\s*(?:[-*+]\s+)?\d{{1,3}}[.)]\s|^\#+[^\n\d]*\d+[.:]"  # the numbers of a list and of headings
+    rf"|\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+)?|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"  # dates
+    rf"|\b\d{{1,2}}/\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.(?=\s[a-zäöü])"
+    rf"|\b[0-3]?\d(?:st|nd|rd|th|er|\.)?\s(?:of |de |de l')?{_MONTH}(?:,?\s(?:de )?\d{{4}})?"
+    rf"|{_MONTH}\.?\s\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?\s\d{{4}})?"
+    rf"|\b\d{{1,2}}(?:[:h]\d\d(?::\d\d)?(?:\s?[ap]\.?m\b)?|\s?[ap]\.?m\b|\s(?:o'clock|uhr)\b)"  # times of day
+    rf"|\b(?:à|vers|at|um|gegen|las)\s(?:[01]?\d|2[0-4])(?![.,:]?\d)(?=\s?(?:h\b|$|[.,;!?)]))|\b(?:1[3-9]|2[0-4])\s?h\b(?!\s?\d)"
+    rf"|\+\d[\d ()/-]{{6,}}|\b\d+(?:-\d+){{2,}}"  # telephone numbers and the like
+    rf"|\b\d+(?:st|nd|rd|th|ème|e|º|ª)\b|\b\d+\.(?=\s[a-zäöü])",  # ordinals
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+"""What a text states with digits and not as a figure."""
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_INSIDE_A_NAME: Final = re.compile(r"[^\W\d_]-?$|_$")
+_CURRENCY: Final = re.compile(r"(?:[$€£¥]|\b(?:eur|usd|gbp|chf)|\brs\.?)\s?$", re.IGNORECASE)
+_SCALES: Final = {
+    9: "B|(?i:bn|billions?|milliarden?|milliards?|mrd|mil millones)",
+    6: "M|(?i:million(?:s|en)?|millones|millón|mio|mln)",
+    3: "(?i:k|thousand|tausend|tsd|mil|mille)",
+    -2: "%|(?i:percent|prozent|por ciento|pour ?cent)",
+}
+_SCALE: Final = re.compile(
+    r"[\s\u00a0\u202f]?(?:" + "|".join(f"(?P<e{n + 2}>{words})" for n, words in _SCALES.items()) + r")(?![^\W\d_])"
+)
+"""What scales the number before it; the name of the group is the power of ten, plus 2."""
+_WORD: Final = re.compile(r"°?[^\W\d_]+(?:/[^\W\d_]+)?[²³]?")
+_NEXT: Final = re.compile(r"[\s\u00a0\u202f-]?[^\W\d_°]*[^\W\d_]|[\s\u00a0]?°|[\s\u00a0]?[€$£]")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that a text states."""
+
+    written: str
+    """The number, with what scales it, as it stands in the text."""
+    readings: tuple[Decimal, ...]
+    """All that it may mean."""
+    percent: bool
+    """Whether it is a share of something."""
+    after: tuple[str, ...]
+    """The words behind it, in lower case."""
+    start: int
+    """Where it begins in the text."""
+    end: int
+    """Where it ends."""
+
+    @property
+    def unit(self) -> str:
+        """Return the word right behind it, which may be a unit."""
+        return self.after[0] if self.after else ""
+
+    @property
+    def amounts(self) -> tuple[Decimal, ...]:
+        """Return how much it may be: a scaled number only as scaled, a share in percent as it is written."""
+        half = len(self.readings) // 2
+        if self.percent:
+            return self.readings[:half]
+        return self.readings if self.written[-1:].isdecimal() else self.readings[half:]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a small whole number, or may be a year: every text has some, and nobody can say where from."""
+        return not self.percent and all(each == each.to_integral_value() and each <= SMALL for each in self.readings)
+
+
+_COUNTED: Final = re.compile(rf"\b(?:{'|'.join(COUNTS)})\b", re.IGNORECASE)
+
+
+def counts_of(text: str) -> list[float]:
+    """Return the small numbers that a text states in words."""
+    return [COUNTS[word.lower()] for word in _COUNTED.findall(text)]
 
 
 class SeenNumbers:
@@ -59,15 +137,12 @@ class SeenNumbers:
                 self._seen, self._sorted, self._new = set(), [], []
                 return
 
-    def unknown_in(self, text: str, *, rounded: bool = True) -> tuple[str, ...]:
-        """Return the numbers of a text, as written, that no number seen so far is, or rounds to; each once.
-
-        With `rounded=False` a number has to be one that was seen, which is quicker to say.
-        """
-        if self.full:
-            return ()
-        known = self._has if rounded else self._seen.__contains__
-        return tuple(dict.fromkeys(said for said, readings in _said(text) if not any(map(known, readings))))
+    def meant(self, figure: Figure) -> Decimal | None:
+        """Return the reading of a figure that was seen, or to which a number rounds that was."""
+        parts = figure.written.split(" ") if " " in figure.written else ()
+        if self.full or (parts and all(part.isdecimal() and self._has(Decimal(part)) for part in parts)):
+            return figure.readings[0]
+        return next(filter(self._has, figure.readings), None)
 
     def _has(self, number: Decimal) -> bool:
         if number in self._seen:
@@ -76,33 +151,34 @@ class SeenNumbers:
             self._sorted.extend(self._new)
             self._sorted.sort()  # two sorted parts, mostly: as good as linear
             self._new = []
-        half = _half_of_last_place(number)
+        half = half_of_last_place(number)
         place = bisect_left(self._sorted, number - half)
         return place < len(self._sorted) and self._sorted[place] <= number + half
 
 
-def _said(text: str) -> Iterator[tuple[str, list[Decimal]]]:
-    """Yield each number that a text states, with all that it may mean."""
-    text = _LIST_MARK.sub(lambda mark: " " * len(mark[0]), text)
+def figures_of(text: str) -> Iterator[Figure]:
+    """Yield each number that a text states as a figure: no date, time, year, ordinal, name or number of a list."""
+    text = _NO_FIGURE.sub(lambda found: " " * len(found[0]), text)
     for match in _TOKEN.finditer(text):
-        if len(match[0]) > _LONGEST or _INSIDE_A_NAME.match(text[max(match.start() - 1, 0) : match.start()]):
+        before = text[max(match.start() - 6, 0) : match.start()]
+        readings = _readings(match[0]) if len(match[0]) <= _LONGEST and not _INSIDE_A_NAME.search(before) else ()
+        if not readings:  # a version, a list of parts, a part of a name
             continue
-        readings = _readings(match[0])
         scale = _SCALE.match(text, match.end())
-        if readings is None:  # a date, a version, a list: its parts
-            parts = _DIGITS.findall(match[0])
-            yield from ((part, [Decimal(part)]) for part in parts if Decimal(part) > SMALL)
-        elif scale is not None:
-            yield match[0] + scale[0], [*readings, *(each.scaleb(_SCALES[scale[1].lower()]) for each in readings)]
-        elif any(each != each.to_integral_value() or each > SMALL for each in readings):
-            yield match[0], readings
+        end = scale.end() if scale else match.end()
+        after = tuple(word.lower() for word in _WORD.findall(text[end : end + 30])) if _NEXT.match(text, end) else ()
+        place = next((int(name[1:]) - 2 for name, found in scale.groupdict().items() if found), 0) if scale else 0
+        bare_year = scale is None and _YEAR.fullmatch(match[0]) and not _CURRENCY.search(before)
+        if not (bare_year and (not after or after[0] not in UNITS)):
+            scaled = tuple(each.scaleb(place) for each in readings) if scale else ()
+            yield Figure(text[match.start() : end], (*readings, *scaled), place < 0, after, match.start(), end)
 
 
 def _all_readings(token: str) -> list[Decimal]:
     """Return every number that a token may be or hold."""
     if token.isdecimal():
         return [Decimal(token)] if len(token) <= _LONGEST else []
-    found = [each for part in _parts(token) for each in _readings(part) or ()]
+    found = [each for part in _parts(token) for each in _readings(part)]
     return found + [Decimal(piece) for piece in _DIGITS.findall(token) if len(piece) <= _LONGEST]
 
 
@@ -111,17 +187,17 @@ def _parts(token: str) -> list[str]:
     return [part for part in (token, *_MARKS.split(token)) if len(part) <= _LONGEST]
 
 
-def _readings(token: str) -> list[Decimal] | None:
-    """Return what a number may mean, or None when it is no single number."""
+def _readings(token: str) -> tuple[Decimal, ...]:
+    """Return what a number may mean; nothing when it is no single number."""
     readings = []
     if _POINT.fullmatch(token):
         readings.append(Decimal(_MARKS.sub("", token)))
     if _COMMA.fullmatch(token):
-        readings.append(Decimal(token.replace(".", "").replace(",", ".")))
-    return readings or None
+        readings.append(Decimal(token.replace(".", "").replace(" ", "").replace(",", ".")))
+    return tuple(readings)
 
 
-def _half_of_last_place(number: Decimal) -> Decimal:
+def half_of_last_place(number: Decimal) -> Decimal:
     """Return how far a number may be from what it was rounded from: 1274 by 0.5, 1.5 by 0.05, 1200 by 50.
 
     A round number with one digit only, such as 4000, is taken as exact: nearly everything would round to it.

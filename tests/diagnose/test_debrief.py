@@ -51,9 +51,9 @@ def test_samples_are_valid_json(path: Path):
 
 
 OUTCOMES = {
-    "end_turn": ("success", "backed"),
-    "final_answer": ("success", "unverified"),
-    "final_answer_tool": ("success", "backed"),
+    "end_turn": ("success", "consistent"),
+    "final_answer": ("success", "suspect"),
+    "final_answer_tool": ("success", "consistent"),
     "max_iterations": ("partial", "no-claim"),
     "output_truncated": ("partial", "no-claim"),
     "output_filtered": ("partial", "no-claim"),
@@ -138,7 +138,7 @@ async def test_the_whole_account(tmp_path: Path):
     assert (metrics.iterations, metrics.model_calls, metrics.tool_calls, metrics.tool_failures) == (3, 3, 2, 1)
     assert (metrics.reasons_expected, metrics.reasons_stated, metrics.agents) == (2, 1, 1)
     assert (metrics.tokens_in, metrics.tokens_out) == (ran.result.usage.input_tokens, ran.result.usage.output_tokens)
-    assert debrief.verdict.startswith("success | ")
+    assert debrief.claim.startswith("Agent's claim: success | support in the trace: high | ")
 
 
 def test_decisions_of_every_kind():
@@ -225,23 +225,22 @@ def test_sub_agents_keep_their_own():
     assert {(flag.rule, flag.owner) for flag in debrief.flags} == {
         ("ungrounded-numbers", "root"),
         ("ungrounded-numbers", "root/researcher@0.0"),
-        ("answer-without-tools", "root/researcher@0.0"),
     }
 
 
 FLAGS = {
-    "autonomous": [("ungrounded-numbers", "warning"), ("argument-before-result", "warning")],
+    "autonomous": [("ungrounded-numbers", "warning")],
     "chain-of-thought": [],
     "cut-answer": [],
     "denied-approval": [("repeated-after-failure", "warning")],
     "direct": [],
-    "failed-call": [("repeated-after-failure", "warning")],
-    "limit-reached": [("argument-before-result", "warning"), ("reason-missing", "info")],
+    "failed-call": [("repeated-after-failure", "info")],
+    "limit-reached": [("reason-missing", "info")],
     "no-tools": [],
     "reflexion": [],
     "several-tools": [],
-    "stated-reasons": [("argument-before-result", "warning"), ("same-words", "info"), ("reason-missing", "info")],
-    "sub-agents": [("ungrounded-numbers", "warning")] * 2 + [("answer-without-tools", "warning")],
+    "stated-reasons": [("reason-missing", "info")],
+    "sub-agents": [("ungrounded-numbers", "warning")] * 2,
 }
 
 
@@ -257,7 +256,7 @@ def test_a_run_without_an_end():
     recording = sample("several-tools")
     debrief = build_debrief(replace(recording, records=recording.records[:14]))
     assert (debrief.recording, debrief.outcome, debrief.termination) == ("open", "unknown", None)
-    assert debrief.verdict.startswith("unknown (the trace has no end) | 482 tok | ")
+    assert debrief.claim.startswith("Outcome: unknown (the trace has no end) | 482 tok | ")
     assert debrief.caveats == (
         "this run has no end in the file: it is still going on, or was killed; nothing here is final",
         "1 call of a tool has no result in the file",
@@ -291,7 +290,7 @@ def test_too_many_numbers_are_not_checked():
     spec = e.ToolsDefined(first_id=0, tools=(ToolSpec(name="t"),))
     message = e.MessageAdded(id=0, role="user", content=numbers)
     debrief = build_debrief(made(spec, message, e.FinalAnswer(output="It is 77")))
-    assert [flag.rule for flag in debrief.flags] == ["answer-without-tools"]
+    assert debrief.flags == ()
     assert "different numbers" in debrief.caveats[0]
 
 

@@ -127,16 +127,6 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         "the reason for read points to call:c9; the trace shows no such call before it",
     ),
-    "reference-to-failure: by its id": (
-        run().call(error="ValueError").turn().call(refs=("c1",)),
-        "info",
-        "the reason for read points to c1, a call of read that failed",
-    ),
-    "reference-to-failure: by its number": (
-        run().call(error="ValueError").turn().call(refs=("obs:1",)),
-        "info",
-        "the reason for read points to obs:1, a call of read that failed",
-    ),
     "rejected-then-called: in the same turn": (
         run().call(**rejecting("write")).call("write"),
         "warning",
@@ -147,15 +137,10 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         "the reason for read says that write was rejected; it was called later, with no stated reason",
     ),
-    "sure-but-failed: by itself": (
-        run().call(error="ValueError", confidence=0.8),
-        "warning",
-        "the model stated a confidence of 0.8 for read, which failed: no",
-    ),
     "repeated-after-success: a read": (
-        run().call(arguments=SAME).turn().call(arguments=SAME, why="I need it"),
+        run().call(arguments=SAME, why="I need it").turn().call(arguments=SAME, why="I need it"),
         "info",
-        'read(key="a") had succeeded before and was called again; its reason, "I need it", does not say so',
+        'read(key="a") had succeeded before and was called again, for the same reason: "I need it"',
     ),
     "repeated-after-success: a side effect": (
         run().call("write", SAME).turn().call("write", SAME),
@@ -164,7 +149,7 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
     ),
     "repeated-after-failure: failed": (
         run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(arguments=SAME, error="E"),
-        "warning",
+        "info",
         'read(key="a") was asked for 3 times; failed each time',
     ),
     "repeated-after-failure: denied": (
@@ -172,51 +157,33 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         'write(key="a") was asked for 2 times; denied each time',
     ),
-    "same-words: of calls that differ": (
-        run().call(why="I need it").turn().call("write", why="I  NEED it"),
-        "info",
-        '"I need it" is word for word the reason of 2 different calls (read, write)',
-    ),
-    "argument-before-result: of the same turn": (
-        run().start("read", {"key": "Zed"}).start("write", {"sum": "4180 * 2"}).end("read", "4,180 feet", number=1),
-        "warning",
-        (
-            'write(sum="4180 * 2") uses 4180, which read of the same turn returned; the trace does not show where the model '
-            "had it from when it asked for both"
-        ),
-    ),
     "ungrounded-numbers: one": (
         run().call(result="4,180 feet").answer("1,300 metres"),
         "warning",
-        "the answer holds 1,300; the trace does not show this number in any task, prompt, argument or tool result before it",
+        "the answer holds 1,300; the trace does not show it before, and nothing that it shows gives it in one step",
     ),
     "ungrounded-numbers: a number that only a sub-agent said": (
         run().call("helper", {"task": "?"}, result="It is 365.").answer("365 metres", confidence="high"),
         "warning",
         (
-            "the answer, for which it stated high confidence, holds 365; the trace does not show this number in any task, "
-            "prompt, argument or tool result before it"
+            "the answer, for which it stated high confidence, holds 365; the trace does not show it before, and nothing that it "
+            "shows gives it in one step"
         ),
     ),
-    "success-without-success: one call": (
-        run().call(error="E").answer(),
+    "unsupported-claim: of a tool that failed": (
+        run().call("send_mail", {"to": "Ann"}, error="E").answer("I have sent the mail to Ann."),
         "high",
-        "it ended with an answer, but its only call, read, failed",
+        'the answer says "I have sent the mail to Ann."; send_mail failed (no)',
     ),
-    "success-without-success: two calls": (
-        run().call(error="E").call("write", error="E").answer(),
-        "high",
-        "it ended with an answer, but none of its 2 calls succeeded",
-    ),
-    "answer-without-tools: three tools": (
-        run().answer(),
+    "reason-contradicts-call: another order": (
+        run().call("write", {"order": "405"}, why="pay order 404"),
         "warning",
-        "it answered without calling a tool (it had read, write, helper); the trace shows no source but the model",
+        "the reason for write says 404; the call has order='405'",
     ),
     "reason-missing: one of two": (
         run().call(why="x").call().add(RationaleMissing(path="native", call_id="c2", tool="read")),
         "info",
-        "1 of 2 calls came without the stated reason that was asked for",
+        "1 of 2 calls gave no reason",
     ),
 }
 SILENT: dict[str, Script] = {
@@ -224,22 +191,19 @@ SILENT: dict[str, Script] = {
     "counted from 0": run().call().turn().call(refs=("obs:0",)),
     "a reference of no known form": run().call(refs=("scratch:goal", "the task", "obs:x", "")),
     "a call that was there": run().call().turn().call(refs=("call:c1", "c1")),
-    "one of the two that may be meant worked": run().call(error="E").call().turn().call(refs=("obs:1",)),
     "a rejected option that is no tool": run().call(**rejecting("guess")).call("write"),
     "the same tool with other arguments": run().call(**rejecting("read")).call(),
     "rejected, then called for a reason": run().call(**rejecting("write")).turn().call("write", why="read had nothing"),
-    "sure and right": run().call(confidence=1.0),
-    "unsure and wrong": run().call(confidence=0.79, error="E"),
-    "sure and denied by somebody": run().call(error="ApprovalDenied", confidence=1.0),
     "another argument": run().call(arguments=SAME).turn().call(arguments={"key": "b"}),
     "another result": run().call(arguments=SAME).turn().call(arguments=SAME, result="new"),
-    "a reason that says it is one again": run().call(arguments=SAME).turn().call(arguments=SAME, why="to check it again"),
+    "a reason of its own": run().call(arguments=SAME, why="to know").turn().call(arguments=SAME, why="to check it again"),
+    "sure, and wrong": run().call(confidence=1.0, error="E"),
+    "the same words for different calls": run().call(why="I need it").turn().call("write", why="I need it"),
+    "a failure that was said": run().call("write", error="E").answer("That did not work."),
+    "an answer without a call": run().answer("Hello!"),
     "a write between two reads": run().call(arguments=SAME).call("write").turn().call(arguments=SAME),
     "two failures": run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(),
     "failures that ended in a success": run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(arguments=SAME),
-    "different words": run().call(why="a").turn().call(why="b"),
-    "the same words for two calls of one turn": run().call(why="both heights").call(why="both heights"),
-    "a number that was known before": run().call(result="4180").turn().start("read", {"x": 4180}).end("read", "4180"),
     "numbers that were seen": run().call(result="4,180 feet, 1274.064 m").answer("4180 feet, about 1,274 metres"),
     "a number of the arguments": run().call("write", {"x": 0.3048}).answer("0.3048"),
     "small and listed numbers": run().call().answer("1. There are 3 of 12.\n2. No more."),
@@ -268,9 +232,9 @@ def test_every_rule_is_tested():
 
 def test_flags_name_their_events():
     """A flag leads to the events; the gravest comes first."""
-    debrief = build_debrief(made(*run().call("write", SAME).turn().call("write", SAME, confidence=1, error="E").turn().call("write", SAME).events))  # fmt: skip
+    twice = run().call("write", SAME, **rejecting("read")).call().turn().call("write", SAME)
+    debrief = build_debrief(made(*twice.events))
     assert [(flag.rule, flag.severity, flag.seqs) for flag in debrief.flags] == [
-        ("repeated-after-success", "high", (3, 11)),
-        ("sure-but-failed", "warning", (7, 8)),
+        ("repeated-after-success", "high", (3, 10)),
+        ("rejected-then-called", "warning", (3, 6)),
     ]
-    assert debrief.confidence == "low"

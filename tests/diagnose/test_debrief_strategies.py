@@ -265,7 +265,7 @@ def test_many_compressions_are_grouped():
     assert debrief_markdown(debrief).count("call") < 20
 
 
-EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nVerdict: success\x9b"
+EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b"
 
 
 def test_hostile_text_in_every_new_field():
@@ -295,5 +295,5 @@ def test_hostile_text_in_every_new_field():
     VALIDATOR.validate(json.loads(debrief.model_dump_json()))
     shown = "\n".join(lines(debrief))
     assert escape(shown, keep="\n") == shown
-    assert sum(line.startswith("Verdict: ") for line in shown.splitlines()) == 1
+    assert sum(line.startswith("Outcome: ") for line in shown.splitlines()) == 1
     assert "\x1b" not in debrief_markdown(debrief)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.recording import Recording
 
-ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ", "Verdict: ")
+ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ")
 
 
 def plain(recording: Recording, width: int = 80) -> str:
@@ -41,6 +41,7 @@ def check(shown: str, width: int = 80) -> None:
         next(number for number, line in enumerate(shown.splitlines()) if line.startswith(each)) for each in ALWAYS
     ]
     assert places == sorted(places)
+    assert any(line.startswith(("Agent's claim: success | ", "Outcome: ")) for line in shown.splitlines())
     assert max(map(cell_len, shown.splitlines())) <= width
     assert escape(shown, keep="\n") == shown
 
@@ -67,7 +68,7 @@ def test_an_open_run_is_readable(cut: int):
     shown = plain(replace(recording, records=recording.records[:cut]))
     check(shown)
     assert "Termination: none: the trace has no end\n" in shown
-    assert "Verdict: unknown (the trace has no end)" in shown
+    assert "Outcome: unknown (the trace has no end)" in shown
     assert "Caveats\n  - this run has no end in the file" in shown
 
 
@@ -115,7 +116,7 @@ def test_the_whole_page():
         '  iter 0 budget_limit stopped the run — "50,000 tokens are used up"',
         "Errors on the way",
         "  iter 0 lookup: KeyError: no Mt Zed",
-        "Flags: what does not hold against the trace",
+        "Flags: claims the trace does not support",
         "  none: no rule found anything, which proves nothing by itself",
         "Best result so far (the agent gave no answer of its own)",
         "  so far",
@@ -123,11 +124,11 @@ def test_the_whole_page():
         "  - 1 call of a tool has no result in the file",
         "Support in the trace: medium — the outcome is partial",
         'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
-        "Verdict: partial | 1500 tok | 2500ms | $0.5000",
+        "Outcome: partial | 1500 tok | 2500ms | $0.5000",
     ]
 
 
-EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nVerdict: success\x9b" + "W" * 200
+EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b" + "W" * 200
 
 
 def test_nothing_raw_in_any_field():
@@ -154,7 +155,7 @@ def test_nothing_raw_in_any_field():
     for width in (80, 30, 5):
         shown = plain(recording, width)
         assert escape(shown, keep="\n") == shown
-        assert sum(line.startswith("Verdict: ") for line in shown.splitlines()) == (width > 5)  # there it is cut
+        assert sum(line.startswith("Outcome: ") for line in shown.splitlines()) == (width > 5)  # there it is cut
     wide = plain(recording).splitlines()[10:]  # the id above is never cut
     assert max(map(cell_len, wide)) <= 80
 
@@ -190,4 +191,4 @@ def test_wrap(text: str, width: int, lines: list[str]):
 def test_reasons_are_counted_without_the_final_answer():
     """It stands in the path, so it is said that it is not among the calls that are counted."""
     shown = " ".join(plain(sample("stated-reasons")).split())
-    assert "(1 of 3 calls, final-answer not counted: no reason stated, though one was asked for)" in shown
+    assert "(1 of 3 calls gave no reason, though one was asked for, final-answer not counted)" in shown

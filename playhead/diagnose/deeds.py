@@ -1,0 +1,197 @@
+"""Deeds that an answer says were done, read with the few words of `vocabulary.toml`.
+
+What else a run's own tools do is read from their names, in English. A deed in other words, or in another language, is not
+seen; a word that may be something else is left to whoever compares it with the calls.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.vocabulary import plain, sign, vocabulary, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SENTENCE: Final = re.compile(
+    r"(?<=[.!?…])(?=\s)|;|,? \b(?:but|however|while|whereas|aber|jedoch|pero|mais)\b", re.IGNORECASE
+)
+_PIECE: Final = re.compile(
+    r"(,\s|:\s|[()|\u2013—]|\s-\s|\b(?:and|so|that|which|because|und|dass|sondern|weil|sowie|y|que|porque|et|qui|car)\b)"
+)
+_ADVERBS: Final = (
+    r"(?:\s+(?:\w+ly|have|had|has|just|also|now|then|all|both|since|gone ahead and|went ahead and|been|bien|aussi|ya|también|hiermit|ahora"
+    r"|maintenant))*"
+)
+_I: Final = re.compile(
+    rf"\b(?:(?:i|we)(?:\u2019ve)?|j\u2019ai|j\u2019\w+ ai|je\b.{{1,12}}\bai|nous (?:\w+ )?avons|on a|hemos){_ADVERBS}\s*$"
+    r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
+)
+"""What stands before a word for whoever answers to have done it."""
+_HE: Final = re.compile(rf"\bhe{_ADVERBS}\s*$")
+"""Spanish for "I have"; in English somebody else."""
+_SUBJECT: Final = re.compile(r"\b(?:i|we|ich|wir|je|j\u2019\w+|nous|hemos)\b")
+_MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
+_QUOTED: Final = re.compile(r"```.*?```|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$", re.DOTALL | re.MULTILINE)
+_LONGEST: Final = 600
+"""Characters of a sentence that is read."""
+_CONTEXT: Final = 3
+"""Words of a sentence that says by itself what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A deed that an answer says was done."""
+
+    deeds: frozenset[str]
+    """What may be meant; empty for a deed in general."""
+    word: str
+    """The word that says so, in lower case."""
+    certain: bool
+    """Whether the word is hardly ever said of anything but a side effect."""
+    own: bool
+    """Whether whoever answers says to have done it, not only that it is done."""
+    sentence: str
+    """Where it stands."""
+    piece: str
+    """The part of the sentence up to the next comma or conjunction, in lower case."""
+
+
+@cache
+def _deeds() -> re.Pattern[str]:
+    """Return the pattern of every word for something done; its groups are `<deed>_done`, `<deed>_loose` and `any`."""
+    groups = [
+        f"(?P<{deed}_{how}>{words(table.get(how, []))})"
+        for deed, table in vocabulary()["deeds"].items()
+        for how in ("done", "loose")
+    ]
+    return re.compile(rf"\b(?:{'|'.join(groups)}|(?P<any>{words(vocabulary()['words']['any'])}))(?!\w)")
+
+
+@cache
+def _named(deed: str, *how: str) -> re.Pattern[str]:
+    if deed not in vocabulary()["deeds"]:
+        return re.compile(rf"\b{re.escape(deed.removesuffix('e'))}")
+    table = vocabulary()["deeds"][deed]
+    return re.compile(rf"\b(?:{words(*(table.get(each, []) for each in how or ('done', 'verb', 'noun')))})(?!\w)")
+
+
+def is_common(deed: str) -> bool:
+    """Return whether the vocabulary has this deed; if not, it is the verb in the name of a tool."""
+    return deed in vocabulary()["deeds"]
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a tool's or parameter's name, in lower case."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-zà-ÿ]+|[A-Z]+(?![a-z])", name)]
+
+
+def deeds_of_tool(name: str, description: str) -> frozenset[str]:
+    """Return what a tool does by its name and the first word of its description; its own verb where it is no common one."""
+    named = words_of(name)
+    first = {*named[:1], *words_of(description[:40])[:1]}
+    deeds = vocabulary()["deeds"]
+    found = {deed for deed in deeds if any(_named(deed, "verb").fullmatch(word) for word in first)}
+    found |= {deed for deed in deeds if any(_named(deed, "noun").fullmatch(word) for word in named)}
+    return frozenset(found or {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2})  # noqa: PLR2004 - "do"
+
+
+def is_named(deeds: frozenset[str], text: str) -> bool:
+    """Return whether a text in lower case has a word for one of these deeds, done or not."""
+    return any(_named(deed).search(text) for deed in deeds)
+
+
+def is_deed(word: str) -> bool:
+    """Return whether a word in lower case is one for a deed."""
+    return any(_named(deed).fullmatch(word) for deed in vocabulary()["deeds"])
+
+
+def is_done(claim: Claim, text: str) -> bool:
+    """Return whether a text in lower case says that what is claimed is done."""
+    if re.search(rf"\b{re.escape(claim.word)}\b", text):
+        return True
+    groups = {match.lastgroup or "" for match in _deeds().finditer(text)}
+    return any(group.rpartition("_")[0] in claim.deeds for group in groups) or (
+        "any" in groups and any(_named(deed, "noun").search(text) for deed in claim.deeds)
+    )
+
+
+def admits(text: str) -> bool:
+    """Return whether a text says anywhere that something is not so or went wrong, or asks."""
+    told = sign("idle").sub(" ", plain(text))
+    return re.search(r"[?\uff1f不没沒않못]|ません|ない", told) is not None or any(
+        sign(each).search(told) for each in ("failure", "not", "admitted")
+    )
+
+
+def says_finished(text: str) -> bool:
+    """Return whether an answer begins by saying that everything is done."""
+    return (
+        re.match(rf"\W*(?:{words(vocabulary()['words']['finished'])})\s*(?:[.!,:—\u2013✅👍]|$)", plain(text).lower())
+        is not None
+    )
+
+
+def is_question(text: str) -> bool:
+    """Return whether a task asks how things are, and for nothing to be done."""
+    return "?" in text and sign("request").search(plain(text)) is None
+
+
+def own_words(answer: str) -> str:
+    """Return an answer without quotations, and without drafts from their subject or greeting on."""
+    greeting, subject = (words(vocabulary()["words"][each]) for each in ("draft", "subject"))
+    mark = r"[^\w\n]{0,8}"
+    draft = re.compile(rf"(?:^|\n){mark}(?:{subject})\s*:.*|\n{mark}(?:{greeting})\b.*", re.DOTALL | re.IGNORECASE)
+    return draft.sub(" ", _QUOTED.sub(" ", answer))
+
+
+def claims_of(answer: str, tools: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
+    """Yield the deeds that an answer says were done; `tools` are the deeds of the run's tools."""
+    verbs = {deed for deeds in tools.values() for deed in deeds if not is_common(deed)}
+    for line in own_words(answer).splitlines():
+        sentences = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
+        for number, sentence in enumerate(sentences):
+            if len(sentence) > _LONGEST:
+                continue
+            near = " ".join(sentences[max(number - 1, 0) : number + 2])[: 3 * _LONGEST]
+            if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
+                yield from _claims(sentence if len(sentence.split()) >= _CONTEXT else plain(line[:_LONGEST]), sentence, verbs)
+
+
+def _claims(context: str, sentence: str, verbs: set[str]) -> Iterator[Claim]:
+    owned = False
+    parts = ["", *_PIECE.split(sentence.lower())]
+    for mark, piece in zip(parts[::2], parts[1::2], strict=True):
+        for group, word, before in () if sign("not").search(piece) else _done_in(piece, verbs):
+            goes_on = not before.strip() and mark.strip() != ""
+            own = (
+                _I.search(before) is not None
+                or (word.endswith("o") and _HE.search(before) is not None)
+                or (goes_on and owned)
+            )
+            if sign("may").search(before) or (not own and sign("reported").search(piece)):
+                continue
+            deed, _, how = group.rpartition("_")
+            nouns = {each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower())}
+            yield Claim(frozenset(nouns if group == "any" else {deed}), word, how != "loose", own, context, piece)
+        owned = owned or _SUBJECT.search(piece) is not None
+
+
+def _done_in(piece: str, verbs: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the group and the word of everything that is said to be done, and what stands before it."""
+    for match in _deeds().finditer(piece):
+        yield match.lastgroup or "any", match[0], piece[: match.start()]
+    for verb in verbs:
+        for match in re.finditer(rf"\b(?:{_past_of(verb)})(?!\w)", piece):
+            yield f"{verb}_done", match[0], piece[: match.start()]
+
+
+def _past_of(verb: str) -> str:
+    if verb in vocabulary()["past"]:
+        return str(vocabulary()["past"][verb])
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ied"
+    return f"{verb}d" if verb.endswith("e") else f"{verb}{verb[-1:]}?ed"

@@ -1,0 +1,115 @@
+"""Stated reasons, held against the arguments of the call that they were stated for."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.claims import KEY, form_of
+from playhead.diagnose.deeds import deeds_of_tool, is_named, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.trace.types import ToolSpec
+
+_AMOUNT: Final = re.compile(
+    r"(?:[$€£¥]\s?)(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s?(?:[$€£¥%°]|euros?\b|eur\b|usd\b|dollars?\b|dólares\b|chf\b|percent\b)"
+)
+"""What is said to be an amount of money, a share or a temperature."""
+_LABELS: Final = frozenset({"id", "number", "no", "nr", "key", "code", "ref", "name", "value"})
+_FEW: Final = (0.5, 2.0, 3.0, 4.0)
+"""What an amount is multiplied by without a word."""
+
+
+def contradiction(
+    reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec], used: Mapping[str, set[str]]
+) -> str | None:
+    """Return what of a call's arguments, or of the call itself, its stated reason contradicts; None for nothing.
+
+    `used` has the values that earlier calls gave to each parameter.
+    """
+    reason = reason.lower()
+    return _other_tool(reason, spec, tools) or next(_other_values(reason, spec, arguments, used), None)
+
+
+def _other_values(reason: str, spec: ToolSpec, arguments: object, used: Mapping[str, set[str]]) -> Iterator[str]:
+    values = (
+        {str(name): each for name, each in arguments.items() if isinstance(each, str | int | float)}
+        if isinstance(arguments, dict)
+        else {}
+    )
+    said = [key for key in KEY.findall(reason) if not any(_same(key, value) for value in values.values())]
+    for name, value in values.items():
+        if isinstance(value, bool) or len(str(value)) > 60 or any(_same(key, value) for key in KEY.findall(reason)):  # noqa: PLR2004 - a text
+            continue
+        forms = {form_of(key) for key in KEY.findall(str(value).lower())}
+        for key in said:
+            if form_of(key) in forms and (
+                _is_labelled(key, name, reason) or key in used.get(name, ()) or form_of(key) == "@"
+            ):
+                yield f"the reason for {spec.name} says {key}; the call has {name}={value!r}"
+        if not isinstance(value, str) and not spec.read_only:
+            for match in _AMOUNT.finditer(reason):
+                amount = match[1] or match[2]
+                if amount in said and not _follows(float(value), reason):
+                    yield f"the reason for {spec.name} says {match[0]}; the call has {name}={value!r}"
+
+
+def _same(key: str, value: str | float) -> bool:
+    if isinstance(value, str):
+        return key in value.lower()
+    return _number(key) == float(value)
+
+
+def _is_labelled(key: str, parameter: str, reason: str) -> bool:
+    words = "|".join(re.escape(word) for word in words_of(parameter) if word not in _LABELS and len(word) > 2)  # noqa: PLR2004 - "to", "in"
+    return (
+        bool(words)
+        and re.search(rf"\b(?:{words})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*{re.escape(key)}\b", reason) is not None
+    )
+
+
+def _follows(value: float, reason: str) -> bool:
+    """Return whether an amount follows by one step from the numbers of a reason."""
+    numbers = [number for key in KEY.findall(reason) if (number := _number(key)) is not None]
+    steps = [one * each for one in numbers for each in _FEW]
+    for one, other in permutations(numbers[:12], 2):
+        steps += [
+            one + other,
+            one - other,
+            one * other,
+            one / other if other else 0.0,
+            one * other / 100,
+            one * (1 - other / 100),
+            one * (1 + other / 100),
+        ]
+    return any(abs(step - value) <= 0.01 * max(1.0, abs(value)) for step in steps)
+
+
+def _number(key: str) -> float | None:
+    try:
+        return float(key)
+    except ValueError:
+        return None
+
+
+def _other_tool(reason: str, spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> str | None:
+    """Return that the reason for a call with a side effect speaks of another tool, and not of this one."""
+    if spec.read_only or is_named(deeds_of_tool(spec.name, spec.description), reason):
+        return None
+    own = set(words_of(spec.name))
+    for other in tools.values():
+        words = set(words_of(other.name))
+        if (
+            len(words) > 1
+            and all(_has(reason, word) for word in words)
+            and not any(_has(reason, word) for word in own - words)
+        ):
+            return f"the reason for {spec.name} speaks of what {other.name} does"
+    return None
+
+
+def _has(reason: str, word: str) -> bool:
+    return re.search(rf"\b{re.escape(word.removesuffix('e'))}(?:e?[sd]|es|ing|\w?ing|\w?ed)?e?\b", reason) is not None
