@@ -158,7 +158,9 @@ def claims_of(answer: str, tools: Mapping[str, frozenset[str]]) -> Iterator[Clai
                 continue
             near = " ".join(sentences[max(number - 1, 0) : number + 2])[: 3 * _LONGEST]
             if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
-                yield from _claims(sentence if len(sentence.split()) >= _CONTEXT else plain(line[:_LONGEST]), sentence, verbs)
+                yield from _claims(
+                    sentence if len(sentence.split()) >= _CONTEXT else plain(line[:_LONGEST]), sentence, verbs
+                )
 
 
 def _claims(context: str, sentence: str, verbs: set[str]) -> Iterator[Claim]:
