@@ -140,11 +140,16 @@ class RunError(PlayheadError):
 
 
 class ModelError(RunError):
-    """The model did not answer."""
+    """The model did not answer.
+
+    An adapter that knows what the attempt spent all the same sets `usage` of the error, a `playhead.trace.types.Usage`.
+    Else nobody knows; of a `RateLimitError` and a `ModelRequestError`, which come before any answer, it is nothing.
+    """
 
     retryable: ClassVar[bool] = False
     retry_after_s: float | None = None
     """Seconds after which the provider asks to be asked again, when it said so."""
+    usage: object
 
 
 class ModelUnavailableError(ModelError):

@@ -43,6 +43,8 @@ class RunResult(BaseModel):
     """Tokens of the run, sub-agents included."""
     cost_usd: float | None
     """US dollars for `usage`; None when a price is not known."""
+    cost_unknown: int | None = None
+    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that; None: of none."""
     iterations: int
     """Turns of the loop."""
     steps: tuple[Step, ...]

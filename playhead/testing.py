@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playhead.diagnose.tokens import cost_text
 from playhead.kernel.models.scripted import ScriptedModel, Turn, call, calls, error, text, with_match
 from playhead.streaming import StreamCompleted, StreamEnd, text_of
 
@@ -42,7 +43,9 @@ def assert_step_count(result: RunResult, *, minimum: int = 0, maximum: int | Non
 
 def assert_cost_under(result: RunResult, usd: float) -> None:
     """Fail unless the run cost less; a cost that is not known is not under anything."""
-    assert result.cost_usd is not None and result.cost_usd < usd, f"the run cost {result.cost_usd} US dollars"  # noqa: S101, PT018
+    cost, unknown = result.cost_usd, result.cost_unknown
+    said = f"the run cost {cost_text(cost, unknown) or 'nobody knows what'}"
+    assert cost is not None and not unknown and cost < usd, said  # noqa: S101, PT018
 
 
 def assert_stream(

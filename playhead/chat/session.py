@@ -245,7 +245,7 @@ def _reply(result: RunResult, tools: Mapping[str, Tool]) -> ChatReply:
         from_memory=not used,
         tokens=None if result.usage.unknown else result.usage.total_tokens,
         steps=result.iterations,
-        cost_usd=result.cost_usd,
+        cost_usd=None if result.cost_unknown else result.cost_usd,
         run_id=result.run_id,
         terminated_by=result.terminated_by,
     )

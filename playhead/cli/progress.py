@@ -69,10 +69,10 @@ class Progress:
         with self._lock:
             standing = self._standing
             awaited, turn, limit = standing.awaited(), standing.turn, standing.limit
-            usage, cost_usd, answers = standing.usage, standing.cost_usd, standing.answers
+            (usage, cost_usd, untold), answers = standing.spent.total(), standing.answers
         elapsed = (self._clock.now_us() - self._began_us) / 1e6  # of the command: to load an adapter takes seconds
         turns = f"iter {turn}/{limit}   " if turn else ""
-        cost = f"   {cost_figure(cost_usd)}" if answers else ""
+        cost = f"   {cell(cost_figure(cost_usd), untold)}" if answers else ""
         tokens = usage.known(usage.total_tokens)
         shown = cell(None if tokens is None else f"{tokens:,}", usage.unknown)
         return awaited, f"{turns}{elapsed_text(elapsed)}   {shown} tokens{cost}"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.diagnose import tokens
 from playhead.diagnose.summaries import duration_text, preview
 from playhead.diagnose.terminal import Line, escape
-from playhead.diagnose.tokens import pair_text, spent_at, total_text, usage_as_json
+from playhead.diagnose.tokens import pair_text, total_text, usage_as_json
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from playhead.diagnose.tokens import Ended
     from playhead.result import RunResult
+    from playhead.trace.events import RunCompleted
 
 CENT: Final = 0.01
 
@@ -21,7 +22,7 @@ CENT: Final = 0.01
 def result_as_json(result: RunResult) -> dict[str, Any]:
     """Return the result as JSON, without the steps: the trace has them."""
     fields = result.model_dump(mode="json", exclude={"steps"})
-    return {**fields, "usage": usage_as_json(spent_at(result)), "success": result.success}
+    return {**fields, "usage": usage_as_json(result.usage), "success": result.success}
 
 
 def print_result(console: Console, result: RunResult) -> None:
@@ -29,9 +30,9 @@ def print_result(console: Console, result: RunResult) -> None:
     if result.success:
         console.out(escape(as_text(result.output), keep="\n\t"), highlight=False)
         console.out()
-    spent = spent_at(result)
+    spent = result.usage
     counts = (spent.known(spent.input_tokens), spent.known(spent.output_tokens))
-    usage = f"{pair_text(*counts, spent.unknown, '{} in, {} out') or 'not known'}, {cost_text(result.cost_usd)}"
+    usage = f"{pair_text(*counts, spent.unknown, '{} in, {} out') or 'not known'}, {cost_text(result.cost_usd, result.cost_unknown)}"
     console.print(
         ending_row(result, 8),
         *([] if result.success or result.output is None else [_best(result)]),
@@ -42,15 +43,14 @@ def print_result(console: Console, result: RunResult) -> None:
     )
 
 
-def tokens_text(ended: Ended) -> str:
+def tokens_text(ended: RunCompleted) -> str:
     """Return the tokens, or that they are not known, in full or at all."""
-    spent = spent_at(ended)
-    return total_text(spent.known(spent.total_tokens), spent.unknown)
+    return total_text(ended.usage.known(ended.usage.total_tokens), ended.usage.unknown)
 
 
-def cost_text(cost_usd: float | None) -> str:
+def cost_text(cost_usd: float | None, unknown: int | None) -> str:
     """Return the cost, or that it is not known: which is not the same as nothing."""
-    return "cost not known" if cost_usd is None else f"cost {cost_figure(cost_usd)}"
+    return f"cost {tokens.cost_text(cost_usd, unknown, cost_figure(cost_usd)) or 'not known'}"
 
 
 def cost_figure(cost_usd: float | None) -> str:

@@ -20,7 +20,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from playhead.trace.types import Usage
+from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
     from playhead.trace.line import Record
@@ -54,12 +54,10 @@ class Standing:
         """The turn of the root agent, from 1; 0 before the first."""
         self.limit = 0
         """Turns at most; 0 before the start."""
-        self.usage = Usage()
-        """Tokens so far, those of sub-agents included."""
+        self.spent = Spent()
+        """Tokens and US dollars so far, those of sub-agents included."""
         self.answers = 0
         """Requests that were answered: before the first one nothing is known of the cost."""
-        self.cost_usd: float | None = 0.0
-        """US dollars so far; None once a price is not known."""
         self.ending: RunCompleted | None = None
         """The run's end, once it was told."""
         self._awaited: dict[Key, Awaited] = {}
@@ -79,8 +77,7 @@ class Standing:
                 self._awaited.clear()
             case LlmResponded():
                 self.answers += 1
-                self.usage += event.usage.of_answer()
-                self.cost_usd = None if None in (self.cost_usd, event.cost_usd) else _sum(self.cost_usd, event.cost_usd)
+        self.spent.take(event)
         self._follow(record)
 
     def _follow(self, record: Record) -> None:
@@ -128,10 +125,6 @@ class Standing:
         return bool(each.inside) and any(
             other[0] == each.inside or other[0].startswith(f"{each.inside}/") for other in self._awaited
         )
-
-
-def _sum(left: float | None, right: float | None) -> float:
-    return (left or 0.0) + (right or 0.0)
 
 
 def elapsed_text(seconds: float) -> str:

@@ -119,7 +119,9 @@ def ending_line(event: RunCompleted) -> str:
     """Return how the run ended, in how many turns, how long it took, its tokens, and always its cost."""
     turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
     took = elapsed_text(event.duration_ms / 1000)
-    return f"{ending_text(event)}, {turns}, {took}, {tokens_text(event)}, {cost_text(event.cost_usd)}"
+    return (
+        f"{ending_text(event)}, {turns}, {took}, {tokens_text(event)}, {cost_text(event.cost_usd, event.cost_unknown)}"
+    )
 
 
 def _what(event: EventBase) -> str:

@@ -30,7 +30,7 @@ from playhead.diagnose.deeds import own_words
 from playhead.diagnose.numbers import SeenNumbers, figures_of
 from playhead.trace import events as e
 from playhead.trace.line import Record
-from playhead.trace.types import Usage
+from playhead.trace.spending import Spending
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class DebriefFold:
         self.numbers = SeenNumbers()
         self.operands = Operands()
         self.ledger = Ledger()
-        self.usage = Usage()
-        self.cost: float | None = 0.0
+        self.spending = Spending()
         self.model_calls = 0
         self.model_failures = 0
         self.writes = 0
@@ -91,6 +90,7 @@ class DebriefFold:
         if record.owner == "root" and record.iteration is not None:
             self.last_iteration = max(self.last_iteration, record.iteration)
         self.strategies.add(record)
+        self.spending.add(record)
         self._take(record.event, record)
 
     def result(self, recording: m.RecordingState | None = None, problems: tuple[str, ...] = ()) -> m.Debrief:
@@ -175,12 +175,6 @@ class DebriefFold:
         self.model_calls += 1
         agent = self.agent(record.owner)
         agent.observed_at.setdefault(event.request, len(agent.observed))
-
-    @_take.register
-    def _(self, event: e.LlmResponded, _record: Record) -> None:
-        self.usage += event.usage.of_answer()
-        known = self.cost is not None and event.cost_usd is not None
-        self.cost = self.cost + event.cost_usd if known else None  # type: ignore[operator]
 
     @_take.register
     def _(self, event: e.LlmFailed, record: Record) -> None:

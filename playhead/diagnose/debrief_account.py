@@ -10,7 +10,7 @@ from playhead.diagnose.debrief_facts import LONG, SHORT, content_text, finite, r
 from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
 from playhead.diagnose.debrief_strategies import stages_of
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.tokens import spent_at, total_text
+from playhead.diagnose.tokens import cost_text, total_text
 from playhead.trace.events.run import ANSWERED, FIXES, NOT_KNOWN
 
 if TYPE_CHECKING:
@@ -230,8 +230,7 @@ def _answer(fold: DebriefFold) -> str | None:
 
 def _metrics(fold: DebriefFold) -> m.Metrics:
     end = fold.ending[1] if fold.ending else None
-    usage = spent_at(end, fold.usage) if end else fold.usage
-    cost = end.cost_usd if end else fold.cost
+    usage, cost_usd, cost_unknown = fold.spending.total()
     calls = list(_calls(fold))
     expected = [call for call in fold_calls(fold) if call.expected]
     return m.Metrics(
@@ -240,7 +239,8 @@ def _metrics(fold: DebriefFold) -> m.Metrics:
         usage_unknown=usage.unknown or 0,
         duration_ms=finite(end.duration_ms) if end else (fold.last_us - (fold.first_us or 0)) / 1000,
         iterations=end.iterations if end else fold.last_iteration + 1,
-        cost_usd=cost if cost is not None and abs(cost) < float("inf") else None,
+        cost_usd=cost_usd,
+        cost_unknown=cost_unknown or 0,
         model_calls=fold.model_calls,
         model_failures=fold.model_failures,
         tool_calls=len(calls),
@@ -285,7 +285,7 @@ def _replay(fold: DebriefFold) -> m.ReplayOrigin | None:
 
 
 def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, metrics: m.Metrics) -> str:
-    cost = "cost not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
+    cost = cost_text(metrics.cost_usd, metrics.cost_unknown) or "cost not known"
     counts = [count for count in (metrics.tokens_in, metrics.tokens_out) if count is not None]
     tokens = total_text(sum(counts) if counts else None, metrics.usage_unknown, "{} tok")
     unfinished = "" if ended is not None else " (the trace has no end)"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.debrief_facts import LAST_WORDS
 from playhead.diagnose.debrief_strategy_view import curator_rows, healed_rows, is_review, strategy_lines
 from playhead.diagnose.terminal import escape
-from playhead.diagnose.tokens import pair_text
+from playhead.diagnose.tokens import cost_text, pair_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +103,7 @@ def _tools(debrief: m.Debrief) -> Iterator[str]:
 
 
 def _metrics(metrics: m.Metrics) -> Iterator[str]:
-    cost = "not known" if metrics.cost_usd is None else f"${metrics.cost_usd:.4f}"
+    cost = cost_text(metrics.cost_usd, metrics.cost_unknown) or "not known"
     yield "| metric | value |"
     yield "|---|--:|"
     tokens = pair_text(metrics.tokens_in, metrics.tokens_out, metrics.usage_unknown, "{}, {}")

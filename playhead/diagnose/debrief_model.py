@@ -181,13 +181,15 @@ class Metrics(Part):
     tokens_out: int | None
     """Tokens of the answers; null when nothing is known of them."""
     usage_unknown: int
-    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
+    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     duration_ms: float
     """Milliseconds from start to end, or to the last event of a run without an end."""
     iterations: int
     """Turns of the root agent's loop."""
     cost_usd: float | None
     """US dollars; null when a price is not known, which is not the same as 0."""
+    cost_unknown: int = 0
+    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
     model_calls: int
     """Attempts at a model call."""
     model_failures: int

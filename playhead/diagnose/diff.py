@@ -34,9 +34,7 @@ from playhead.diagnose.diff_types import (
 from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same, written_alike
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
-from playhead.diagnose.tokens import spent_at
-from playhead.trace.events import LlmResponded
-from playhead.trace.types import Usage
+from playhead.trace.spending import spent_by
 from playhead.trace.values import repair_json, scrub
 
 if TYPE_CHECKING:
@@ -82,7 +80,7 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         replay=figures[1],
         iterations_delta=figures[1].iterations - figures[0].iterations,
         tokens_delta=_change(*map(_tokens, figures)),
-        cost_delta=_delta(figures[0].cost_usd, figures[1].cost_usd),
+        cost_delta=_delta(*(None if each.cost_unknown else each.cost_usd for each in figures)),
         duration_delta_ms=_delta(figures[0].duration_ms, figures[1].duration_ms),
         first_decision=first_decision(alignment),
         tool_sequence=edits,
@@ -133,9 +131,8 @@ def _served(run: RunCalls) -> dict[str, int]:
 
 def _figures(run: RunCalls) -> RunFigures:
     recording, header, ending = run.recording, run.recording.header, run.recording.ending
-    answers = _answered(recording)
-    usage = spent_at(ending, answers) if ending else answers
     records = recording.records
+    usage, cost_usd, cost_unknown = spent_by(records)
     duration_ms = ending.duration_ms if ending else (records[-1].ts - records[0].ts) / 1000
     turns = [record.iteration for record in records if record.owner == "root" and record.iteration is not None]
     return RunFigures(
@@ -151,17 +148,10 @@ def _figures(run: RunCalls) -> RunFigures:
         input_tokens=usage.known(usage.input_tokens),
         output_tokens=usage.known(usage.output_tokens),
         usage_unknown=usage.unknown or 0,
-        cost_usd=_finite(ending.cost_usd) if ending else None,
+        cost_usd=cost_usd,
+        cost_unknown=cost_unknown or 0,
         duration_ms=_finite(duration_ms),
     )
-
-
-def _answered(recording: Recording) -> Usage:
-    total = Usage()
-    for record in recording.records:
-        if isinstance(record.event, LlmResponded):
-            total += record.event.usage.of_answer()
-    return total
 
 
 def _tokens(figures: RunFigures) -> int | None:

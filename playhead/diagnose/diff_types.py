@@ -262,9 +262,11 @@ class RunFigures(Fact):
     output_tokens: int | None = 0
     """Tokens of all answers; None when nothing is known of them."""
     usage_unknown: int = 0
-    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
+    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     cost_usd: float | None = None
     """US dollars; None when a price is not known."""
+    cost_unknown: int = 0
+    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
     duration_ms: float | None = None
     """Milliseconds; None when the times make no sense."""
 

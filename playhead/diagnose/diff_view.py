@@ -13,7 +13,7 @@ from playhead.diagnose.diff_lines import hidden_lines
 from playhead.diagnose.diff_page import Page, call_text, shown
 from playhead.diagnose.diff_script import tool_call_lines
 from playhead.diagnose.summaries import duration_text
-from playhead.diagnose.tokens import pair_text
+from playhead.diagnose.tokens import cost_text, pair_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -305,7 +305,7 @@ def _cost(page: Page, diff: RunDiff) -> None:
         page.figure("cost", "unknown", "unknown", "")
     else:
         change = "" if diff.cost_delta is None else f"{diff.cost_delta:+.4f}"
-        page.figure("cost", _usd(one.cost_usd), _usd(other.cost_usd), change)
+        page.figure("cost", _usd(one), _usd(other), change)
     delta = diff.duration_delta_ms
     sign = "" if delta is None else f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
     page.figure("time", _time(one.duration_ms), _time(other.duration_ms), sign)
@@ -315,8 +315,8 @@ def _tokens(figures: RunFigures) -> str:
     return pair_text(figures.input_tokens, figures.output_tokens, figures.usage_unknown) or "unknown"
 
 
-def _usd(cost: float | None) -> str:
-    return "unknown" if cost is None else f"${cost:.4f}"
+def _usd(figures: RunFigures) -> str:
+    return cost_text(figures.cost_usd, figures.cost_unknown) or "unknown"
 
 
 def _time(duration_ms: float | None) -> str:

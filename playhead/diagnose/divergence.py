@@ -42,9 +42,10 @@ VOLATILE: Final = frozenset(
         "telemetry",
         "rung",
         "lost_events",
+        "cost_unknown",
     }
 )
-"""Fields that are ids or times, or say that this is a replay."""
+"""Fields that are ids or times, say that this is a replay, or what a sum leaves out."""
 INCIDENTAL: Final = frozenset(
     {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
 )
@@ -246,8 +247,9 @@ def _same(one: Record, other: Record) -> bool:
 
 
 def _alike(recorded: Any, now: Any) -> bool:  # noqa: ANN401 - any field of any event
-    if isinstance(recorded, Usage) and isinstance(now, Usage) and recorded.unknown is None:
-        now = now.model_copy(update={"unknown": None})  # an older recording does not say how many answers it leaves out
+    if isinstance(recorded, Usage) and isinstance(now, Usage):
+        # What a sum leaves out is not compared: an older recording counts fewer attempts among that, or none.
+        now = now.model_copy(update={"unknown": recorded.unknown, "not_believed": recorded.not_believed})
     return written_alike(recorded, now)
 
 

@@ -89,10 +89,11 @@ def _time(run: RunSummary) -> str:
 
 
 def _cost(run: RunSummary) -> str:
-    """Return the cost in eight cells; `-` for a run without an end, `$?` where a price is not known."""
-    if run.cost_usd is None:
-        return "-" if run.terminated_by is None else "$?"
-    return f"${run.cost_usd:.4f}" if 0 < run.cost_usd < _MOST_DOLLARS else "$0" if not run.cost_usd else "$?"
+    """Return the cost in eight cells: `$?` where nothing is known of it, `+?` behind what it is at least."""
+    if run.cost_usd is None or (run.cost_unknown and not run.cost_usd) or run.cost_usd >= _MOST_DOLLARS:
+        return "-" if run.started_us is None else "$?"
+    shown = f"${run.cost_usd:.4f}" if run.cost_usd else "$0"
+    return f"{shown[:6]}+?" if run.cost_unknown else shown
 
 
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
@@ -124,7 +125,7 @@ def _started(started_us: int | None) -> str:
 
 
 def _tokens(run: RunSummary) -> str:
-    """Return the tokens in seven cells; `-` for a run without an end, `?` where nobody counted them."""
+    """Return the tokens in seven cells; `-` for a run that cannot be read, `?` where nobody counted them."""
     count, unknown = run.total_tokens, run.usage_unknown
     if count is None:
         return cell(None, unknown) if unknown else "-"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import statistics_model as m
@@ -14,13 +13,12 @@ from playhead.diagnose.statistics_figures import (
     agent_statistics,
     finite,
     model_statistics,
-    sum_of_costs,
     tool_statistics,
 )
 from playhead.trace import events as e
 from playhead.trace.events.tools import grounded_share
 from playhead.trace.owners import agent_path
-from playhead.trace.types import Usage
+from playhead.trace.spending import Spending, Spent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -65,6 +63,7 @@ class StatisticsFold:
         self.unknown_kinds: Counter[str] = Counter()
         self.lost_events = 0
         self.times: Counter[str] = Counter()
+        self.total = Spent()
 
     def add(self, recording: Recording) -> None:
         """Take in one run."""
@@ -77,19 +76,18 @@ class StatisticsFold:
         self.statuses.update([ending.status] if ending else [])
         self.lost_events += ending.lost_events if ending else 0
         self.replays += recording.header.replay_of is not None
-        run = _Run(self)
+        run, spending = _Run(self), Spending()
         for record in recording.records:
             run.add(record)
+            spending.add(record)
         run.close()
+        self.total.join(spending.spent())
 
     def result(self) -> m.Statistics:
         """Return the figures of what has been taken in so far."""
         models = tuple(model_statistics(name, each) for name, each in self.models.items())
         tools = tuple(tool_statistics(name, each) for name, each in self.tools.items())
-        priced = [each for each in models if each.cost_usd is not None]
-        cost = sum_of_costs(each.cost_usd for each in priced)
-        usage = sum((each.usage for each in self.models.values()), start=Usage())
-        unpriced = sum(each.answers if cost is None else each.cost_unknown for each in priced)
+        usage = self.total.usage
         return m.Statistics(
             runs=self.runs,
             run_ids=tuple(self.run_ids),
@@ -99,8 +97,8 @@ class StatisticsFold:
             tokens_in=usage.known(usage.input_tokens),
             tokens_out=usage.known(usage.output_tokens),
             usage_unknown=usage.unknown or 0,
-            cost_usd=cost,
-            cost_unknown=unpriced + sum(each.cost_unknown for each in models if each.cost_usd is None),
+            cost_usd=self.total.priced_usd,
+            cost_unknown=self.total.unpriced + self.total.untold,
             time=_time(self.times),
             models=tuple(sorted(models, key=lambda each: -((each.tokens_in or 0) + (each.tokens_out or 0)))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
@@ -113,7 +111,7 @@ class StatisticsFold:
             replays=self._replays(),
             coverage=tuple(
                 m.Blind(metric=metric, reason=reason)
-                for metric, reason in (*_blind_models(models), *self._blind(tools))
+                for metric, reason in (*_blind_models(models), *self._not_believed(), *self._blind(tools))
             ),
         )
 
@@ -127,6 +125,11 @@ class StatisticsFold:
             grounded=None if grounded is None else round(grounded, 4),
             divergences=self.divergences,
         )
+
+    def _not_believed(self) -> Iterator[tuple[str, str]]:
+        for name, each in self.models.items():
+            if each.not_believed is not None:
+                yield "tokens", f"{name} said what can be no number and is not believed: {each.not_believed}"
 
     def _blind(self, tools: tuple[m.ToolStatistics, ...]) -> Iterator[tuple[str, str]]:
         if unanswered := sum(each.unanswered for each in tools):
@@ -206,6 +209,7 @@ class _Run:
                 model = self._model(owner, event)
                 model.cancelled += bool(event.cancelled)
                 model.failed += not event.cancelled
+                self._spend(owner, model, event)
             case _:
                 return False
         return True
@@ -241,8 +245,10 @@ class _Run:
 
     def close(self) -> None:
         """Take in what the end of the file says."""
-        for model in self._attempts.values():
+        for (owner, _, _), model in self._attempts.items():
             self._fold.models[model].open += 1
+            self._fold.models[model].spent.fail()
+            self._agent(owner).spent.fail()
         for owner, turns in (self._turns | self._told_turns).items():
             self._agent(owner).iterations += turns
         self._fold.stops += len(self._left - self._served)
@@ -283,13 +289,13 @@ class _Run:
 
     def _answer(self, owner: str, event: e.LlmResponded) -> None:
         model = self._model(owner, event)
-        model.usage += event.usage.of_answer()
         model.latencies.append(finite(event.latency_ms))
-        if event.cost_usd is None or not isfinite(event.cost_usd):
-            model.cost_unknown += 1
-        else:
-            model.costs.append(event.cost_usd)
-        self._agent(owner).usage += event.usage.of_answer()
+        model.not_believed = model.not_believed or event.usage.not_believed
+        self._spend(owner, model, event)
+
+    def _spend(self, owner: str, model: ModelFigures, event: e.LlmResponded | e.LlmFailed) -> None:
+        model.spent.take(event)
+        self._agent(owner).spent.take(event)
 
     def _call(self, owner: str, event: e.ToolCallStarted) -> None:
         spec = self._specs.get(owner, {}).get(event.tool)
@@ -328,12 +334,13 @@ class _Run:
 
 def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, str]]:
     for each in models:
+        attempts = each.answers + each.failed + each.cancelled + each.unanswered
         if each.cost_unknown:
-            yield "cost", f"no price known for {each.model}: {_of(each.cost_unknown, each.answers, 'answer')}"
+            yield "cost", f"no price known for {each.model}: {_of(each.cost_unknown, attempts, 'attempt')}"
         if each.usage_unknown:
             yield (
                 "tokens",
-                f"no usage known for {each.model}, or not all: {_of(each.usage_unknown, each.answers, 'answer')}",
+                f"no usage known for {each.model}, or not all: {_of(each.usage_unknown, attempts, 'attempt')}",
             )
         if each.unanswered:
             yield (

@@ -6,13 +6,10 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from playhead.diagnose import statistics_model as m
-from playhead.trace.types import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from playhead.trace.spending import Spent
 
 _FEW: Final = 2
 
@@ -26,9 +23,8 @@ class ModelFigures:
     cancelled: int = 0
     retries: int = 0
     open: int = 0
-    usage: Usage = field(default_factory=Usage)
-    costs: list[float] = field(default_factory=list)
-    cost_unknown: int = 0
+    spent: Spent = field(default_factory=Spent)
+    not_believed: str | None = None
     latencies: list[float] = field(default_factory=list)
 
 
@@ -53,13 +49,13 @@ class AgentFigures:
     iterations: int = 0
     model_calls: int = 0
     tool_calls: int = 0
-    usage: Usage = field(default_factory=Usage)
+    spent: Spent = field(default_factory=Spent)
     endings: Counter[str] = field(default_factory=Counter)
 
 
 def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
     """Return the figures of one model."""
-    cost, usage = sum_of_costs(each.costs), each.usage
+    usage = each.spent.usage
     uncounted = usage.known(usage.total_tokens) is None
     return m.ModelStatistics(
         model=name,
@@ -74,8 +70,8 @@ def model_statistics(name: str, each: ModelFigures) -> m.ModelStatistics:
         cache_read_tokens=None if uncounted else usage.cache_read_tokens,
         cache_write_tokens=None if uncounted else usage.cache_write_tokens,
         reasoning_tokens=None if uncounted else usage.reasoning_tokens,
-        cost_usd=cost,
-        cost_unknown=each.cost_unknown + (len(each.costs) if cost is None else 0),
+        cost_usd=each.spent.priced_usd,
+        cost_unknown=each.spent.unpriced + each.spent.untold,
         usage_unknown=usage.unknown or 0,
         latency=spread(each.latencies),
     )
@@ -103,6 +99,7 @@ def tool_statistics(name: str, each: ToolFigures) -> m.ToolStatistics:
 
 def agent_statistics(owner: str, each: AgentFigures) -> m.AgentStatistics:
     """Return the figures of one agent."""
+    usage = each.spent.usage
     return m.AgentStatistics(
         agent=each.name or owner.rpartition("/")[2],
         owner=owner,
@@ -110,18 +107,11 @@ def agent_statistics(owner: str, each: AgentFigures) -> m.AgentStatistics:
         iterations=each.iterations,
         model_calls=each.model_calls,
         tool_calls=each.tool_calls,
-        tokens_in=each.usage.known(each.usage.input_tokens),
-        tokens_out=each.usage.known(each.usage.output_tokens),
-        usage_unknown=each.usage.unknown or 0,
+        tokens_in=usage.known(usage.input_tokens),
+        tokens_out=usage.known(usage.output_tokens),
+        usage_unknown=usage.unknown or 0,
         endings=dict(each.endings.most_common()),
     )
-
-
-def sum_of_costs(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of the costs that are known; None when there is none, or they are too large for a sum."""
-    known = [cost for cost in costs if cost is not None]
-    total = sum(known)
-    return total if known and isfinite(total) else None
 
 
 def spread(values: list[float]) -> m.Spread:

@@ -62,9 +62,9 @@ class ModelStatistics(_Part):
     cost_usd: float | None
     """US dollars of the answers whose price is known; null when none is."""
     cost_unknown: int
-    """Answers whose price is not known, which is not the same as 0."""
+    """Attempts of which nobody knows what they cost, which is not the same as 0."""
     usage_unknown: int
-    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
+    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     latency: Spread
     """Of the attempts that were answered."""
 
@@ -122,7 +122,7 @@ class AgentStatistics(_Part):
     tokens_out: int | None
     """Tokens of its own answers; null when nothing is known of them."""
     usage_unknown: int
-    """Answers of its own whose tokens nobody counted, or not those of the prompt."""
+    """Attempts of its own whose tokens nobody counted, or not all."""
     endings: dict[Text, int]
     """How it ended, by reason code; `(no end)` where the file has none."""
 
@@ -194,11 +194,11 @@ class Statistics(_Part):
     tokens_out: int | None
     """Tokens of all answers; null when nothing is known of them."""
     usage_unknown: int
-    """Answers whose tokens nobody counted, or not those of the prompt: the numbers above are at least that."""
+    """Attempts whose tokens nobody counted, or not all: the numbers above are at least that."""
     cost_usd: float | None
     """US dollars of the answers whose price is known; null when none is. `coverage` says what is missing."""
     cost_unknown: int
-    """Answers whose price is not known."""
+    """Attempts of which nobody knows what they cost."""
     time: TimeSplit
     """Where the time went."""
     models: tuple[ModelStatistics, ...]

@@ -9,7 +9,7 @@ import json
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.tokens import spent_at, usage_text
+from playhead.diagnose.tokens import usage_text
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _(event: e.RunCompleted | e.AgentCompleted) -> str:
     turns = f"{event.iterations} turn{'' if event.iterations == 1 else 's'}"
     because = event.terminated_because
     why = f" ({because})" if because and because != event.error else ""
-    return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(spent_at(event))]), outcome)
+    return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(event.usage)]), outcome)
 
 
 @summarise.register(e.RunPaused)
@@ -174,8 +174,15 @@ def _(event: e.LlmRequested) -> str:
 @summarise.register
 def _(event: e.LlmResponded) -> str:
     calls = f"calls {', '.join(call.name for call in event.tool_calls)}" if event.tool_calls else None
-    figures = _clauses([calls, duration_text(event.latency_ms), usage_text(event.usage.of_answer())])
+    figures = _clauses(
+        [calls, duration_text(event.latency_ms), usage_text(event.usage.of_answer()), _not_believed(event)]
+    )
     return figures if calls else _because(figures, event.text or "(no text)")
+
+
+def _not_believed(event: e.LlmResponded) -> str | None:
+    said = event.usage.not_believed
+    return None if said is None else f"not believed: {preview(said)}"
 
 
 @summarise.register
@@ -370,7 +377,7 @@ def _(event: e.FactRecorded) -> str:
 @summarise.register
 def _(event: e.KernelStateSnapshot) -> str:
     end = f" by {event.terminated_by}" if event.terminated_by else ""
-    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(spent_at(event))}"
+    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(event.usage)}"
 
 
 # --- end and replay ---------------------------------------------------------------------------------------------------

@@ -1,38 +1,14 @@
-"""Tokens in words: what nobody counted is not known, which is not 0, and a sum without it is at least that."""
+"""Tokens and US dollars in words: what nobody knows is not 0, and a sum without it is at least that."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from playhead.trace.types import Usage
 
 UNKNOWN: Final = "?"
 """Stands in a cell of a table for a number of which nothing is known; behind a number, for the part that is not."""
-
-
-class Ended(Protocol):
-    """An event that says what was spent up to it."""
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens up to it."""
-
-    @property
-    def cost_usd(self) -> float | None:
-        """US dollars up to it; None when a price is not known."""
-
-
-def spent_at(event: Ended, answers: Usage | None = None) -> Usage:
-    """Return the tokens that an end tells, with how many answers nobody counted.
-
-    An older recording does not say how many: then they are those among `answers`, the sum of what each answer in the
-    file tells, or one when there are neither tokens nor a cost, which begins with 0.
-    """
-    usage = event.usage
-    silent = not usage.total_tokens and event.cost_usd is None
-    unknown = max(usage.unknown or 0, (answers and answers.unknown) or 0, int(silent))
-    return usage.model_copy(update={"unknown": unknown or None})
 
 
 def usage_text(usage: Usage) -> str:
@@ -44,7 +20,8 @@ def usage_text(usage: Usage) -> str:
 def usage_as_json(usage: Usage) -> dict[str, int | None]:
     """Return it as JSON: null where nothing is known, and `unknown` always a number."""
     nothing = usage.known(usage.total_tokens) is None
-    counts = {name: None if nothing else getattr(usage, name) for name in type(usage).model_fields}
+    names = [name for name in type(usage).model_fields if name != "not_believed"]
+    counts = {name: None if nothing else getattr(usage, name) for name in names}
     known = {name: usage.known(getattr(usage, name)) for name in ("input_tokens", "output_tokens")}
     return {**counts, **known, "unknown": usage.unknown or 0}
 
@@ -66,3 +43,9 @@ def pair_text(tokens_in: int | None, tokens_out: int | None, unknown: int | None
 def cell(shown: str | None, unknown: int | None) -> str:
     """Return a number as a cell of a table: `1200`, `1200+?` when a part of it is not known, `?` when all is."""
     return UNKNOWN if shown is None else f"{shown}+{UNKNOWN}" if unknown else shown
+
+
+def cost_text(cost_usd: float | None, unknown: int | None, form: str = "${:.4f}") -> str | None:
+    """Return US dollars, None when nothing is known; `unknown` is of how many attempts nobody knows what they cost."""
+    nothing = cost_usd is None or (unknown and not cost_usd)
+    return None if nothing else f"{'at least ' if unknown else ''}{form.format(cost_usd)}"

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.importing.endings import concluded_ending, otherwise_in_a_replay, output_of, read_otherwise, stated_ending
-from playhead.importing.findings import Findings, Spent
+from playhead.importing.findings import Findings
 from playhead.importing.headers import beginning_of
 from playhead.importing.matching import match
 from playhead.importing.model_calls import CallIds, ModelCalls
@@ -31,6 +31,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.finish_reasons import INCOMPLETE
+from playhead.trace.spending import Spent
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ class Conversion:
             "terminated_source": SOURCE,
             "output": to_json(output),
             "error": error.message if error is not None else None,
-            "usage": self.spent.usage,
-            "cost_usd": self.spent.cost_usd,
+            **self.spent.total()._asdict(),
             "iterations": 0 if number is None else number + 1,
             "duration_ms": max((each.span.duration_ms for each in self._work.agents), default=0.0),
         }
@@ -209,7 +209,7 @@ class Conversion:
         inner = Conversion(work, owner, self._emit_at, findings, read_only=self._read_only)
         if not work.agents:
             inner.run()
-            self.spent.add(inner.spent.usage, inner.spent.cost_usd)
+            self.spent.join(inner.spent)
             return NOTHING
         task = called.args.get("task") if isinstance(called.args, dict) else None
         first = work.agents[0].span
@@ -217,7 +217,7 @@ class Conversion:
         started = AgentStarted(agent=inner.begun.header, task=asked, parent=self._owner, call_id=called.call_id)
         self._emit_at(first.start_ns, owner, None, started)
         inner.run()
-        self.spent.add(inner.spent.usage, inner.spent.cost_usd)
+        self.spent.join(inner.spent)
         ending = inner.ending()
         if ending is None:
             return NOTHING

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from playhead.importing.hiding import is_hidden
 from playhead.importing.truncation import Lengths
-from playhead.trace.types import Usage
 
 if TYPE_CHECKING:
     from playhead.importing.headers import Beginning
@@ -80,16 +79,3 @@ class Findings:
     def hold(self, tool: str, value: JsonValue, told: object = None) -> None:
         """Take what a call was given or returned; `told` is what a later prompt shows of it."""
         self.held.append((tool, self.lengths.cut(value, told), is_hidden(value)))
-
-
-@dataclass
-class Spent:
-    """What an agent and those below it spent."""
-
-    usage: Usage = field(default_factory=Usage)
-    cost_usd: float | None = 0.0
-
-    def add(self, usage: Usage, cost_usd: float | None) -> None:
-        """Add to it; a cost that is not known makes the sum unknown."""
-        self.usage += usage
-        self.cost_usd = None if cost_usd is None or self.cost_usd is None else self.cost_usd + cost_usd

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playhead.importing.agents import ModelItem
-    from playhead.importing.findings import Findings, Spent
+    from playhead.importing.findings import Findings
     from playhead.importing.readings import ForeignCall
     from playhead.importing.toolbox import Toolbox
     from playhead.trace.events import EventBase
+    from playhead.trace.spending import Spent
     from playhead.trace.types import Range
 
 Outcome = LlmResponded | LlmFailed
@@ -105,7 +106,9 @@ class ModelCalls:
         }
         self.last_is_known = answer is not None and (answer.known or bool(answer.calls))
         if answer is None and item.error is not None:
-            return LlmFailed(error=item.error, **fields)
+            failed = LlmFailed(error=item.error, usage=said.usage, cost_usd=said.cost_usd, **fields)
+            self._spent.take(failed)
+            return failed
         if not self.last_is_known and item.span.end_ns is None:
             return None
         if answer is not None:
@@ -127,7 +130,7 @@ class ModelCalls:
             model=said.answered_by,
         )
         self.thread.answered(responded)
-        self._spent.add(responded.usage, responded.cost_usd)
+        self._spent.take(responded)
         return responded
 
     def _calls(self, calls: tuple[ForeignCall, ...], request: int) -> Iterator[ToolCall]:

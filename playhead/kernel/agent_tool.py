@@ -113,7 +113,6 @@ class AgentTool:
             session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session))
         )
         execution = await supervisor.run(task, started)
-        parent.bill(execution.state.usage, execution.state.cost_usd)
         if _ends_the_whole_run(execution.error):
             raise execution.error
         if execution.termination.failed:

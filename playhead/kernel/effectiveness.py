@@ -15,7 +15,7 @@ from playhead.errors import PlayheadError
 from playhead.kernel.task_types import task_type_of
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.store import TraceStore
-from playhead.trace.types import AgentHeader
+from playhead.trace.types import AgentHeader, dollars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,12 +101,11 @@ def _past_run(path: Path, agent: AgentHeader) -> PastRun | None:
 
 
 def _read(started: dict[str, Any], header: AgentHeader, end: dict[str, Any], confidence: float | None) -> PastRun:
-    cost = end.get("cost_usd")
     return PastRun(
         strategy=str(end.get("strategy_used") or header.strategy),
         task_type=str(header.strategy_settings.get("task_type") or task_type_of(_task(started["data"]["task"]))),
         success=end["status"] == "done" and end["terminated_by"] in ANSWERED,
-        cost_usd=None if cost is None else float(cost),
+        cost_usd=dollars(end.get("cost_usd")),
         duration_ms=float(end["duration_ms"]),
         confidence=confidence,
         started_us=int(started["ts"]),

@@ -29,6 +29,8 @@ class Emission:
     parent: Session | None
     ending: Ending
     """How it ended, once it has."""
+    agent: Session
+    """The agent that pays."""
     abandoned_itself: bool
     """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
 
@@ -115,6 +117,8 @@ class Emission:
             if self.left_behind or not in_flight.end(self.owner, kind, name):
                 return False
             written = [recorder.write(each, turn) for each, turn in prepared]
+            for event, _ in events:
+                self.bill(event)
         for each, _ in prepared:
             recorder.tell(each)
         if not all(written) and not recorder.sealed and kind != "agent":
@@ -132,6 +136,14 @@ class Emission:
     def emit_left(self, event: EventBase) -> None:
         """Record an event of an agent whose code is left behind."""
         self.run.recorder.emit(event, self.owner, self.iteration)
+        self.bill(event)
+
+    def bill(self, event: EventBase) -> None:
+        """Charge what an event tells that something spent, to the agent that pays and to those above it."""
+        agent: Session | None = self.agent
+        while agent is not None:
+            agent.spent.take(event)
+            agent = None if agent.parent is None else agent.parent.agent
 
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import SUPPRESS, Resume, Skip
-from playhead.kernel.loop import close_state
+from playhead.kernel.loop import close_state, collect_spending
 from playhead.kernel.passes import closed_thread
 from playhead.kernel.phases import steer, visit
 from playhead.kernel.prompts import system_prompt
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from playhead.kernel.strategies.info import Strategy
     from playhead.kernel.termination import Termination
     from playhead.trace.events import EventBase
+    from playhead.trace.spending import Total
     from playhead.trace.types import AgentHeader, Content, Message
 
 
@@ -46,6 +47,8 @@ class Execution:
     error: BaseException | None
     iterations: int
     duration_ms: float
+    total: Total
+    """What it and those below it spent."""
 
     def ending_fields(self) -> dict[str, Any]:
         """Return the fields that `run-completed` and `agent-completed` have in common."""
@@ -56,8 +59,7 @@ class Execution:
             "output": self.state.output,
             "error": self.state.error,
             "terminated_because": self.termination.because,
-            "usage": self.state.usage,
-            "cost_usd": self.state.cost_usd,
+            **self.total._asdict(),
             "iterations": self.iterations,
             "duration_ms": self.duration_ms,
         }
@@ -103,7 +105,9 @@ async def execute(
             state = transition(close_state(state, session), output=None)  # hooks have not let it pass
     if not session.ending.close():
         return None
-    execution = Execution(state, _termination_of(session, state), error, session.turns, _since(session))
+    state = collect_spending(state, session)
+    ended, total = _termination_of(session, state), session.spent.total()
+    execution = Execution(state, ended, error, session.turns, _since(session), total)
     _record_end(execution, session, ending)
     return execution
 
@@ -172,7 +176,7 @@ def abandoned_execution(session: Session) -> Execution:
     )
     termination = _termination_of(session, state)
     state = _without_unseen(close_state(state, session, termination), session)
-    return Execution(state, termination, None, session.turns, _since(session))
+    return Execution(state, termination, None, session.turns, _since(session), session.spent.total())
 
 
 def _since(session: Session) -> float:

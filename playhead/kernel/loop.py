@@ -108,16 +108,11 @@ def is_last_turn(state: KernelState, session: Session) -> bool:
 
 
 def collect_spending(state: KernelState, session: Session) -> KernelState:
-    """Return the state with what tools and sub-agents spent meanwhile."""
-    if not session.unbilled:
+    """Return the state with what was spent up to now."""
+    if state.usage is session.spent.usage:
         return state
-    usage, cost_usd = state.usage, state.cost_usd
-    # In a fixed order: sums of floats depend on it, and calls finish in any.
-    for more, more_usd in sorted(session.unbilled, key=lambda each: (each[0].total_tokens, each[1] or 0.0)):
-        usage += more
-        cost_usd = None if cost_usd is None or more_usd is None else cost_usd + more_usd
-    session.unbilled.clear()
-    return transition(state, usage=usage, cost_usd=cost_usd)
+    total = session.spent.total()
+    return transition(state, usage=total.usage, cost_usd=total.cost_usd)
 
 
 def close_state(state: KernelState, session: Session, ended: Termination | None = None) -> KernelState:

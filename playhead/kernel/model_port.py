@@ -5,13 +5,15 @@ from __future__ import annotations
 from asyncio import CancelledError
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import (
     ModelError,
     ModelRequestError,
     PlayheadError,
+    RateLimitError,
+    ReplayError,
+    UsageError,
 )
 from playhead.kernel.deltas import streamed
 from playhead.kernel.describe import describe, is_failure
@@ -28,13 +30,13 @@ from playhead.trace.events import (
     LlmRetried,
 )
 from playhead.trace.forks import computed_once
-from playhead.trace.types import Request, ToolCall, ToolSpec
+from playhead.trace.types import Request, ToolCall, ToolSpec, Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.text_format import ToolsInText
-    from playhead.trace.types import Completion
+    from playhead.trace.types import Completion, Prices
 
 TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
@@ -176,8 +178,11 @@ class ModelPort:
         session, number, attempt = self._session, asked.request, asked.attempt
         clock, name = session.run.recorder.clock, f"{number}.{attempt}"
         started = clock.now_us()
+        heard: list[str] = []
+        completion: Completion | None = None
 
-        def failed(failure: BaseException) -> LlmFailed:
+        def failed(failure: BaseException, *, refused: bool = False) -> LlmFailed:
+            usage, cost_usd = (Usage(), 0.0) if refused else _spent(failure, completion, session.header.prices)
             return LlmFailed(
                 request=number,
                 attempt=attempt,
@@ -186,6 +191,8 @@ class ModelPort:
                 cancelled=None if isinstance(failure, Exception) else True,
                 latency_ms=(clock.now_us() - started) / 1000,
                 retry_after_s=getattr(failure, "retry_after_s", None),
+                usage=usage,
+                cost_usd=cost_usd,
             )
 
         def leave() -> None:
@@ -204,28 +211,33 @@ class ModelPort:
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
             given = replace(request, parameters=deepcopy(request.parameters))
-            completion = await self._answer(given, asked)
+            completion = await self._answer(given, asked, heard)
             await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
-            failure = within_limits(session, _as_model_error(error))
-            event = failed(failure)
+            given_up = _as_model_error(error)
+            failure = within_limits(session, given_up)
+            event = failed(failure, refused=given_up is error and not heard and _is_refusal(error))
             if session.emit_end(event, "request", name):
                 tell(session, event, "response", request=number, attempt=attempt)
             if failure is error:
                 raise
             raise failure from error
         if session.emit_end(response, "request", name):
-            session.bill(response.usage, response.cost_usd)
             tell(session, response, "response", request=number, attempt=attempt)
         return response
 
-    async def _answer(self, request: Request, asked: LlmRequested) -> Completion:
-        """Return the adapter's answer, in pieces for whoever listens."""
+    async def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Completion:
+        """Return the adapter's answer, in pieces for whoever listens; the first is kept in `heard`."""
         session, listener = self._session, self._session.run.listener
         if listener is None or not listener.hears(session):
             return await session.adapter.complete(request)
-        return await streamed(session.adapter, request, partial(listener.piece, session, asked))
+
+        def hear(text: str) -> None:
+            heard[:] = [text]
+            listener.piece(session, asked, text)
+
+        return await streamed(session.adapter, request, hear)
 
     async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)
@@ -236,6 +248,7 @@ class ModelPort:
     def _as_recorded(self, completion: Completion, number: int, attempt: int, latency_ms: float) -> LlmResponded:
         """Return the answer as it can be recorded and sent back: what runs is what is written."""
         calls = enumerate(completion.tool_calls)
+        usage, cost_usd = believed(completion.usage, completion.cost_usd)
         return LlmResponded(
             request=number,
             attempt=attempt,
@@ -243,8 +256,8 @@ class ModelPort:
             thinking=None if completion.thinking is None else scrub(completion.thinking),
             tool_calls=tuple(self._normalised_call(call, number, position) for position, call in calls),
             finish_reason=completion.finish_reason,
-            usage=completion.usage.of_answer(),
-            cost_usd=completion.cost_usd,
+            usage=usage.of_answer(),
+            cost_usd=cost_usd,
             latency_ms=latency_ms,
             model=completion.model,
         )
@@ -263,6 +276,23 @@ class ModelPort:
             arguments=None if call.arguments is None else _as_json(call.arguments),
             raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
         )
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether nobody made an answer: the provider refused the request, or nobody was asked."""
+    if hasattr(error, "usage"):  # an adapter that knows better, or a recording
+        return False
+    return isinstance(error, (RateLimitError, ModelRequestError, UsageError, ReplayError))
+
+
+def _spent(
+    failure: BaseException, answer: Completion | None, prices: Prices | None
+) -> tuple[Usage | None, float | None]:
+    """Return what an attempt spent that failed: as its answer says, which came too late, or its error; None is not known."""
+    said = failure if answer is None else answer
+    free = prices is not None and not (prices.input_usd or prices.output_usd)
+    usage, cost_usd = getattr(said, "usage", None), getattr(said, "cost_usd", 0.0 if free else None)
+    return (None, dollars(cost_usd)) if usage is None else believed(usage, cost_usd)
 
 
 def _error_info(error: BaseException) -> ErrorInfo:

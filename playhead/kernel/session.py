@@ -19,6 +19,7 @@ from playhead.kernel.state import Thread
 from playhead.kernel.termination import Ending, Termination
 from playhead.kernel.tool_port import ToolPort
 from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFired
+from playhead.trace.spending import Spent
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from playhead.kernel.supervision import Supervisor
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Outcome, Tool
-    from playhead.trace.types import AgentHeader, Content, ToolSpec, Usage
+    from playhead.trace.types import AgentHeader, Content, ToolSpec
     from playhead.trace.values import JsonValue
 
 GRACE_S: Final = 0.1
@@ -84,8 +85,8 @@ class Session(Emission):
         """The phase that runs; None outside of any."""
         self.state: KernelState | None = None
         """The state at the last step, for tools of the kernel and hooks to read; set by the loop alone."""
-        self.unbilled: list[tuple[Usage, float | None]] = []
-        """Usage and cost of sub-agents and of tools' own model calls, not yet added to the state."""
+        self.spent = Spent()
+        """What this agent and those below it have spent, tools' own model calls included: all of it, at any moment."""
         self.cache: dict[tuple[str, str], tuple[Outcome, int]] = {}
         """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
         self.abandoned: set[str] = set()
@@ -332,10 +333,6 @@ class Session(Emission):
             payer=self.agent,
             hooks=self.hooks,
         )
-
-    def bill(self, usage: Usage, cost_usd: float | None) -> None:
-        """Charge what was spent below an agent to that agent; its loop adds it to the state between two steps."""
-        self.agent.unbilled.append((usage, cost_usd))
 
 
 def _strategy_tools(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:

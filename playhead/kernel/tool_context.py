@@ -38,6 +38,8 @@ class ToolContext:
     """Microseconds since the Unix epoch when the call started."""
     timeout_s: float | None = None
     """Seconds the call may take."""
+    ended: bool = field(default=False, init=False)
+    """Whether the call is over."""
 
     @property
     def run_id(self) -> str:
@@ -72,7 +74,10 @@ class ToolContext:
     @computed_once
     def scope(self) -> Session:
         """The session under which this body's own calls are recorded."""
-        return self.session.for_tool(self)
+        scope = self.session.for_tool(self)
+        if self.ended:
+            scope.terminate("cancelled", failed=True)
+        return scope
 
     @property
     def model(self) -> ModelPort:
@@ -87,8 +92,14 @@ class ToolContext:
     def give_up(self) -> None:
         """Note that the body is left running: its call has ended, so the ports refuse what it asks from now on."""
         self.session.abandoned.add(self.call_id)
-        self.scope.terminate("cancelled", failed=True)
-        self.session.run.in_flight.leave(self.scope.owner)
+        self.end()
+
+    def end(self) -> None:
+        """Note that the call is over: what its body has left running there ends too, and the ports refuse what it asks."""
+        object.__setattr__(self, "ended", True)
+        if "scope" in self.__dict__:
+            self.scope.terminate("cancelled", failed=True)
+            self.session.run.in_flight.leave(self.scope.owner)
 
     def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
         """Record that the body came back after its call had been given up."""

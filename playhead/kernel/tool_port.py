@@ -251,7 +251,10 @@ class ToolPort:
             if kept_back is not None:
                 return kept_back
         self._session.require_running()
-        outcome = await tool.run(call.arguments, context)
+        try:
+            outcome = await tool.run(call.arguments, context)
+        finally:
+            context.end()
         if type(outcome) is not Outcome or type(outcome.ok) is not bool:
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome

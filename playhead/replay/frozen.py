@@ -16,7 +16,7 @@ from playhead.replay.hooks import recorded_hooks
 from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
 from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, scope_of
-from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
     from playhead.kernel.world import Fallbacks
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec, Usage
+    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -54,7 +54,7 @@ class FrozenWorld:
         for owner in recording.owners.values():
             for call in owner.calls.values():
                 self._calls[owner.owner, call.iteration, call.started.position] = call
-        self._spent = self._spent_by_scope()
+        self._spent = _spent_by_scope(recording)
         self._ended_from_outside = ended_from_outside(recording)
         self.interrupts = Interrupts(recording)
         """Who ends agents that were ended from outside."""
@@ -128,8 +128,8 @@ class FrozenWorld:
         """Return whether the recording holds this agent."""
         return owner in self._recording.owners
 
-    def spent_in(self, scope: str) -> list[tuple[Usage, float | None]]:
-        """Return what was spent inside a tool's body, which a replay does not run."""
+    def spent_in(self, scope: str) -> Sequence[EventBase]:
+        """Return the events that tell what was spent inside a tool's body, which a replay does not run."""
         return self._spent[scope]
 
     async def answers(self, owner: str, what: object, at: str) -> None:
@@ -180,26 +180,17 @@ class FrozenWorld:
                 ]
         return found
 
-    def _spent_by_scope(self) -> dict[str, list[tuple[Usage, float | None]]]:
-        """Return what each tool's body spent: its own requests, and in total each agent that it entered."""
-        owners = self._recording.owners
-        spent: dict[str, list[tuple[Usage, float | None]]] = defaultdict(list)
-        for name, owner in owners.items():
-            scope = outermost_scope(name, owners)
-            if scope is None:
-                continue
-            if owner.started is None:
-                spent[scope] += [(response.usage, response.cost_usd) for response in owner.responses.values()]
-            elif owner.completed is not None and _is_outermost_agent(name, scope, owners):
-                spent[scope].append((owner.completed.usage, owner.completed.cost_usd))
-        return spent
 
-
-def _is_outermost_agent(owner: str, scope: str, owners: Mapping[str, OwnerRecording]) -> bool:
-    """Return whether no agent stands between a tool's body and this one: its total holds what is below."""
-    parts, first = owner.split("/"), scope.count("/") + 2
-    paths = ("/".join(parts[:count]) for count in range(first, len(parts)))
-    return all(path not in owners or owners[path].started is None for path in paths)
+def _spent_by_scope(recording: Recording) -> dict[str, list[EventBase]]:
+    """Return what tells what each tool's body spent, each attempt once, whoever below it made it."""
+    spent: dict[str, list[EventBase]] = defaultdict(list)
+    for name, owner in recording.owners.items():
+        scope = outermost_scope(name, recording.owners)
+        if scope is not None:
+            spent[scope] += [
+                record.event for record in owner.records if isinstance(record.event, (LlmResponded, LlmFailed))
+            ]
+    return spent
 
 
 class FrozenModel:
@@ -257,6 +248,8 @@ class FrozenTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result."""
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
+        for event in self._world.spent_in(context.child_owner):
+            context.session.bill(event)
         await self._world.answers(context.owner, context.call_id, "result")
         call = self.recorded(arguments, context)
         if call.completed is not None and call.completed.ended == "cancelled":
@@ -275,8 +268,6 @@ class FrozenTool:
         completed = call.completed
         if completed is None or completed.ended == "cancelled":
             raise self._world.ended(context.owner, f"the recording ends while {context.owner} waits for {context.tool}")
-        for usage, cost_usd in self._world.spent_in(context.child_owner):
-            context.session.bill(usage, cost_usd)
         return Outcome(
             completed.ok, completed.result, completed.error, completed.cached, completed.abandoned, completed.ended
         )
@@ -327,7 +318,7 @@ class FrozenAgent(FrozenTool):
 
 
 def _recorded_error(failed: LlmFailed) -> PlayheadError:
-    """Return the recorded failure as the error that it was: of the same name, and as likely to pass."""
+    """Return the recorded failure as the error that it was: of the same name, as likely to pass, and as expensive."""
     name, message = failed.error.type, failed.error.message
     known = getattr(errors, name, None)
     if not (isinstance(known, type) and issubclass(known, PlayheadError) and _retryable(known) == failed.retryable):
@@ -335,6 +326,7 @@ def _recorded_error(failed: LlmFailed) -> PlayheadError:
         known = type(name, (ModelError,), {"retryable": failed.retryable})
     error: Any = known(message)
     error.retry_after_s = failed.retry_after_s
+    error.usage, error.cost_usd = failed.usage, failed.cost_usd
     return error  # type: ignore[no-any-return]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -172,21 +173,31 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
 
 
 def _until_stopped(recording: Recording) -> Recording:
-    """Return the recording of a replay that was stopped without what its agents wrote because of that.
+    """Return the recording of a run that was cancelled, or a replay that was stopped, without what its agents wrote for that.
 
-    Why it was stopped is not in it: another recording had no answer, or nobody was there to look at one. So all that
-    it tells of the run is what came before.
+    Why they were is not in it: the caller did not wait any more, another recording had no answer. So all that it tells
+    of the run is what came before.
     """
-    if recording.ending is None or recording.ending.terminated_by != STOPPED:
+    if recording.ending is None or recording.ending.terminated_by not in (STOPPED, "cancelled"):
         return recording
     stopped = {
         name
         for name, owner in recording.owners.items()
-        if owner.completed is not None and owner.completed.terminated_by in (STOPPED, "cancelled")
+        if owner.completed is not None and owner.completed.terminated_by in (STOPPED, "cancelled", "parent_ended")
     }
-    # Those beside the one that was stopped were cancelled for it.
-    kept = (record for record in recording.records if not (record.owner in stopped and is_ending(record)))
+    # Those beside the one that was stopped were cancelled for it; what calls had returned by then joined the thread.
+    last = {name: list(takewhile(_closes, reversed(recording.owners[name].records))) for name in stopped}
+    closing = {record.seq for records in last.values() for record in records}
+    kept = (
+        record
+        for record in recording.records
+        if record.seq not in closing and not (record.owner in stopped and is_ending(record))
+    )
     return replace(recording, records=tuple(kept))
+
+
+def _closes(record: Record) -> bool:
+    return record.kind == "message-added" or is_ending(record)
 
 
 def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:

@@ -353,8 +353,8 @@ class ResumedTool:
         said = None if call is None else world.resolutions.outcome(context.owner, context.call_id)
         if said is not None:
             world.note_call(context, "override")
-            for usage, cost_usd in world.spent_in(context.child_owner):
-                context.session.bill(usage, cost_usd)
+            for event in world.spent_in(context.child_owner):
+                context.session.bill(event)
             return replace(said, rung="override")
         await world.go_live(context.owner)
         world.recall_body(context)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content
 
 ROOT: Final = "root"
-_METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "cost_usd", "duration_ms")
+_METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "duration_ms")
 
 
 class Stream:
@@ -243,6 +243,7 @@ class Stream:
         metadata = {} if ended is None else {name: getattr(ended, name) for name in _METADATA}
         if ended is not None:
             metadata["tokens"] = None if ended.usage.unknown else ended.usage.total_tokens
+            metadata["cost_usd"] = None if ended.cost_unknown else ended.cost_usd
             metadata["lost_events"] = 0 if self._recorder is None else self._recorder.lost
         return {
             "task_id": self._run_id,

@@ -36,13 +36,15 @@ _STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
 """Bytes to look at for the first and the last line of a file, if they are not found in less."""
 _END: Final = b'"kind":"run-completed"'
+_LARGEST: Final = 2**53
+"""As of `playhead.trace.types.LARGEST_COUNT`."""
 _NOBODY_KNOWS: Final = 1000
 """Names that an unknown reference is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run as `playhead list` shows it: from the first and the last line of its file alone."""
+    """A run as `playhead list` shows it: from the first and the last line of its file, and all of one without an end."""
 
     run_id: str
     """The run's id, by which it can be referred to."""
@@ -66,10 +68,12 @@ class RunSummary:
     """Milliseconds from start to end."""
     total_tokens: int | None = None
     """Input and output tokens together; None when nothing is known of them."""
-    usage_unknown: int | None = None
-    """Answers whose tokens nobody counted: of the others are `total_tokens`, so it is at least that."""
+    usage_unknown: int = 0
+    """Attempts whose tokens nobody counted: of the others are `total_tokens`, so it is at least that."""
     cost_usd: float | None = None
     """US dollars, when the prices are known."""
+    cost_unknown: int = 0
+    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that."""
     replay_of: str | None = None
     """The run that it replays."""
     resumed_from: str | None = None
@@ -303,7 +307,7 @@ def _run_held(path: Path) -> str | None:
 
 def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> RunSummary:
     agent, end = first["data"]["agent"], last["data"] if last else {}
-    tokens, unknown = _tokens(end) if last else (None, None)
+    tokens, unknown, cost_usd, cost_unknown = _spent(path, end)
     return RunSummary(
         run_id=run_id_of(path),
         path=path,
@@ -315,21 +319,33 @@ def _summary(path: Path, first: dict[str, Any], last: dict[str, Any] | None) -> 
         terminated_by=_text(end.get("terminated_by")),
         output=_text(end.get("output")),
         duration_ms=_number(end.get("duration_ms")),
-        total_tokens=tokens,
-        usage_unknown=unknown,
-        cost_usd=_number(end.get("cost_usd")),
+        total_tokens=None if unknown and not tokens else tokens,
+        usage_unknown=unknown or 0,
+        cost_usd=cost_usd,
+        cost_unknown=cost_unknown or 0,
         replay_of=_text(first["data"].get("replay_of")),
         resumed_from=_text(first["data"].get("resumed_from")),
     )
 
 
-def _tokens(end: dict[str, Any]) -> tuple[int | None, int]:
-    """Return the tokens of a run, None when nothing is known of them, and how many answers nobody counted."""
-    usage = end.get("usage", {})
-    total = int(usage.get("input_tokens", 0)) + int(usage.get("output_tokens", 0))
-    # An older recording does not say how many; without tokens and without a cost, which begins with 0, there was one.
-    unknown = int(usage.get("unknown") or 0) or int(not total and end.get("cost_usd") is None)
-    return (None if unknown and not total else total), unknown
+def _spent(path: Path, end: dict[str, Any]) -> tuple[int, int | None, float | None, int | None]:
+    """Return tokens, US dollars, and of how many answers or attempts neither counts: as the end says, if it can be so.
+
+    Else, and of a run without an end, all that is recorded is added up.
+    """
+    usage, cost_usd, cost_unknown = end.get("usage"), end.get("cost_usd"), end.get("cost_unknown")
+    if isinstance(usage, dict):
+        counts = [*usage.values(), cost_unknown or 0]
+        if all(type(each) is int and 0 <= each <= _LARGEST for each in counts) and (
+            cost_usd is None or (type(cost_usd) in (int, float) and 0 <= cost_usd <= _LARGEST)
+        ):
+            tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+            return tokens, usage.get("unknown"), cost_usd, cost_unknown
+    from playhead.trace.reader import scan  # noqa: PLC0415 - `list` does without pydantic's models
+    from playhead.trace.spending import spent_by  # noqa: PLC0415 - the same
+
+    total = spent_by(item for item in scan(path) if isinstance(item, tuple))
+    return total.usage.total_tokens, total.usage.unknown, total.cost_usd, total.cost_unknown
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON value

@@ -7,12 +7,21 @@ a model is by construction what the trace can hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 
 from playhead.trace.guidance import Guidance, SchemaDetail, Synthesis
-from playhead.trace.values import JsonValue
+from playhead.trace.values import JsonValue, scrub
 
 Role = Literal["system", "user", "assistant", "tool"]
 INTEGER_LIMIT: Final = 2**63
@@ -108,25 +117,56 @@ class Message(Value):
     """In a tool message, the tool's name."""
 
 
-def _sum(left: int, right: int) -> int:
-    return max(-INTEGER_LIMIT, min(left + right, INTEGER_LIMIT - 1))
+LARGEST_COUNT: Final = 2**53
+"""No number of tokens, and of US dollars, is larger: beyond it programs that read JSON do not agree on a number."""
+Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST_COUNT)]
+"""A number of tokens, or of answers."""
+
+
+def dollars(given: object) -> float | None:
+    """Return an amount of US dollars, or None for what can be none: below 0, too large, NaN, a text, True."""
+    if not isinstance(given, (int, float)) or isinstance(given, bool):
+        return None
+    return float(given) if 0 <= given <= LARGEST_COUNT else None
+
+
+Dollars = Annotated[
+    float | None, PlainValidator(dollars, json_schema_input_type=Annotated[float, Field(ge=0, le=LARGEST_COUNT)] | None)
+]
+"""US dollars; None when they are not known. What can be no amount is not known, wherever it is read."""
 
 
 class Usage(Value):
-    """Tokens as the provider counts them."""
+    """Tokens as the provider counts them. A number that can be none is not believed, wherever it comes from."""
 
-    input_tokens: Integer = 0
+    input_tokens: Count = 0
     """Tokens of the prompt, cached ones included."""
-    output_tokens: Integer = 0
+    output_tokens: Count = 0
     """Tokens of the answer, reasoning included."""
-    cache_read_tokens: Integer = 0
+    cache_read_tokens: Count = 0
     """Tokens of the prompt that came from the provider's cache."""
-    cache_write_tokens: Integer = 0
+    cache_write_tokens: Count = 0
     """Tokens of the prompt that were written to the provider's cache."""
-    reasoning_tokens: Integer = 0
+    reasoning_tokens: Count = 0
     """Tokens of the answer that are reasoning."""
-    unknown: Integer | None = None
-    """Answers of which nobody counted the tokens, or those of the prompt: the numbers above are at least that; absent: none."""
+    unknown: Count | None = None
+    """Attempts of which nobody counted the tokens, or not all: the numbers above are at least that; absent: none."""
+    not_believed: str | None = None
+    """What was said instead of a number, and can be none: `output_tokens -3`. It is one of the `unknown`."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _believed(cls, given: Any, handler: ModelWrapValidatorHandler[Usage]) -> Usage:  # noqa: ANN401 - whatever is said
+        try:
+            return handler(given)
+        except ValidationError as error:
+            if isinstance(given, dict):
+                wrong = {name: given[name] for each in error.errors(include_url=False) for name in each["loc"][:1]}
+                kept = {name: value for name, value in given.items() if name not in wrong}
+            else:
+                wrong, kept = {"usage": given}, {}
+            said = ", ".join(f"{name} {_shown(value)}" for name, value in wrong.items())
+            return handler({**kept, "unknown": kept.get("unknown") or 1, "not_believed": scrub(said)})
 
     @property
     def total_tokens(self) -> int:
@@ -142,15 +182,33 @@ class Usage(Value):
         return None if self.unknown and not count else count
 
     def __add__(self, other: Usage) -> Usage:
-        """Return the sum, field by field; it stays at the largest integer there is."""
-        return Usage(
-            input_tokens=_sum(self.input_tokens, other.input_tokens),
-            output_tokens=_sum(self.output_tokens, other.output_tokens),
-            cache_read_tokens=_sum(self.cache_read_tokens, other.cache_read_tokens),
-            cache_write_tokens=_sum(self.cache_write_tokens, other.cache_write_tokens),
-            reasoning_tokens=_sum(self.reasoning_tokens, other.reasoning_tokens),
-            unknown=_sum(self.unknown or 0, other.unknown or 0) or None,
-        )
+        """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        unknown = (self.unknown or 0) + (other.unknown or 0)
+        if max(sums.values()) > LARGEST_COUNT:
+            sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
+            unknown = unknown or 1
+        return Usage(**sums, unknown=min(unknown, LARGEST_COUNT) or None)
+
+
+def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
+    """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
+    given = usage.__dict__ if isinstance(usage, Usage) else {"unknown": 1} if usage is None else usage
+    read, cost = Usage.model_validate(given), dollars(cost_usd)
+    if cost is None and cost_usd is not None:
+        said = f"cost_usd {_shown(cost_usd)}"
+        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
+    return read, cost
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)[:40] if isinstance(value, (int, float, str, NoneType)) else type(value).__name__
+    except ValueError:  # of an integer with thousands of digits
+        return "too many digits"
+
+
+_COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
 class Prices(Value):

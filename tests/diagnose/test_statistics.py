@@ -99,8 +99,8 @@ def test_what_is_not_known_is_said():
     )
     figures = run_statistics([recording])
     assert [(each.metric, each.reason) for each in figures.coverage] == [
-        ("cost", "no price known for m: 1 of 1 answer"),
-        ("tokens", "no usage known for m, or not all: 1 of 1 answer"),
+        ("cost", "no price known for m: 2 of 2 attempts"),
+        ("tokens", "no usage known for m, or not all: 2 of 2 attempts"),
         ("latency", "m: 1 of 2 requests without an end in the file"),
         ("tools", "1 of 1 call without an end in the file"),
         ("endings", "1 of 1 run without an end: still going on, or killed"),

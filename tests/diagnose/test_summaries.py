@@ -31,7 +31,7 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "run-completed": [
         ({**ENDING, "usage": USAGE}, "done: end_turn, 1 turn, 1,200+34 tokens: 42"),
         ({**ENDING, "usage": {**USAGE, "unknown": 1}}, "done: end_turn, 1 turn, at least 1,200+34 tokens: 42"),
-        ({**ENDING, "cost_usd": 0.0}, "done: end_turn, 1 turn, 0+0 tokens: 42"),
+        ({**ENDING, "usage": {}}, "done: end_turn, 1 turn, 0+0 tokens: 42"),
         (
             {**ENDING, "status": "failed", "terminated_source": "killswitch:budget", "error": "out of money", "iterations": 2},
             "failed: end_turn by killswitch:budget, 2 turns, tokens not known: out of money",

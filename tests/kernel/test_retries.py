@@ -53,7 +53,12 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
     run = await record(tmp_path, [BUSY, BUSY, text("42")], max_retries=2, retry_delay_s=0.5)
     asked = {"request": 0, "model": "scripted/model", "messages": ((0, 1),)}
-    failed = {"request": 0, "error": {"type": "ModelUnavailableError", "message": "busy"}, "retryable": True}
+    failed = {
+        "request": 0,
+        "error": {"type": "ModelUnavailableError", "message": "busy"},
+        "retryable": True,
+        "cost_usd": 0.0,
+    }
     answered = {"text": "42", "finish_reason": "stop", "usage": {"input_tokens": 2, "output_tokens": 2}}
     assert [(event.kind, data(event)) for event in run.events(*MODEL_EVENTS)] == [
         ("llm-requested", asked),

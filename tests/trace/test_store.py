@@ -304,7 +304,7 @@ def test_an_open_run(tmp_path: Path):
     for content in (whole, whole[:-5], whole[: whole.index(b"\n") + 1], whole[: whole.index(b"\n") + 9]):
         path.write_bytes(content)
         summary = summarise(path)
-        assert (summary.status, summary.task, summary.total_tokens) == ("open", "Find it.", None)
+        assert (summary.status, summary.task, summary.total_tokens) == ("open", "Find it.", 0)
     path.write_bytes(whole + b'{"seq":\x18\n')
     assert summarise(path).status == "open"
 

@@ -17,9 +17,9 @@ from playhead.importing.conventions.results import unwrapped_result
 from playhead.importing.conventions.tokens import usage_of
 from playhead.importing.conventions.tools import schema_of, spec_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, OwnAgent, ToolReading
-from playhead.importing.values import NOTHING, count_of, first_text, float_of, list_of, object_of, parsed_json, text_of
+from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
 from playhead.trace.parameters import known
-from playhead.trace.types import ToolSpec
+from playhead.trace.types import ToolSpec, dollars
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def model(span: ForeignSpan, attributes: Attributes) -> ModelReading:  # noqa: A
     parameters, unrecorded = parameters_of(given)
     answer = _answer(attributes, answered)
     usage, unread = usage_of(attributes, _TOKENS, _TOTAL)
-    cost_usd = float_of(attributes.value(_COST))
+    cost_usd = dollars(attributes.value(_COST))
     return ModelReading(
         model=attributes.text("llm.request.model_name", "llm.model_name"),
         answered_by=attributes.text("llm.response.model_name"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.importing.values import NOTHING, integer_of
-from playhead.trace.types import Usage
+from playhead.trace.types import LARGEST_COUNT, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +32,16 @@ def usage_of(
     if not counts:
         return None, tuple(unread)
     fields = {field: next((n for name in each if (n := counts.get(name))), 0) for field, each in names.items()}
-    return Usage(**fields), tuple(unread)
+    known = {field for field, each in names.items() if counts.keys() & set(each)}
+    partly = not {"input_tokens", "output_tokens"} <= known or any(
+        given.keys() & set(names[field]) for field in names.keys() - known
+    )
+    return Usage.model_validate({**fields, "unknown": 1 if partly else None}), tuple(unread)
 
 
 def tokens_of(value: Any) -> int | None:  # noqa: ANN401 - any JSON value
-    """Return a number of tokens, also of digits in a text; None when it is none: negative, broken, or of another type."""
+    """Return a number of tokens, also of digits in a text; None when it can be none: negative, broken, too large."""
     if isinstance(value, float) and not value.is_integer():
         return None
     count = integer_of(value)
-    return count if count is not None and count >= 0 else None
+    return count if count is not None and 0 <= count <= LARGEST_COUNT else None

@@ -37,7 +37,7 @@ class Turn:
     delay_s: float = 0.0
     """Seconds before the answer."""
     usage: Usage | None = None
-    """Tokens; by default one per message in and one per word out."""
+    """Tokens, also those that a failure cost; of an answer by default one per message in and one per word out."""
     finish_reason: str | None = None
     """`stop` or `tool_calls` by default."""
 
@@ -100,7 +100,10 @@ class ScriptedModel:
         if turn.delay_s:
             await anyio.sleep(turn.delay_s)
         if turn.error is not None:
-            raise type(turn.error)(*turn.error.args)
+            failure = type(turn.error)(*turn.error.args)
+            if turn.usage is not None:
+                failure.usage = turn.usage
+            raise failure
         return Completion(
             text=turn.text,
             thinking=turn.thinking,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Integer, Rationale, Usage
+from playhead.trace.types import Dollars, Integer, Rationale, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -234,7 +234,7 @@ class KernelStateSnapshot(EventBase):
     """Messages in the thread."""
     usage: Usage
     """Tokens so far."""
-    cost_usd: float | None = None
+    cost_usd: Dollars = None
     """US dollars so far; None when a price is not known."""
     terminated_by: str | None = None
     """The reason code, once the run has ended."""

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Integer, Range, ToolCall, Usage, Value
+from playhead.trace.types import Dollars, Integer, Range, ToolCall, Usage, Value
 from playhead.trace.values import JsonValue
 
 
@@ -62,7 +62,7 @@ class LlmResponded(EventBase):
     """Why it stopped, in the provider's word."""
     usage: Usage = Field(default_factory=Usage)
     """Tokens as the provider counts them."""
-    cost_usd: float | None = None
+    cost_usd: Dollars = None
     """US dollars; None when the price is not known."""
     latency_ms: float = 0.0
     """Milliseconds from the request to the whole answer."""
@@ -84,6 +84,10 @@ class LlmFailed(EventBase):
     """Whether the same request may pass later."""
     cancelled: bool | None = None
     """True when nobody waited for the answer any more; absent when the adapter failed."""
+    usage: Usage | None = None
+    """Tokens that it spent all the same, as far as the adapter says; absent: not known, so that sums are at least that."""
+    cost_usd: Dollars = None
+    """US dollars for `usage`; None when they are not known."""
     latency_ms: float = 0.0
     """Milliseconds from the request to the failure."""
     retry_after_s: float | None = None

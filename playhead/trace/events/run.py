@@ -11,7 +11,7 @@ from playhead.trace import finish_reasons
 from playhead.trace.events.base import EventBase
 from playhead.trace.imported import ImportedFrom
 from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.types import AgentHeader, ChatTurn, Content, Integer, Usage
+from playhead.trace.types import AgentHeader, ChatTurn, Content, Count, Dollars, Integer, Usage
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:
@@ -111,10 +111,12 @@ class Ending(EventBase):
     """What broke, for a failed run."""
     terminated_because: str | None = None
     """Why, in the words of the hook, killswitch or strategy that ended it; absent when the reason code says it all."""
-    usage: Usage = Field(default_factory=Usage)
-    """Tokens of the agent's own model calls and of those below it."""
-    cost_usd: float | None = None
+    usage: Usage = Field(default_factory=lambda: Usage(unknown=1))
+    """Tokens of the agent's own model calls and of those below it, tools' own included; absent: nobody knows."""
+    cost_usd: Dollars = None
     """US dollars for `usage`; None when a price is not known."""
+    cost_unknown: Count | None = None
+    """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that; absent: none."""
     iterations: Integer = 0
     """Turns of the loop."""
     duration_ms: float = 0.0

@@ -163,7 +163,7 @@ def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) ->
     """Return OK for every ending in order, whatever limit brought it; else the error."""
     if ending.strategy_used is not None:
         span.metadata["strategy_used"] = ending.strategy_used
-    if ending.cost_usd is not None:
+    if ending.cost_usd is not None and not ending.cost_unknown:
         span.metadata["cost_usd"] = ending.cost_usd
     if ending.terminated_because is not None:
         span.metadata["terminated_because"] = masking.word(ending.terminated_because)

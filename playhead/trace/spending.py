@@ -1,0 +1,139 @@
+"""What was spent: one sum of tokens and US dollars for the run itself and for everybody who reads its recording.
+
+An attempt at a model call counts when its end is recorded. One that failed, or that nobody waited for, may have cost
+tokens that no provider told: the sum is then *at least* what it says, as `Usage.unknown` and `cost_unknown` tell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, RunCompleted
+from playhead.trace.types import LARGEST_COUNT, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from playhead.trace.events import EventBase
+    from playhead.trace.line import Record
+
+_UNITS: Final = 1 << 1074
+"""Parts of a dollar: every float is a whole number of them, so that no sum depends on the order of its parts."""
+NOT_COUNTED: Final = Usage(unknown=1)
+"""What an attempt spent of which nobody knows."""
+
+
+class Total(NamedTuple):
+    """What a run spent."""
+
+    usage: Usage
+    """Tokens."""
+    cost_usd: float | None
+    """US dollars; None when a price is not known."""
+    cost_unknown: int | None
+    """Attempts of which nobody knows what they cost: `cost_usd` is at least that; None: of none."""
+
+
+class Spent:
+    """A sum that grows; exact in any order."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        """Tokens so far."""
+        self.priced = 0
+        """Parts of the sum whose price is known."""
+        self.unpriced = 0
+        """Answers whose price is not known."""
+        self.untold = 0
+        """Attempts without an answer of which nobody knows what they cost."""
+        self._units = 0
+
+    @property
+    def priced_usd(self) -> float | None:
+        """US dollars of what has a price; None when nothing has."""
+        return min(self._units / _UNITS, float(LARGEST_COUNT)) if self.priced else None
+
+    def total(self) -> Total:
+        """Return the sum; what has no part costs nothing."""
+        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.untold or None)
+
+    def add(self, usage: Usage, cost_usd: float | None) -> None:
+        """Add an answer's; None is a price that is not known."""
+        self.usage += usage
+        self.unpriced += cost_usd is None
+        self._pay(cost_usd)
+
+    def fail(self, usage: Usage | None = None, cost_usd: float | None = None) -> None:
+        """Add what an attempt without an answer spent; None is what nobody knows."""
+        self.usage += NOT_COUNTED if usage is None else usage
+        self.untold += cost_usd is None
+        self._pay(cost_usd)
+
+    def take(self, event: EventBase) -> None:
+        """Add what an event tells that something spent; most tell of nothing."""
+        if isinstance(event, LlmResponded):
+            self.add(event.usage.of_answer(), event.cost_usd)
+        elif isinstance(event, LlmFailed):
+            self.fail(event.usage, event.cost_usd)
+
+    def join(self, other: Spent) -> None:
+        """Add another sum."""
+        self.usage += other.usage
+        self.priced += other.priced
+        self.unpriced += other.unpriced
+        self.untold += other.untold
+        self._units += other._units
+
+    def _pay(self, cost_usd: float | None) -> None:
+        self.priced += cost_usd is not None
+        if cost_usd:
+            numerator, denominator = cost_usd.as_integer_ratio()
+            self._units += numerator * (_UNITS // denominator)
+
+
+def spent_by(records: Iterable[Record]) -> Total:
+    """Return what a recorded run spent."""
+    spending = Spending()
+    for record in records:
+        spending.add(record)
+    return spending.total()
+
+
+class Spending:
+    """What a recorded run spent: what its end says, or else what its events add up to."""
+
+    def __init__(self) -> None:
+        self._spent = Spent()
+        self._waiting: set[tuple[str, int, int]] = set()
+        self._ending: RunCompleted | None = None
+
+    def add(self, record: Record) -> None:
+        """Take the next event, in the order of the file."""
+        event = record.event
+        if isinstance(event, LlmRequested):
+            self._waiting.add((record.owner, event.request, event.attempt))
+        elif isinstance(event, (LlmResponded, LlmFailed)):
+            self._waiting.discard((record.owner, event.request, event.attempt))
+            self._spent.take(event)
+        elif isinstance(event, RunCompleted) and record.owner == "root":
+            self._ending = event
+
+    def spent(self) -> Spent:
+        """Return the sum; of a request that has no end yet, or none in the file, nobody knows what it spent."""
+        found, end = Spent(), self._ending
+        if end is None:
+            found.join(self._spent)
+            for _ in self._waiting:
+                found.fail()
+        elif end.cost_usd is None:
+            found.join(self._spent)
+            found.usage = end.usage
+            found.unpriced, found.untold = self._spent.unpriced or int(not end.cost_unknown), end.cost_unknown or 0
+        else:
+            found.add(end.usage, end.cost_usd)
+            found.untold = end.cost_unknown or 0
+        return found
+
+    def total(self) -> Total:
+        """Return the same in figures."""
+        return self.spent().total()
