@@ -13,7 +13,7 @@ PIP  := $(RUN)python -m pip --quiet --disable-pip-version-check
 CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 
-.PHONY: help demo test test-real test-phoenix test-mlflow screenshots lint format bench docs clean
+.PHONY: help demo test prove test-real test-phoenix test-mlflow screenshots lint format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -24,6 +24,9 @@ demo: $(CORE)  ## record an example run, show, check, reproduce, replay, diff an
 
 test: $(DEV)  ## run the tests
 	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist loadfile $(ARGS)
+
+prove: $(DEV)  ## run the random campaigns of tests/findings at their full size, of which the tests run a sample
+	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 tests/findings $(ARGS)
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)

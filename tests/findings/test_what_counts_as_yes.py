@@ -65,6 +65,11 @@ class Valid(Verdict):
         super().__init__(valid=True)
 
 
+def _class(answer: object) -> str:
+    """Name a case by its class: the same in every process, which what `repr` says is not."""
+    return type(answer).__name__
+
+
 def posing(kind: type, **fields: Any) -> list[Any]:
     """Return objects that pass for one of this type where `isinstance` or an attribute is asked."""
     return [
@@ -123,7 +128,7 @@ def test_only_a_verdict_is_a_verdict(option, how):
 
 
 @pytest.mark.parametrize(
-    "answer", [Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)]
+    "answer", [Mock(spec=type(DID_NOT_HAPPEN)), Claims(type(DID_NOT_HAPPEN)), type(DID_NOT_HAPPEN)], ids=_class
 )
 def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
     """A resumed run repeats a side effect only for `DID_NOT_HAPPEN`, not for what claims to be it."""
@@ -146,7 +151,7 @@ def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
     assert ran == [1]
 
 
-@pytest.mark.parametrize("answer", posing(bool))
+@pytest.mark.parametrize("answer", posing(bool), ids=_class)
 def test_a_filter_of_tools_says_true_or_false(answer):
     """A filter that answers with anything else is refused: nobody learns by chance what is offered."""
 

@@ -1,0 +1,448 @@
+"""Tokens and cost are the same sum for everybody who tells them, however a run ends, and what is not known is said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from playhead import Agent, ToolContext, load_recording, tool
+from playhead.compose.killswitches import (
+    budget_limit,
+    kill_file,
+    max_iterations,
+    require_approval_for,
+    timeout_after,
+    tool_limit,
+    watchdog,
+)
+from playhead.diagnose.statistics import run_statistics
+from playhead.errors import ModelUnavailableError
+from playhead.kernel.hooks import Stop, Terminate
+from playhead.testing import call, calls, error, text
+from playhead.trace.types import Usage
+from tests.findings.adapter import cli, replay, reproduce, run
+from tests.findings.totals import Billed, told_by_all, total_of
+from tests.importing.traces import Trace, imported
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEEDS: Final = 500 if "PROVE" in os.environ else 12
+"""Random runs: a sample, and all with `make prove`."""
+
+
+@tool(read_only=True)
+async def asks(key: str, context: ToolContext) -> str:
+    """Ask the model itself."""
+    return (await context.model.ask(f"What of {key}?")).text
+
+
+@tool(read_only=True)
+async def hangs(key: str, context: ToolContext) -> str:
+    """Ask the model, and never return."""
+    await context.model.ask(f"What of {key}?")
+    await anyio.sleep_forever()
+    return ""
+
+
+@tool(timeout=0.02)
+async def gives_up(key: str, context: ToolContext) -> str:
+    """Be given up while the model answers a second time."""
+    await context.model.ask(f"What of {key}?")
+    await context.model.ask("forever")
+    return ""
+
+
+@tool
+async def leaks(context: ToolContext) -> str:
+    """Leave a request to the model running."""
+    task = asyncio.create_task(context.model.ask("forever"))
+    await anyio.lowlevel.checkpoint()
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return "left"
+
+
+@tool
+async def breaks(context: ToolContext) -> str:
+    """Ask the model, and fail."""
+    await context.model.ask("What of it?")
+    raise LookupError("nothing")
+
+
+FOREVER: Final = text("never", match="forever", delay_s=60)
+WORDS: Final = "word " * 50
+
+
+def made(turns: list[Any], tools: list[Any], **options: Any) -> tuple[Agent, Billed]:
+    """Return an agent and the model that keeps its books."""
+    model = Billed([FOREVER, text("so and so", match="What of "), *turns])
+    return Agent(model, tools=tools, retry_delay_s=0, **options), model
+
+
+def below(*tools: Any, name: str = "sub", turns: list[Any] | None = None, **options: Any) -> tuple[Agent, Billed]:
+    """Return a sub-agent that asks, calls what it has, and answers."""
+    own = [call(each.spec.name, **({"key": "k"} if each.spec.parameters["properties"] else {})) for each in tools]
+    return made(turns or [*own, text(WORDS)] * 3, list(tools), name=name, description="Helps.", **options)
+
+
+def spent(models: list[Billed], path: Path | None, result: Any = None) -> None:
+    """Require that everybody tells what the models were paid, or at most that, and says so."""
+    assert path is not None
+    total = total_of(path, result)
+    paid = sum(each.paid_in for each in models), sum(each.paid_out for each in models)
+    assert total.tokens_in > 0
+    if total.unknown:
+        assert (total.tokens_in, total.tokens_out) <= paid
+        assert total.unknown <= sum(len(each.sent) for each in models)
+    else:
+        assert (total.tokens_in, total.tokens_out) == paid
+
+
+SWITCHES: Final[dict[str, tuple[Any, str]]] = {
+    "timeout": (lambda _: timeout_after(0.1), "timeout_after"),
+    "timeout, failed": (lambda _: timeout_after(0.1, on_trigger="terminate"), "timeout_after"),
+    "watchdog": (lambda _: watchdog(no_progress_for=0.1), "watchdog"),
+    "kill file": (lambda folder: kill_file(folder / "stop"), "kill_file"),
+}
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+@pytest.mark.parametrize("shape", ["a tool's own", "a sub-agent's", "nested twice", "beside each other"])
+def test_a_run_that_is_ended_from_outside(tmp_path, switch, shape):
+    """What was spent below the root by then is in its totals, whatever it was spent by."""
+    block, reason = SWITCHES[switch]
+
+    @tool(read_only=True)
+    async def touches(key: str, context: ToolContext) -> str:
+        """Ask, let the file be there, and hang."""
+        await context.model.ask(f"What of {key}?")
+        (tmp_path / "stop").touch()
+        await anyio.sleep_forever()
+        return ""
+
+    inner, inner_model = below(asks, touches)
+    tools: list[Any]
+    models, tools, first = [inner_model], [inner], call("sub", task="go")
+    if shape == "a tool's own":
+        tools, first, models = [touches], call("touches", key="k"), []
+    elif shape == "nested twice":
+        middle, model = made([call("sub", task="deeper"), text("m")], [inner], name="middle", description="d")
+        models, tools, first = [inner_model, model], [middle], call("middle", task="go")
+    elif shape == "beside each other":
+        other, model = below(asks, hangs, name="other")
+        models, tools = [inner_model, model], [inner.as_tool(read_only=True), other.as_tool(read_only=True)]
+        first = calls(call("sub", task="go"), call("other", task="go"))
+    agent, root = made([first, text("done")], tools, compose=[block(tmp_path)], trace=tmp_path / "traces")
+    result = run(agent)
+    assert result.terminated_by == reason
+    spent([root, *models], result.trace_path, result)
+    assert reproduce(result.trace_path).identical
+
+
+IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
+    "answered": ([call("sub", task="t"), call("asks", key="a"), text("done")], [asks], {}),
+    "tool limit": ([call("sub", task="t")] * 4, [], {"compose": [tool_limit("asks", 1)]}),
+    "tool limit, failed": ([call("sub", task="t")] * 4, [], {"compose": [tool_limit(total=2, on_trigger="terminate")]}),
+    "tool limit, refused": (
+        [call("sub", task="t"), text("done")], [], {"compose": [tool_limit("asks", 1, on_trigger="refuse")]},
+    ),
+    "budget": ([call("sub", task="t")] * 9, [], {"compose": [budget_limit(max_tokens=2000, output_cap=300)]}),
+    "turns": ([call("sub", task="t")] * 9, [], {"compose": [max_iterations(1)]}),
+    "a hook stops": (
+        [call("sub", task="t"), text("done")], [], {"compose": [lambda h: h.after("observe", lambda c: Stop("enough"))]},
+    ),
+    "a hook fails it": (
+        [call("sub", task="t"), text("done")], [], {"compose": [lambda h: h.after("act", lambda c: Terminate("no"))]},
+    ),
+    "denied": (
+        [call("sub", task="t"), text("done")], [], {"compose": [require_approval_for(["asks"], lambda _: False)]},
+    ),
+    "the script ends": ([call("sub", task="t")], [], {}),
+    "the provider fails": ([call("sub", task="t"), *[error("down", retryable=True)] * 3], [], {}),
+    "it fails and comes back": ([error("busy", retryable=True), call("sub", task="t"), text("done")], [], {}),
+    "a failure with a bill": (
+        [error("cut", retryable=True, usage=Usage(input_tokens=7, output_tokens=3)), call("sub", task="t"), text("d")],
+        [], {},
+    ),
+    "a tool breaks": ([call("breaks"), call("sub", task="t"), text("done")], [breaks], {}),
+    "a tool is given up": ([call("gives_up", key="k"), text("done")], [gives_up], {}),
+    "a request is left running": ([call("leaks"), text("done")], [leaks], {}),
+    "switched": (
+        [call("asks", key="a")] * 9 + [text("done")] * 9, [asks],
+        {"switching": True, "loop_detection": {"identical_calls": 2}},
+    ),
+    "reflexion": ([call("sub", task="t"), text("first"), text("SATISFIED: yes")], [], {"strategy": "reflexion"}),
+    "tree of thought": ([text("1. a\n2. b"), text("0.5"), text("0.7"), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
+    "code action": (
+        [text("```python\nprint(await sub(task='t'))\nprint(await asks(key='a'))\n```"), text("done")] * 3,
+        [asks], {"strategy": "code-action"},
+    ),
+    "plan": (
+        [
+            text(
+                '{"steps": [{"id": "s1", "type": "tool_call", "title": "a", "tool_name": "sub", "tool_args": {"task": "t"}},'
+                '{"id": "s2", "type": "tool_call", "title": "b", "tool_name": "asks", "tool_args": {"key": "k"}}]}'
+            ),
+            *[text("so")] * 9,
+        ],
+        [asks], {"strategy": "plan-execute-reflect"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", IN_ORDER)
+def test_a_run_that_ends_in_itself(tmp_path, case):
+    """Each ending that a run can come to by itself, with a sub-agent that asks in its tools, too."""
+    turns, tools, options = IN_ORDER[case]
+    sub, model = below(asks)
+    agent, root = made(turns, [*tools, sub], trace=tmp_path, **options)
+    result = run(agent)
+    spent([root, model], result.trace_path, result)
+    assert reproduce(result.trace_path).identical
+
+
+def test_an_agent_that_a_tool_enters(tmp_path):
+    """An agent inside a tool's body, with a body of its own that asks: each request is billed once, live and frozen."""
+
+    @tool
+    async def enters(context: ToolContext) -> str:
+        """Enter the sub-agent."""
+        return str(await context.tools.call("sub", task="go"))
+
+    sub, model = below(asks)
+    agent, root = made([call("enters"), call("enters"), text("done")], [enters, sub], trace=tmp_path)
+    result = run(agent)
+    spent([root, model], result.trace_path, result)
+    assert (result.usage.unknown, reproduce(result.trace_path).identical) == (None, True)
+    again = replay(result.trace_path, [call("enters"), call("enters"), text("other")], trace=tmp_path / "replays")
+    total_of(again.run.trace_path, again.run)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_process_that_is_ended(tmp_path, name):
+    """Ctrl-C, SIGTERM and SIGKILL: what is in the file is in the totals, and a request that nobody answered is not known."""
+    code = (
+        "import sys; from playhead import Agent, tool; from playhead.testing import *; from playhead.trace.types import Usage\n"
+        "import anyio\n"
+        "@tool\nasync def waits() -> str:\n    'Wait.'\n    print('now', flush=True); await anyio.sleep_forever()\n"
+        "paid = dict(usage=Usage(input_tokens=30, output_tokens=12))\n"
+        "more = ScriptedModel([calls(call('waits'), **paid)])\n"
+        "sub = Agent(more, name='sub', description='d', tools=[waits])\n"
+        "Agent(ScriptedModel([calls(call('sub', task='t'), **paid)]), tools=[sub], trace=sys.argv[1]).run_sync('go', run_id='r')\n"
+    )
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    with subprocess.Popen(
+        [sys.executable, program, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"now\n"
+        process.send_signal(getattr(signal, name))
+        process.wait(20)
+    total = total_of(tmp_path / "r.jsonl")
+    assert (total.tokens_in, total.tokens_out, total.unknown) == (60, 24, 0)
+    [listed] = map(json.loads, cli("list", "--json", "--trace-dir", tmp_path).stdout.splitlines())
+    stats = json.loads(cli("stats", "--json", tmp_path / "r.jsonl").stdout)
+    assert (listed["total_tokens"], stats["tokens_in"] + stats["tokens_out"]) == (84, 84)
+
+
+@pytest.mark.parametrize("how", ["terminate", "cancel"])
+async def test_a_run_that_its_program_ends(tmp_path, how):
+    """Through its handle, or by a scope around it."""
+    sub, model = below(asks, hangs)
+    agent, root = made([call("sub", task="t")], [sub], trace=tmp_path)
+    arrived = anyio.Event()
+
+    def hear(record: Any) -> None:
+        if record.event.tool == "hangs":
+            arrived.set()
+
+    agent.subscribe("tool-call-started", hear)
+    result = None
+    with anyio.CancelScope() as scope:
+        handle = agent.start("go", run_id="r")
+        await arrived.wait()
+        if how == "cancel":
+            scope.cancel()
+        else:
+            handle.terminate("enough")
+        result = await handle
+    if how == "cancel":
+        handle.terminate("cancelled")
+        with suppress(BaseException):
+            result = await handle
+    spent([root, model], tmp_path / "r.jsonl", result)
+
+
+async def test_a_stream_that_breaks_off(tmp_path):
+    """A refusal that comes after the first words is an attempt that may have been billed: its tokens are not known."""
+
+    class Breaks(Billed):
+        async def stream(self, request):
+            async for piece in super().stream(request):
+                yield piece
+                if len(self.sent) == 1:
+                    raise ModelUnavailableError("the connection broke")
+
+    model = Breaks([text(WORDS), text(WORDS)])
+    handle = Agent(model, trace=tmp_path, retry_delay_s=0).start("go", run_id="r")
+    assert [each async for each in handle]
+    result = await handle
+    total = total_of(tmp_path / "r.jsonl", result)
+    assert (total.unknown, total.cost_unknown, total.cost_usd) == (1, 1, 0.25)
+    assert (total.tokens_in, total.tokens_out) < (model.paid_in, model.paid_out)
+
+
+IMPOSSIBLE: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "negative": ({"output_tokens": -1}, "output_tokens -1"),
+    "too large": ({"input_tokens": 2**53 + 1}, "input_tokens 9007199254740993"),
+    "far too large": ({"output_tokens": 10**30}, "output_tokens 1000000000000000000000000000000"),
+    "endless": ({"output_tokens": 10**5000}, "output_tokens too many digits"),
+    "not a number": ({"output_tokens": float("nan")}, "output_tokens nan"),
+    "a fraction": ({"cache_read_tokens": 0.5}, "cache_read_tokens 0.5"),
+    "a bool": ({"output_tokens": True}, "output_tokens True"),
+    "a text": ({"input_tokens": "12"}, "input_tokens '12'"),
+    "nothing": ({"reasoning_tokens": None}, "reasoning_tokens None"),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+@pytest.mark.parametrize("how", ["validated", "built around that", "in the file"])
+def test_impossible_numbers_of_tokens(tmp_path, case, how):
+    """From a model of the caller's or in a file, they are not known, for everybody, and the trace says what was said."""
+    odd, said = IMPOSSIBLE[case]
+    if how == "in the file" and case in {"not a number", "endless"}:
+        odd, said = {"output_tokens": "NaN"}, "output_tokens 'NaN'"
+    good = {"input_tokens": 5, "output_tokens": 6}
+    make = Usage if how == "validated" else Usage.model_construct
+    result = run(
+        Agent(Billed([text("done", usage=make(**(good if how == "in the file" else {**good, **odd})))]), trace=tmp_path)
+    )
+    path = result.trace_path
+    assert path is not None
+    if how == "in the file":
+        [(name, value)] = odd.items()
+        path.write_text(re.sub(f'"{name}":[0-9]+', f'"{name}":{json.dumps(value)}', path.read_text()))
+        told = told_by_all(path)
+        assert told["answers"].unknown == told["stats"].unknown == 1
+    else:
+        assert total_of(path, result).unknown == 1
+        assert reproduce(path).identical
+    kept = {name: count for name, count in good.items() if name not in odd}
+    [answer] = [record.event for record in _records(path) if record.kind == "llm-responded"]
+    assert answer.usage == Usage(**kept, unknown=1, not_believed=said)
+    coverage = run_statistics([load_recording(path)]).coverage
+    assert f"scripted/model said what can be no number and is not believed: {said}" in [
+        each.reason for each in coverage
+    ]
+
+
+@pytest.mark.parametrize("cost", [-0.5, float("nan"), float("inf"), 1e300, True, "0.5", object()])
+def test_impossible_costs(tmp_path, cost):
+    """A cost that can be none is not known, and the trace says so."""
+
+    class Odd(Billed):
+        async def complete(self, request):
+            return replace(await super().complete(request), cost_usd=cost)
+
+    result = run(Agent(Odd([text("done")]), trace=tmp_path))
+    assert (result.cost_usd, cli("check", result.trace_path).returncode) == (None, 0)
+    [answer] = [record.event for record in _records(result.trace_path) if record.kind == "llm-responded"]
+    assert answer.usage.not_believed.startswith("cost_usd ")
+    assert told_by_all(result.trace_path)["file"].cost_usd is None
+
+
+ODD_SPANS: Final[list[tuple[dict[str, Any], tuple[int, int, int, float | None]]]] = [
+    ({"llm.token_count.completion": -20}, (100, 0, 1, 0.25)),
+    ({"llm.token_count.prompt": 2**60}, (0, 20, 1, 0.25)),
+    ({"llm.token_count.prompt": True}, (0, 20, 1, 0.25)),
+    ({"llm.token_count.completion": "many"}, (100, 0, 1, 0.25)),
+    ({"llm.token_count.completion": None}, (100, 0, 1, 0.25)),
+    ({"llm.cost.total": -1.5}, (100, 20, 0, None)),
+    ({"llm.cost.total": "free"}, (100, 20, 0, None)),
+]
+
+
+@pytest.mark.parametrize(("odd", "kept"), ODD_SPANS)
+def test_impossible_numbers_in_spans(tmp_path, odd, kept):
+    """An import does not believe them either: what is left is at least that, and its report names the attribute."""
+    good = {"llm.token_count.prompt": 100, "llm.token_count.completion": 20, "llm.cost.total": 0.25}
+    given = {name: value for name, value in {**good, **odd}.items() if value is not None}
+    trace = Trace().agent(1).model(2, 1, [("user", "Well?")], ("assistant", "4,180."), **given)
+    ran, recording = imported(trace.foreign(tmp_path), tmp_path / "traces")
+    told = told_by_all(recording.path)["file"]
+    assert (told.tokens_in, told.tokens_out, told.unknown, told.cost_usd) == kept
+    assert len({total[:3] for total in told_by_all(recording.path).values()}) == 1
+    named = [name for name, value in odd.items() if value is not None]
+    assert [name for name in named if not any(name in each for each in ran.source.notes)] == []
+
+
+def test_sums_beyond_what_a_number_can_be(tmp_path):
+    """Two answers that are each as large as can be: the sum stays there, and is at least that."""
+    largest = Usage(input_tokens=2**53, output_tokens=1)
+    result = run(
+        Agent(
+            Billed([text("a", match="What of", usage=largest), calls(call("asks", key="a"), usage=largest), text("b")]),
+            tools=[asks],
+            trace=tmp_path,
+        )
+    )
+    assert (result.usage.input_tokens, result.usage.unknown) == (2**53, 1)
+    assert told_by_all(result.trace_path)["list"] == told_by_all(result.trace_path)["file"]
+
+
+def _records(path: Path | None) -> Any:
+    from playhead import load_recording
+
+    assert path is not None
+    return load_recording(path).records
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_trees_of_agents(tmp_path, seed):
+    """Agents at three depths that ask, fail, hang, leak and are ended at random: one total, and never more than was paid."""
+    chance, models = random.Random(seed), []
+
+    def asked(each: Any) -> Any:
+        name, keyed = (each.header.name, {"task": "t"}) if isinstance(each, Agent) else (each.spec.name, {})
+        return call(name, **(keyed or dict.fromkeys(each.spec.parameters["properties"], "k")))
+
+    def grown(depth: int, name: str) -> Agent:
+        tools = chance.sample([asks, gives_up, leaks, breaks], chance.randint(1, 3))
+        subs = [grown(depth + 1, f"sub{place}") for place in range(chance.randint(0, 2))] if depth < 2 else []
+        turns: list[Any] = []
+        for _ in range(chance.randint(1, 5)):
+            picked = [chance.choice([*tools, *subs]) for _ in range(chance.choice([1, 1, 2, 3]))]
+            turns.append(calls(*map(asked, picked)))
+            if chance.random() < 0.3:
+                turns.append(error("busy", retryable=chance.random() < 0.7))
+        block = chance.choice(
+            [timeout_after(chance.choice([0.02, 0.05])), tool_limit(total=chance.randint(1, 6)), max_iterations(2)]
+        )
+        agent, model = made([*turns, *[text(WORDS)] * 9], [*tools, *subs], name=name, description="d", trace=tmp_path,
+                            compose=[block] if chance.random() < 0.4 or depth == 0 else [])  # fmt: skip
+        models.append(model)
+        return agent
+
+    result = run(grown(0, "root"))
+    assert result.trace_path is not None
+    total = total_of(result.trace_path, result)
+    assert total.tokens_in <= sum(each.paid_in for each in models)
+    if not total.unknown:
+        assert (total.tokens_in, total.tokens_out) == (
+            sum(each.paid_in for each in models),
+            sum(each.paid_out for each in models),
+        )
