@@ -148,7 +148,7 @@ def test_nothing_raw_in_any_field() -> None:
 
 def test_recent_runs_as_a_table() -> None:
     """One line for a run, how it ended, what it took; nothing raw, nothing that breaks the columns."""
-    spent = {"total_tokens": 1234, "usage_unknown": 1, "duration_ms": 75_200.0}
+    spent: dict[str, Any] = {"total_tokens": 1234, "usage_unknown": 1, "duration_ms": 75_200.0}
     ids = ("01M805JA8A8TJ9T483VW0962CT", "a-run", "b" * 90, "killed")
     runs = [
         RunSummary(

@@ -292,6 +292,7 @@ async def test_a_body_that_was_left_behind_with_an_open_request(tmp_path: Path):
             "request": 0,
             "error": {"type": "Cancelled", "message": "the run was cancelled while the model was asked"},
             "cancelled": True,
+            "cost_usd": 0.0,
         }
 
 
