@@ -133,7 +133,7 @@ def test_check_says_that_a_trace_is_whole(store: Path) -> None:
         0,
         f"ok: {checked.events} events, closed, whole and unchanged\nfile  {store}/good.jsonl\nhead  {checked.head}\n",
     )
-    assert playhead("check", "good", "--head", checked.head).exit_code == 0
+    assert playhead("check", "good", "--head", str(checked.head)).exit_code == 0
     assert objects(playhead("check", "good", "--json")) == [{**check_as_json(checked), "problems": []}]
 
 
