@@ -98,7 +98,7 @@ def test_an_ending_that_is_not_known_is_neither_a_success_nor_a_failure(tmp_path
     assert (recording.ending.status, recording.ending.terminated_by) == ("done", "not_known")
     assert build_debrief(recording).outcome == "unknown"
     shown = playhead("debrief", run.path).stdout
-    assert "Verdict: unknown" in shown
+    assert "Outcome: unknown" in shown
 
 
 def test_tokens_that_no_span_holds_are_not_stated(tmp_path: Path) -> None:
