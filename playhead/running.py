@@ -204,7 +204,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     writer, redactor = run.recorder.writer, run.recorder.redactor
     ended = execution.ending_fields()
     ended |= {
-        name: redactor.redact_error(ended[name])
+        name: redactor.redact_text(ended[name])
         for name in ("error", "terminated_because")
         if ended.get(name) is not None
     }

@@ -71,7 +71,8 @@ class ModelPort:
             RunEndedError: the run has ended.
         """
         session, header = self._session, self._session.header
-        merged = {**header.request_parameters, **checked_parameters(parameters or {})}
+        sent = header.request_parameters
+        merged = {**sent, **checked_parameters(parameters)} if parameters else sent
         number, self._next_request = self._next_request, self._next_request + 1
         if session.hooks is not None:
             session.require_running()
@@ -85,13 +86,16 @@ class ModelPort:
         if session.hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
-        session.run.recorder.redactor.add_parameters(request.parameters, named)
+        kept = header.parameters
+        if request.parameters is not sent:
+            session.run.recorder.redactor.add_parameters(request.parameters, named)
+            kept = request.recorded_parameters
         asked = LlmRequested(
             request=number,
             model=header.model,
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
-            parameters=request.recorded_parameters,
+            parameters=kept,
             purpose=purpose,
             **in_text,
         )
@@ -219,7 +223,7 @@ class ModelPort:
         except BaseException as error:
             given_up = _as_model_error(error)
             failure = within_limits(session, given_up)
-            redact_error(failure, session.run.recorder.redactor)
+            redact_error(failure, session.run.recorder.redactor, of_provider=True)
             event = failed(failure, refused=given_up is error and not heard and _is_refusal(error))
             if session.emit_end(event, "request", name):
                 tell(session, event, "response", request=number, attempt=attempt)

@@ -193,7 +193,8 @@ def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, dict):
-        return all(_is_plain_setting(_folded(name), item) for name, item in value.items())
+        is_number = value.get(TYPE_TAG) in {"float", "int"}
+        return is_number or all(_is_plain_setting(_folded(name), item) for name, item in value.items())
     return True
 
 

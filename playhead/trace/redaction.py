@@ -138,7 +138,7 @@ class Redactor:
     def redact(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         """Return the JSON value with every text in it redacted: leaves, keys, and numbers that are a secret."""
         if isinstance(value, str):
-            return self._redact_text(value)
+            return self.redact_text(value)
         if isinstance(value, list):
             return [self.redact(item) for item in value]
         if isinstance(value, dict):
@@ -160,8 +160,8 @@ class Redactor:
         return _replaced(text, self._credentials)
 
     def redact_error(self, text: str) -> str:
-        """Return what an error or a log line says without secrets, and as the user's functions want it."""
-        return self._applied(_replaced(text, self._in_errors))
+        """Return what a provider or a log line says without secrets, and as the user's functions want it."""
+        return self.redact_text(_replaced(text, self._in_errors))
 
     def finds_in_error(self, text: str) -> bool:
         """Return whether there is a secret in what an error says."""
@@ -179,7 +179,8 @@ class Redactor:
             return tuple(self._redact_field(name, item) for item in value)
         return self.redact_identity(value) if name in IDENTITIES and isinstance(value, str) else self.redact(value)
 
-    def _redact_text(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
+        """Return a text redacted."""
         return scrub(self._applied(text))
 
     def _applied(self, text: str) -> str:
@@ -195,7 +196,7 @@ class Redactor:
     def _redact_dict(self, value: dict[str, Any]) -> dict[str, Any]:
         redacted: dict[str, Any] = {}
         for key, item in value.items():
-            name = self._redact_text(key)
+            name = self.redact_text(key)
             while name in redacted:  # two keys that are the same now must not swallow each other
                 name += "'"
             redacted[name] = self.redact(item)
@@ -210,7 +211,7 @@ class Redactor:
         try:
             text = base64.b64decode(encoded, validate=True).decode(errors="surrogateescape")
         except ValueError:  # a tag that somebody else wrote
-            return self._redact_text(encoded)
+            return self.redact_text(encoded)
         text = self._applied(text)
         try:
             redacted = text.encode(errors="surrogateescape")

@@ -19,16 +19,20 @@ _redactors: Final[WeakSet[Redactor]] = WeakSet()
 _lock: Final = SharedLock()
 
 
-def redact_error(error: BaseException, redactor: Redactor) -> None:
+def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
     """Take secrets out of what an exception of ours says; a cause of somebody else's that shows one is cut off.
 
-    A traceback prints the causes too, and some servers repeat the headers that they refuse.
+    A traceback prints the causes too, and some servers repeat the headers that they refuse: in what a provider says, every
+    word of the request's parameters that is not recorded counts as a secret.
     """
+    redact = redactor.redact_error if of_provider else redactor.redact_text
     left, seen = [error], {id(error)}
     while left:
         each = left.pop()
         if isinstance(each, PlayheadError):
-            each.args = tuple(redactor.redact_error(arg) if isinstance(arg, str) else arg for arg in each.args)
+            each.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in each.args)
+            if hasattr(each, "__notes__"):
+                each.__notes__ = [redact(str(note)) for note in each.__notes__]
         for name in ("__cause__", "__context__"):
             led_to = getattr(each, name)
             if led_to is not None and not isinstance(led_to, PlayheadError) and shows_secret(led_to, redactor):

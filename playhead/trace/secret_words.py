@@ -23,13 +23,13 @@ _PART: Final = re.compile(r"[^\s;,]+")
 _PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
 """What stands between the marks of an address, a cookie or a list."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
-_SCHEMES: Final = frozenset({"Basic", "Bearer", "Digest", "Token"})
+_SCHEMES: Final = frozenset({"basic", "bearer", "digest", "token"})
 _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
 def words_of(value: JsonValue) -> list[str]:
     """Return every text in a value, its parts, and what they are decoded."""
-    words = {word for text in _texts(value) for word in _words(text)} - _SCHEMES
+    words = {word for text in _texts(value) for word in _words(text) if word.lower() not in _SCHEMES}
     return sorted(words, key=len)[-_MOST:]
 
 
@@ -68,6 +68,8 @@ def _texts(value: JsonValue) -> Iterator[str]:
         if value[:1] in {"{", "["} and len(value) <= _LONGEST:  # the JSON of a service account
             with suppress(ValueError, RecursionError):
                 yield from _texts(json.loads(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
     elif isinstance(value, (list, dict)):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
