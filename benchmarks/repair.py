@@ -137,10 +137,10 @@ def score(file: Path, *, verbose: bool) -> Counter[tuple[str, str]]:
             print(f"{found:12} {case['id']}\n  wrote    {case['name']} {case['arguments']}")
             print(f"  expected {json.dumps(case['expected'])}\n  ran      {json.dumps(ran)}")
     for title, of in (("broken calls", "broken"), ("traps", "trap")):
-        found = {name: count for (kind, name), count in sorted(counts.items()) if kind == of}
-        total = sum(found.values())
+        shares = {name: count for (kind, name), count in sorted(counts.items()) if kind == of}
+        total = sum(shares.values())
         print(
-            f"{title}: {total}", *(f"{name} {count} ({count / total:.1%})" for name, count in found.items()), sep=", "
+            f"{title}: {total}", *(f"{name} {count} ({count / total:.1%})" for name, count in shares.items()), sep=", "
         )
     return counts
 

@@ -388,6 +388,7 @@ def test_a_pattern_costs_little(pattern: str):
 def test_a_schema_that_is_none(parameters: dict[str, Any]):
     """What a server sends as a schema may be anything: nothing is raised."""
     tool = ToolSpec(name="t", description="", parameters=parameters)
-    for arguments in ({"a": 1}, {"a": [1]}, {"a": {"b": 1}}, [], "x", '{"a": 1'):
+    cases: tuple[Any, ...] = ({"a": 1}, {"a": [1]}, {"a": {"b": 1}}, [], "x", '{"a": 1')
+    for arguments in cases:
         repair("t", arguments, {"t": tool})
         repair("u", arguments, {"t": tool})
