@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from openinference.semconv.trace import SpanAttributes as S
 
-
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
