@@ -12,7 +12,7 @@ NAMES = (
     "reading",
     "replaying",
     "strategies",
-    "repair",
+    "healing",
     "spans",
     "collecting",
 )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.failures import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
-from playhead.kernel.repair.lenient_json import once
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
 from playhead.trace.values import scrub, untagged
 
@@ -139,7 +138,7 @@ def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:
     """
     if isinstance(text, str) and text.strip():
         try:
-            text = json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
+            text = json.loads(text, parse_constant=_refuse)
         except (ValueError, RecursionError):
             return None
     elif not text:
