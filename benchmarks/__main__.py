@@ -12,7 +12,7 @@ NAMES = (
     "reading",
     "replaying",
     "strategies",
-    "healing",
+    "repair",
     "spans",
     "collecting",
 )

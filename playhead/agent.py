@@ -168,8 +168,8 @@ class Agent(CustomTools):
             switching: let another strategy take over when it does; True, or a `Switching` that says which. Off by default.
             max_required_failures: failures in a row, with the same error, of a tool in `required_tools` that end the run as
                 `required_tools_missing`; None: no number does.
-            heal: put a malformed tool call right before it runs (a misspelt name, a number given as text), where it can be
-                read in one way only; see docs/healing.md.
+            heal: repair a broken tool call before it runs (a misspelt name, a number given as text), where it reads one
+                way only; see docs/repair.md.
             tool_format: `native`, or `text`: tools and calls stand in the prompt, for small models (docs/guides/real-models.md).
             approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
             compose: blocks that change, watch or stop runs, such as `max_iterations(5)`; see `playhead.compose`.

@@ -12,7 +12,6 @@ from playhead.kernel.catalogue import filtered
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
-from playhead.kernel.text_calls import folded
 from playhead.kernel.tools import Tool, tool
 from playhead.trace.values import scrub
 
@@ -97,27 +96,27 @@ def make_toolset(
         UsageError: the filter is none, or keeps no tool.
     """
     own = make_meta_tools(meta_tools)
-    of_strategies = set(map(folded, of_strategy))
+    of_strategies = set(map(_folded, of_strategy))
     found: dict[str, Tool] = {}
     for name in own:
-        if folded(name) in of_strategies:
+        if _folded(name) in of_strategies:
             raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
     for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
         try:
             require_bounded(made.spec.parameters)
         except UnusableSchemaError as error:
             raise ToolDefinitionError(f"the schema of {name} cannot be used: {error}") from None
-        if folded(name) in {*map(folded, own), *of_strategies}:
+        if _folded(name) in {*map(_folded, own), *of_strategies}:
             raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
-        if folded(name) in found:
-            raise ToolDefinitionError(_same_name(found[folded(name)].spec.name, name))
-        found[folded(name)] = made
+        if _folded(name) in found:
+            raise ToolDefinitionError(_same_name(found[_folded(name)].spec.name, name))
+        found[_folded(name)] = made
     return {**filtered({each.spec.name: each for each in found.values()}, keep), **own}
 
 
 def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -> str:
     """Return what is wrong with the name of a tool, with the setting of the strategy that names another one so."""
-    naming = [key for key, value in settings.items() if isinstance(value, str) and folded(value) == folded(name)]
+    naming = [key for key, value in settings.items() if isinstance(value, str) and _folded(value) == _folded(name)]
     strategys = f", or the strategy's with strategy_settings={{{naming[0]!r}: …}}" if naming else ""
     return f"{name!r} is a tool of the kernel; {fix}{strategys or otherwise}"
 
@@ -154,3 +153,8 @@ def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
         if isinstance(each, AgentTool):
             yield each
             yield from agents_below(each.tools)
+
+
+def _folded(name: str) -> str:
+    """Return a name in which no two tools may be the same: a model confuses them."""
+    return name.strip().replace("_", "-").lower()

@@ -1,6 +1,6 @@
 """Show what was put right: results of calls that were healed are marked, and calls that could not be healed are told of.
 
-Healing puts right a malformed call (a misspelt tool, a number given as text) before it runs; see docs/healing.md.
+Repair reads a broken call (a misspelt tool, a number given as text) in one way before it runs; see docs/repair.md.
 
 Limits: the mark is for people: it stands in `RunResult.steps`, and so in the output of a run that ends without an answer.
 The model is told by a line of its own before the result, `(understood as …)`.

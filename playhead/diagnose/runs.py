@@ -91,7 +91,7 @@ def _time(run: RunSummary) -> str:
 def _cost(run: RunSummary) -> str:
     """Return the cost in eight cells: `$?` where nothing is known of it, `+?` behind what it is at least."""
     if run.cost_usd is None or (run.cost_unknown and not run.cost_usd) or run.cost_usd >= _MOST_DOLLARS:
-        return "-" if run.status == "unreadable" else "$?"
+        return "-" if run.ending == "unreadable" else "$?"
     shown = f"${run.cost_usd:.4f}" if run.cost_usd else "$0"
     return f"{shown[:6]}+?" if run.cost_unknown else shown
 

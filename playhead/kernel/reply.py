@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
@@ -12,23 +13,19 @@ from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.state import PlannedCall
-from playhead.kernel.text_calls import read_text_calls
 from playhead.trace.events import AssumptionRecorded, RationaleMissing, Thought
 from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from playhead.kernel.repair.text_calls import TextCall
     from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded
-    from playhead.trace.types import Rationale
 
 CUT_OFF: Final = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 """The words of providers for a reply that became too long."""
-_TAG: Final = re.compile(r"</?\w{1,40}>|```\w{0,20}")
-_TAUGHT: Final = re.compile(r"\s*(?:```json\n\{\"tool\": [^`]*\}\n```\s*)+")
-"""A reply that is nothing but calls as `text_format.py` tells models to write them."""
+_THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
+"""What a model thought before it replied, where its server leaves that in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,8 @@ class Reply:
     """The text without rationale blocks and without calls."""
     calls: tuple[PlannedCall, ...]
     """The calls it asks for, each with its place in the turn and its stated reason."""
+    problem: str | None = None
+    """What the model is told where its text looks like a call that does not run."""
 
 
 def read_reply(response: LlmResponded, session: Session) -> Reply:
@@ -52,65 +51,49 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
 
 
 def _read(response: LlmResponded, session: Session) -> Reply:
-    request = response.request
     text = strip_rationales(response.text)
     reasons = read_rationales(response.text, response.thinking)
+    cut_off = (response.finish_reason or "").lower() in CUT_OFF
     if response.tool_calls or not session.toolset:
         calls = tuple(
-            PlannedCall(call=call, position=session.take_position(), request=request, rationale=reasons.get(number))
+            PlannedCall(
+                call=call,
+                position=session.take_position(),
+                request=response.request,
+                rationale=reasons.get(number),
+                cut_off=cut_off,
+            )
             for number, call in enumerate(response.tool_calls, 1)
         )
         return Reply(text, calls)
-    if session.header.healing:
-        return _read_text(text, response, reasons, session)
-    found, rest = read_text_calls(text, session.toolset)
-    if not may_run([call.name for call in found], rest, text, session):
-        return Reply(text, ())
+    from playhead.kernel.repair.text_calls import read_text  # noqa: PLC0415 - only for replies without native calls
+
+    thinking = _THINKING.match(text)
+    said = text[thinking.end() :] if thinking else text
+    in_text = session.header.tool_format == "text"
+    found = read_text(said, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.healing)
     calls = tuple(
         PlannedCall(
-            call=ToolCall(id=f"{TEXT_CALL}{request}_{number}", name=call.name, arguments=to_json(call.arguments)),
+            call=_tool_call(f"{TEXT_CALL}{response.request}_{number}", call),
             position=session.take_position(),
             source="text",
-            request=request,
+            request=response.request,
             rationale=call.rationale or reasons.get(number),
+            written=call.broken,
         )
-        for number, call in enumerate(found, 1)
+        for number, call in enumerate(found.calls, 1)
     )
-    return Reply(rest if calls else text, calls)
+    thought = f"{text[: len(text) - len(said)]}\n{found.rest}".strip() if calls else text
+    return Reply(thought, calls, None if cut_off else found.problem)
 
 
-def _read_text(text: str, response: LlmResponded, reasons: Mapping[int, Rationale], session: Session) -> Reply:
-    """Read the calls that stand in a text as models write them; a reply that was cut off is not completed."""
-    from playhead.kernel.calls_in_text.planned import planned_calls  # noqa: PLC0415 - only for replies without native calls
-
-    found, rest = planned_calls(
-        text,
-        session,
-        response.request,
-        prefix=f"{TEXT_CALL}{response.request}",
-        cut_off=(response.finish_reason or "").lower() in CUT_OFF,
-        nameless=not session.header.reviews,
-        allowed=lambda names, rest: may_run(names, rest, text, session),
-    )
-    calls = tuple(
-        planned if planned.rationale is not None else replace(planned, rationale=reasons.get(number))
-        for number, planned in enumerate(found, 1)
-    )
-    return Reply(rest if calls else text, calls)
-
-
-def may_run(names: Sequence[str | None], rest: str, text: str, session: Session) -> bool:
-    """Return whether the calls that a reply holds may run: words never decide that a side effect does.
-
-    With native calls a reply may be calls of tools that only read, and nothing besides. With calls in text those are read
-    wherever they stand; a tool with side effects is called only by a reply that is nothing but calls in the form that the
-    prompt taught.
-    """
-    tools = [session.toolset.get(session.tools.meant(name or "")) for name in names]
-    only_reads = all(tool is not None and (tool.spec.read_only or tool.spec.kind == "meta") for tool in tools)
-    if session.header.tool_format == "text":
-        return only_reads or (session.toolset.keys() >= {*names} and _TAUGHT.fullmatch(text) is not None)
-    return only_reads and not _TAG.sub("", rest).strip()
+def _tool_call(call_id: str, call: TextCall) -> ToolCall:
+    if isinstance(call.arguments, dict):
+        return ToolCall(id=call_id, name=call.name, arguments=to_json(call.arguments))
+    try:
+        return ToolCall(id=call_id, name=call.name, arguments=to_json(json.loads(call.arguments)))
+    except (ValueError, RecursionError):
+        return ToolCall(id=call_id, name=call.name, raw_arguments=call.arguments)
 
 
 async def record_reply(reply: Reply, response: LlmResponded, session: Session) -> Reply:

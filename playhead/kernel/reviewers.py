@@ -12,8 +12,8 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from playhead.errors import UsageError
 from playhead.kernel import checks
 from playhead.kernel.arguments import name_of
+from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.kernel.review import Judged, judge_by
-from playhead.kernel.text_calls import json_values
 from playhead.trace.types import ReviewInfo
 from playhead.trace.values import from_json, repair_json
 
@@ -127,4 +127,4 @@ def _readings(output: JsonValue) -> list[list[Any]]:
     try:
         return [[json.loads(output)], [output]]
     except (ValueError, RecursionError):
-        return [[value for value, _, _ in json_values(output)], [output]]
+        return [[block.value for block in json_blocks(output) if block.problem is None and block.closed], [output]]

@@ -230,6 +230,10 @@ class Session(Emission):
         self._next_position += 1
         return position
 
+    def offered_specs(self) -> dict[str, ToolSpec]:
+        """Return the tools that the loop that runs may use, by name."""
+        return {name: tool.spec for name, tool in self.toolset.items() if self.offers(name)}
+
     def specs(self, names: list[str]) -> tuple[ToolSpec, ...]:
         """Return the specifications of these tools, as the model is to be sent them."""
         specs, profile = tuple(self.toolset[name].spec for name in names), self.header.profile

@@ -83,7 +83,9 @@ class PlannedCall:
     transform: str | None = None
     """The expression through which it wants to see the result."""
     written: str | None = None
-    """The text of a call in text whose JSON had to be mended to be read."""
+    """The text of a call in text whose JSON had to be repaired to be read."""
+    cut_off: bool = False
+    """Whether the reply was cut off, so that arguments which are not whole are not complete."""
 
 
 class KernelState(Frozen):

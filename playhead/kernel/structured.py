@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from playhead.kernel.json_text import json_blocks
 from playhead.kernel.passes import ask_model
+from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.trace.events import StructuredOutputFailed
 

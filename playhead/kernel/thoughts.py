@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from playhead.kernel.json_text import json_blocks
+from playhead.kernel.repair.lenient_json import json_blocks
 
 _LONGEST: Final = 20_000
 """Characters that are read of a list of thoughts."""

@@ -14,11 +14,10 @@ from playhead.errors import (
     UsageError,
     nearest,
 )
-from playhead.kernel.bounded_schema import UnusableSchemaError, require_affordable
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
-from playhead.kernel.healing.healer import Healer
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
+from playhead.kernel.repair.repairer import Repairer
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.tally import Tally
 from playhead.kernel.tool_context import ToolContext
@@ -57,7 +56,7 @@ class ToolPort:
         """Calls of which nothing was done."""
         self.changed: dict[str, PlannedCall] = {}
         """Calls as they ran, where a hook changed them."""
-        self._healer = Healer(session) if session.header.healing else None
+        self._repairer = Repairer(session) if session.header.healing else None
         self.tally = Tally(session.header)
         """How often each tool was called."""
 
@@ -98,31 +97,23 @@ class ToolPort:
         """
         session = self._session
         session.require_running()
-        planned = await self._healed(planned)
+        planned = await self._repaired(planned)
         if session.hooks is None:
             return self.tally.count(await self._run_offered(planned, planned))
         return self.tally.count(await self._passed(await self._run_offered(planned, await self._offered(planned))))
 
     def meant(self, name: str) -> str:
         """Return the tool that a name stands for, or the name itself."""
-        return name if self._healer is None else self._healer.meant(name)
+        return name if self._repairer is None else self._repairer.meant(name)
 
-    async def _healed(self, planned: PlannedCall) -> PlannedCall:
-        """Return the call as it is to run, put right where that is called for; what tools ask for is no model's mistake."""
-        if self._healer is None or planned.source == "tool" or not self._is_affordable(planned.call):
+    async def _repaired(self, planned: PlannedCall) -> PlannedCall:
+        """Return the call as it is to run, repaired where a model broke it; what tools ask for is not a model's mistake."""
+        if self._repairer is None or planned.source == "tool":
             return planned
-        healed = await self._healer.heal(planned)
-        if healed is not planned:
-            self.changed[planned.call.id] = healed
-        return healed
-
-    def _is_affordable(self, call: ToolCall) -> bool:
-        """Return whether the arguments can be held against the tool's schema in a bounded number of steps."""
-        tool = self._tools.get(call.name)
-        try:
-            return tool is None or require_affordable(tool.spec.parameters, call.arguments) > 0
-        except UnusableSchemaError:
-            return False
+        repaired = await self._repairer.repair(planned)
+        if repaired is not planned:
+            self.changed[planned.call.id] = repaired
+        return repaired
 
     async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
         """Return the call as the hooks want it to run; None when one removed it."""
@@ -203,7 +194,7 @@ class ToolPort:
                 ended=outcome.ended,
                 abandoned=left or outcome.abandoned or call.id in session.abandoned,
                 rung=outcome.rung,
-                understood=None if self._healer is None else self._healer.understood(call),
+                understood=None if self._repairer is None else self._repairer.understood(call),
             )
 
         try:
@@ -226,10 +217,10 @@ class ToolPort:
     async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
         call, tool = planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source == "tool" or self._session.offers(call.name)):
-            return await self._unhealed(call, self._unknown(call.name))
+            return await self._explained(call, self._unknown(call.name))
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"
-            return await self._unhealed(call, Outcome.refusal("InvalidArguments", why))
+            return await self._explained(call, Outcome.refusal("InvalidArguments", why))
         context = ToolContext(
             session=self._session,
             call_id=call.id,
@@ -242,11 +233,11 @@ class ToolPort:
         )
         problem = tool.check(call.arguments, context)
         lenient = tool.spec.kind == "meta"  # the kernel's own tools read whatever they can write as text
-        if problem is None and not lenient and self._healer is not None and self._healer.left_as_it_was(call):
+        if problem is None and not lenient and self._repairer is not None and self._repairer.is_refused(call):
             problem = ErrorInfo(type="InvalidArguments", message=f"the arguments do not fit {call.name}")
         if problem is not None:
             refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
-            return await self._unhealed(call, refused)
+            return await self._explained(call, refused)
         if tool.spec.requires_approval or self._session.guards:
             kept_back = await self._kept_back(planned, tool.spec, args_hash)
             if kept_back is not None:
@@ -260,8 +251,8 @@ class ToolPort:
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome
 
-    async def _unhealed(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        return outcome if self._healer is None else await self._healer.explained(call, outcome)
+    async def _explained(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        return outcome if self._repairer is None else await self._repairer.explained(call, outcome)
 
     def _unknown(self, name: str) -> Outcome:
         if name in self._tools:
@@ -340,7 +331,7 @@ class ToolPort:
 
         They are asked about each call before any runs, and about the results when all have ended, in asking order.
         """
-        batch = [await self._healed(planned) for planned in batch]
+        batch = [await self._repaired(planned) for planned in batch]
         if self._session.hooks is None:
             return await self._run_beside([(planned, planned) for planned in batch])
         completed: list[ToolCallCompleted] = []

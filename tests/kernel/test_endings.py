@@ -255,7 +255,11 @@ CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
     ([call("lookup", key="b"), *[call("final-answer", output=each) for each in "12"]], ["lookup", "final-answer"], "1"),
     ([call("final-answer", output="1"), call("lookup", key="b")], ["lookup", "final-answer"], "1"),
     (
-        [call("final-answer", answer="1"), call("task-complete", summary="2"), call("final-answer", output="3")],
+        [
+            call("final-answer", answer="1", text="1"),
+            call("task-complete", summary="2"),
+            call("final-answer", output="3"),
+        ],
         ["final-answer", "task-complete"],
         "2",
     ),

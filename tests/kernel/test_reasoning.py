@@ -83,7 +83,7 @@ async def test_reasons_on_the_text_path(tmp_path: Path):
     inside = '{"name": "lookup", "arguments": {"key": "a"}, "rationale": {"why": "inside", "confidence": 0.5}}'
     bare = '{"name": "lookup", "arguments": {"key": "b"}}'
     turn = text(f"{because('before', 1)} {inside} {because('for b', 2)} {bare} {bare}")
-    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True)
+    run = await record(tmp_path, [turn, text("done")], lookup, rationale=True, tool_format="text")
     assert [event.rationale for event in run.events("tool-call-started")] == [
         Rationale(why="inside", confidence=0.5),
         Rationale(why="for b"),

@@ -131,30 +131,36 @@ async def test_examples_with_images(tmp_path: Path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("reply", "why"),
-    [
-        ('I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```', "its JSON is broken, or ends too early"),
-        ('Now:\n```json\n{"tool": "wiki", "arguments": {"page": "b"}}\n```\nThen I know.', "there is no tool 'wiki'. Known: add, look"),
-        ('```json\n{"tool": "google", "arguments": {}}\n```', "there is no tool 'google'. Known: add, look"),
-    ],
-    ids=["broken", "unknown-in-words", "unknown"],
-)  # fmt: skip
 @pytest.mark.parametrize("heal", [True, False], ids=["heals", "does-not"])
-async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, reply: str, why: str, heal: bool):
+async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, heal: bool):
     """It is no answer: the model is told why, and may write it again."""
+    reply = 'I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```'
     run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], heal=heal)
-    told = f"Your last reply is a call of a tool that could not be made: {why}. Make the call again as a whole, or reply with the answer."
+    why = "the JSON ends inside a value: it was cut off"
+    told = (
+        f"Your reply is a call that could not be made: {why}. Make the call again as a whole, or reply with the answer."
+    )
+    assert turns_of(run.model.requests[1])[-1] == ("user", told)
+    assert (run.result.output, len(run.model.requests)) == ("done", 3)
+
+
+@pytest.mark.parametrize("words", ["{}", "Now:\n{}\nThen I know."])
+@pytest.mark.parametrize("heal", [True, False], ids=["heals", "does-not"])
+async def test_a_call_of_no_tool_is_refused(tmp_path: Path, words: str, heal: bool):
+    """A block of the taught form that names no tool is a call like any other, and refused like a native one."""
+    turns = [text(words.format(written("wiki", page="b"))), text(written("look", key="b")), text("done")]
+    run = await run_in_text(tmp_path, turns, heal=heal)
+    told = "Result of wiki:\nerror: there is no tool 'wiki'. Known: add, look."
     assert turns_of(run.model.requests[1])[-1] == ("user", told)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
 
 
 @pytest.mark.parametrize(
     "answer",
-    ["The tool is a hammer.", '{"name": "Ines"}', 'As in `{"tool": "look", "arguments": {"key": "b"}}`, one looks up.'],
+    ["The tool is a hammer.", '{"name": "Ines"}', "As in look(key='b'), one looks up."],
 )
 async def test_an_answer_stays_one(tmp_path: Path, answer: str):
-    """Words, JSON that calls nothing, and a call that is only spoken of."""
+    """Words, JSON that calls nothing, and code within a sentence."""
     run = await run_in_text(tmp_path, [text(answer)])
     assert (run.result.output, run.result.terminated_by) == (answer, "end_turn")
 

@@ -128,7 +128,7 @@ async def test_which_calls_are_side_effects(tmp_path: Path) -> None:
         return key
 
     turns = [
-        calls(call("read", key="a"), call("act", key="a"), call("act", kee="a"), call("none", key="a")),
+        calls(call("read", key="a"), call("act", key="a"), call("act"), call("none", key="a")),
         calls(call("act", key="fail"), call("slow", key="a"), call("pay", key="yes"), call("pay", key="no")),
         calls(call("read", key="b")),
         text("done"),

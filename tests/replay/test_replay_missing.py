@@ -84,7 +84,7 @@ async def test_recorded_failures_come_back_as_failures(tmp_path: Path) -> None:
             await anyio.sleep(1)
         raise ValueError(how)
 
-    turns = [calls(call("fail", how="a"), call("fail", how="slow"), call("fail", hwo="a")), text("done")]
+    turns = [calls(call("fail", how="a"), call("fail", how="slow"), call("fail")), text("done")]
     ran = await record(tmp_path, turns, fail)
     result = await replay(ran.recording, {"model": ScriptedModel(turns)}, trace=tmp_path)
     assert [each[2] for each in root_rungs(result)] == ["ValueError", "Timeout", "InvalidArguments"]

@@ -122,7 +122,7 @@ async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Pa
 
 
 async def test_a_refusal_that_was_half_told(tmp_path: Path) -> None:
-    """A call that could not be put right died between the reason and its end: it is refused again, for the same reason."""
+    """A call that could not be repaired died between the reason and its end: it is refused again, for the same reason."""
 
     @tool(read_only=True)
     async def price(number: int) -> int:
@@ -134,7 +134,7 @@ async def test_a_refusal_that_was_half_told(tmp_path: Path) -> None:
     model = ScriptedModel(turns)
     result = await resume(make(None, model, price), path)
     assert (result.output, DONE) == ("Done.", [])
-    assert "The call was not put right" in str(model.requests[0].messages[-1].content)
+    assert "number: has to be integer; it is many" in str(model.requests[0].messages[-1].content)
     assert result.trace_path is not None
     assert (await reproduce(result.trace_path)).identical
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.failures import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
+from playhead.kernel.repair.lenient_json import once
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
 from playhead.trace.values import scrub, untagged
 
@@ -138,7 +139,7 @@ def parsed_arguments(text: JsonValue) -> dict[str, JsonValue] | None:
     """
     if isinstance(text, str) and text.strip():
         try:
-            text = json.loads(text, parse_constant=_refuse)
+            text = json.loads(text, parse_constant=_refuse, object_pairs_hook=once)
         except (ValueError, RecursionError):
             return None
     elif not text:

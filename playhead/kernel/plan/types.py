@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, field_validator, model_validator
 
-from playhead.kernel.json_text import json_blocks
 from playhead.kernel.rationale import parse_rationale
+from playhead.kernel.repair.lenient_json import json_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer
+from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, call_again, observe, take_answer
 from playhead.trace.events import Thought
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ async def _think(state: KernelState, session: Session) -> KernelState:
     reply = await record_reply(reply, response.model_copy(update={"thinking": thinking or None}), session)
     state = _with_thoughts(state, thinking, reply.thought if reply.calls else "")
     if not reply.calls:
-        return await _answer(state, reply.thought, thought, response.finish_reason, session)
+        again = await call_again(state, reply, session)
+        return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
     turns = _tool_turns(state) + 1
     state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
     if has_tools:

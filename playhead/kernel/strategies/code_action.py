@@ -49,6 +49,7 @@ _ANEW: Final = (
     "The program failed. Write it anew, whole, in one ```python block. Calls that succeeded are not made again: with the same "
     "arguments they return at once what they returned."
 )
+_ALONE: Final = "Your reply holds a program and other words, and nothing was run. Send the ```python block alone, or answer without one."
 
 
 class CodeActionSettings(StrategySettings):
@@ -85,9 +86,9 @@ async def write(state: KernelState, session: Session) -> KernelState:
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(_read(response, state, session), response, session)
     if not reply.calls:
-        return await reactive.take_answer(
-            transition(state, thread=thread), reply.thought, response.finish_reason, session
-        )
+        state = transition(state, thread=thread)
+        again = await reactive.call_again(state, reply, session)
+        return again or await reactive.take_answer(state, reply.thought, response.finish_reason, session)
     steps = state.steps
     if reply.thought:
         steps = (*steps, Step(type="thought", content=reply.thought, iteration=state.iteration))
@@ -104,7 +105,7 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
     if response.tool_calls or program is None:
         return read_reply(response, session)
     if thought and not all(_only_reads(tool) for tool in session.toolset.values()):
-        return Reply(text, ())  # words around a program may say that it is not to be run
+        return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
     if (response.finish_reason or "").lower() in reactive.INCOMPLETE:
         return Reply(strip_rationales(response.text), ())
     done = state.meta[NAME]["done"]

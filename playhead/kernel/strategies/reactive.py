@@ -14,6 +14,7 @@ from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
 from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
+from playhead.kernel.repair.repairer import NUDGE
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
@@ -21,6 +22,7 @@ from playhead.trace import finish_reasons
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
+    from playhead.kernel.reply import Reply
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import ToolCallCompleted
@@ -29,7 +31,7 @@ INCOMPLETE: Final = finish_reasons.INCOMPLETE
 """The words of providers for an answer that is not whole, and how the run ends with it."""
 FAILED_CALLS: Final = "failed_calls_in_text"
 MAX_FAILED_CALLS: Final = 2
-"""Replies of a run that are nothing but a call that cannot be made, and are sent back; the next one is the answer."""
+"""Replies of a run that look like a call that does not run, and are sent back; the next one is the answer."""
 _FINAL_ANSWER: Final = re.compile(
     r"(?P<bold>\*{0,3})\bfinal answer\b\s*(?:(?P=bold)\s*:|:\s*(?P=bold))\s*", re.IGNORECASE
 )
@@ -58,7 +60,9 @@ async def think_until(state: KernelState, session: Session, answered: Answered) 
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:
-        return await answered(transition(state, thread=thread), reply.thought, response.finish_reason, session)
+        state = transition(state, thread=thread)
+        again = await call_again(state, reply, session)
+        return again or await answered(state, reply.thought, response.finish_reason, session)
     thought = Step(type="thought", content=reply.thought, iteration=state.iteration)
     steps = (*state.steps, thought) if reply.thought else state.steps
     return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
@@ -129,11 +133,7 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
         again = await ask_again(state, "empty-reply", EMPTY_REPLY, session)
         if again is not None:
             return again
-    incomplete = INCOMPLETE.get((finish_reason or "").lower())
-    again = None if incomplete else await _call_again(state, text, session)
-    if again is not None:
-        return again
-    if incomplete:
+    if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
         session.conclude(incomplete, text or None)
     elif missing:
         session.conclude("required_tools_missing", text)
@@ -144,19 +144,13 @@ async def take_answer(state: KernelState, text: str, finish_reason: str | None, 
     return transition(state, iteration=state.iteration + 1)
 
 
-async def _call_again(state: KernelState, text: str, session: Session) -> KernelState | None:
-    """Return the state with a word to the model whose reply is nothing but a call that cannot be made, else None."""
+async def call_again(state: KernelState, reply: Reply, session: Session) -> KernelState | None:
+    """Return the state with a word to the model whose text looks like a call that does not run, else None."""
     nudges = state.meta.get(FAILED_CALLS, 0)
-    may_be = session.header.tool_format == "text" or text.lstrip()[:1] in tuple("{[<`")
-    if not may_be or nudges >= MAX_FAILED_CALLS:
-        return None
-    from playhead.kernel.calls_in_text.failed import failed_call  # noqa: PLC0415 - only for replies that begin as a call
-
-    why = failed_call(text, session)
-    if why is None:
+    if reply.problem is None or nudges >= MAX_FAILED_CALLS:
         return None
     counted = transition(state, meta={**state.meta, FAILED_CALLS: nudges + 1})
-    return await ask_again(counted, "healing-failure", why, session, severity="warn")
+    return await ask_again(counted, NUDGE, reply.problem, session, severity="warn")
 
 
 async def ask_again(

@@ -12,7 +12,6 @@ from playhead.trace.events.run import ANSWERED
 from playhead.trace.spans.failures import failed
 from playhead.trace.spans.identity import SAMPLED, parsed, root_span_of
 from playhead.trace.spans.messages import content_shown
-from playhead.trace.spans.spending import total_of
 from playhead.trace.spans.texts import clean, json_taken_apart
 from playhead.trace.spans.tree import OK
 
@@ -146,7 +145,7 @@ def ending_attributes(ending: Ending, masking: Masking) -> dict[str, AttributeVa
     attributes: dict[str, AttributeValue] = {
         "agent.iterations": ending.iterations,
         "agent.success": ending.status == "done" and ending.terminated_by in ANSWERED and ending.output is not None,
-        **({"agent.total_tokens": total_of(ending.usage)} if _is_counted(ending.usage) else {}),
+        **({"agent.total_tokens": ending.usage.total_tokens} if _is_counted(ending.usage) else {}),
         "agent.terminated_by": clean(ending.terminated_by),
         "agent.terminated_source": clean(ending.terminated_source),
     }

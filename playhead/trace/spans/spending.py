@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from openinference.semconv.trace import SpanAttributes as S
 
-from playhead.trace.spans.texts import LARGEST
-
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
@@ -22,11 +20,6 @@ _DETAILS: Final = (
 """Parts of the counts above them, which backends that know them do not add again."""
 
 
-def total_of(usage: Usage) -> int:
-    """Return input and output together, as large as OTLP takes it."""
-    return min(usage.total_tokens, LARGEST)
-
-
 def token_attributes(usage: Usage) -> dict[str, AttributeValue]:
     """Return the token counts; none that nobody counted, for no prompt is of no token."""
     usage = usage.of_answer()
@@ -35,7 +28,7 @@ def token_attributes(usage: Usage) -> dict[str, AttributeValue]:
     counts = {
         S.LLM_TOKEN_COUNT_PROMPT: usage.known(usage.input_tokens),
         S.LLM_TOKEN_COUNT_COMPLETION: usage.known(usage.output_tokens),
-        S.LLM_TOKEN_COUNT_TOTAL: None if usage.unknown else total_of(usage),
+        S.LLM_TOKEN_COUNT_TOTAL: None if usage.unknown else usage.total_tokens,
     }
     attributes: dict[str, AttributeValue] = {name: count for name, count in counts.items() if count is not None}
     attributes.update({name: count for field, name in _DETAILS if (count := getattr(usage, field))})

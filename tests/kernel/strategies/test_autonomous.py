@@ -84,10 +84,10 @@ async def test_the_first_of_two_finishes_counts(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({}, "result: Field required"),
-        ({"result": None}, "result: Value error, the result is missing"),
+        ({}, "result: is missing; it has to be string"),
+        ({"result": None}, "result: has to be string; it is null"),
         ({"result": ""}, "result: Value error, the result is missing"),
-        ({"result": "x", "extra": 1}, "extra: Extra inputs are not permitted"),
+        ({"result": "x", "extra": 1}, "extra: there is no such parameter."),
     ],
     ids=["nothing", "null", "empty", "extra"],
 )
@@ -96,7 +96,7 @@ async def test_a_missing_result_is_said(tmp_path: Path, arguments: dict[str, Any
     first = Turn(text="I am done.", calls=(ToolCall(id="", name="finish", arguments=arguments),))
     ran = await work(tmp_path, [first, call("finish", result="42")])
     assert ending(ran) == ended("done", "final_answer_tool", "42", 2)
-    assert ran.events("tool-call-completed")[0].error.message.startswith(problem)
+    assert problem in ran.events("tool-call-completed")[0].error.message
 
 
 @pytest.mark.parametrize(("given", "output"), [({"a": [1]}, '{"a": [1]}'), (42, "42"), (False, "false")])

@@ -1,0 +1,83 @@
+"""One broken call, read in one way, or refused with all that is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from playhead.kernel.repair.names import meant_tool
+from playhead.kernel.repair.reading import PARAMETERS, Reading
+from playhead.kernel.repair.schema import Check, TooCostlyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.trace.types import ToolSpec
+    from playhead.trace.values import JsonValue
+
+NAME = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A call, read."""
+
+    name: str
+    """The tool's name; as it was written where no tool is meant."""
+    arguments: dict[str, JsonValue] | None
+    """The arguments; None when the call was refused."""
+    steps: tuple[tuple[str, JsonValue, JsonValue], ...] = ()
+    """What was repaired, in order: the stage (`name`, `shape`, `parameters`, `types`), and what stood there before and after."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with arguments that could not be read; none where no tool is meant."""
+
+
+def is_healthy(spec: ToolSpec, arguments: object) -> bool:
+    """Return whether arguments fit a tool as they stand; also where its schema says more than is looked at."""
+    try:
+        return isinstance(arguments, dict) and Check(spec.parameters).fits(spec.parameters, arguments)
+    except TooCostlyError:
+        return True
+
+
+def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired:  # noqa: ANN401 - any JSON value
+    """Return the call in the one way that it reads; never raises.
+
+    Args:
+        name: the tool's name, as it was written.
+        arguments: the arguments as they were written: an object, another JSON value, or a text that may be JSON.
+        specs: the tools that may be called, by name.
+    """
+
+    def takes(tool: str) -> bool:
+        spec = specs[tool]
+        read = _for_tool(spec, arguments)
+        is_sure = spec.read_only or all(stage != PARAMETERS for stage, *_ in read.steps)
+        return read.arguments is not None and is_sure
+
+    tool = meant_tool(name, specs, takes)
+    if tool is None:
+        return Repaired(name, None)
+    read = _for_tool(specs[tool], arguments)
+    if read.arguments is None or tool == name:
+        return read
+    return Repaired(tool, read.arguments, ((NAME, name, tool), *read.steps))
+
+
+def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any JSON value
+    if is_healthy(spec, arguments):
+        return Repaired(spec.name, arguments)
+    steps: list[tuple[str, Any, Any]] = []
+
+    def note(stage: str, before: Any, after: Any) -> None:  # noqa: ANN401 - any JSON value
+        if repr(after) != repr(before):  # `0 == False`
+            steps.append((stage, before, after))
+
+    try:
+        reading = Reading(Check(spec.parameters), spec)
+        value = reading.arguments(arguments, note)
+    except TooCostlyError:
+        return Repaired(spec.name, None, faults=("its schema says too much to repair a call of it",))
+    if reading.faults:
+        return Repaired(spec.name, None, faults=tuple(dict.fromkeys(reading.faults)))
+    return Repaired(spec.name, value, tuple(steps))

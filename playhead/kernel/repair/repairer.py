@@ -1,0 +1,120 @@
+"""The repair of one agent's calls: before hooks, hash, approval and body see a call, with an event for each step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.repair.reading import LOW_RISKS
+from playhead.kernel.repair.repair import is_healthy
+from playhead.trace.events import NudgeIssued, ToolCallHealed
+from playhead.trace.values import as_text, from_json, scrub, to_json
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import PlannedCall
+    from playhead.kernel.tools import Outcome
+    from playhead.trace.types import ToolCall, ToolSpec
+
+JSON, PATH = "json", "path"
+LOOKUP: Final = "file-lookup"
+"""Name of the fact that says which paths of a call are not there, and what they mean."""
+NUDGE: Final = "healing-failure"
+LONGEST_NOTE: Final = 300
+"""Characters of what the model is told about a call that was repaired."""
+
+
+class Repairer:
+    """Repairs calls before they run, and remembers what is wrong with those that it could not read."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._repaired: dict[str, ToolCall] = {}
+        self._refused: dict[str, tuple[ToolCall, str]] = {}
+
+    async def repair(self, planned: PlannedCall) -> PlannedCall:
+        """Return the call as it is to run: itself when it fits, or when it has not one reading."""
+        call, session = planned.call, self._session
+        if planned.written is not None:
+            after = call.raw_arguments if call.arguments is None else call.arguments
+            self._note(call, JSON, planned.written, {"name": call.name, "arguments": after})
+        tool = session.toolset.get(call.name)
+        if tool is None or not session.offers(call.name) or not is_healthy(tool.spec, call.arguments):
+            planned = self._read(planned)
+            tool = session.toolset.get(planned.call.name)
+        if tool is not None and planned.call.arguments is not None and tool.spec.name in self._with_files:
+            planned = await self._with_paths(planned, tool.spec)
+        if planned.call is not call or planned.written is not None:
+            self._repaired[call.id] = planned.call
+        return planned
+
+    def meant(self, name: str) -> str:
+        """Return the tool that a name stands for, or the name itself."""
+        if name in self._session.toolset:
+            return name
+        from playhead.kernel.repair.names import meant_tool  # noqa: PLC0415 - only for a name that no tool has
+
+        return meant_tool(name, self._session.offered_specs(), lambda _: True) or name
+
+    def understood(self, call: ToolCall) -> str | None:
+        """Return what the model is told of a call that was repaired; None for another, or one that a hook has changed."""
+        if self._repaired.get(call.id) is not call:
+            return None
+        text = f"{call.name} {as_text(call.arguments)}"
+        return text if len(text) <= LONGEST_NOTE else f"{text[:LONGEST_NOTE]}…"
+
+    def is_refused(self, call: ToolCall) -> bool:
+        """Return whether a call that does not fit could not be read; not when a hook has changed it since."""
+        return self._refused.get(call.id, (None,))[0] is call
+
+    async def explained(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        """Return a refusal with all that is wrong with the call, as the hooks let it pass."""
+        why, error = self._refused.pop(call.id, (call, ""))[1], outcome.error
+        if not why or error is None or error.type not in ("InvalidArguments", "UnknownTool", "ToolNotOffered"):
+            return outcome
+        passed = await self._session.offer(f"nudge.{NUDGE}", why, trigger=NUDGE, severity="warn")
+        if passed is SUPPRESS:
+            return outcome
+        self._session.emit(NudgeIssued(nudge=NUDGE, text=str(passed), severity="warn"))
+        return replace(outcome, error=error.model_copy(update={"message": str(passed)}))
+
+    def _read(self, planned: PlannedCall) -> PlannedCall:
+        from playhead.kernel.repair.refusals import unknown_tool, unread_arguments  # noqa: PLC0415 - for a broken call
+        from playhead.kernel.repair.repair import repair  # noqa: PLC0415 - only for a broken call
+
+        call, specs = planned.call, self._session.offered_specs()
+        read = repair(call.name, call.raw_arguments if call.arguments is None else from_json(call.arguments), specs)
+        if read.arguments is None or (planned.cut_off and call.arguments is None):
+            spec, faults = specs.get(read.name), read.faults or ("the reply was cut off because it was too long",)
+            why = unknown_tool(call.name, specs) if spec is None else unread_arguments(spec, faults)
+            self._refused[call.id] = (call, scrub(why))
+            return planned
+        for step in read.steps:
+            self._note(call, *step)
+        changes = {"name": read.name, "arguments": to_json(read.arguments), "raw_arguments": None}
+        return replace(planned, call=call.model_copy(update=changes)) if read.steps else planned
+
+    def _note(self, call: ToolCall, stage: str, before: Any, after: Any) -> None:  # noqa: ANN401 - any JSON value
+        self._session.emit(ToolCallHealed(call_id=call.id, stage=stage, before=to_json(before), after=to_json(after)))
+
+    @cached_property
+    def _with_files(self) -> set[str]:
+        """The tools for which a path is looked for."""
+        from playhead.kernel.repair.paths import asks_for_paths  # noqa: PLC0415 - once for an agent
+
+        specs = [tool.spec for tool in self._session.toolset.values()]
+        return {spec.name for spec in specs if spec.risk in LOW_RISKS and asks_for_paths(spec.parameters)}
+
+    async def _with_paths(self, planned: PlannedCall, spec: ToolSpec) -> PlannedCall:
+        from playhead.kernel.repair.paths import found_paths, with_paths  # noqa: PLC0415 - for tools that ask for paths
+
+        call, arguments = planned.call, from_json(planned.call.arguments)
+        found = await self._session.facts.ask(LOOKUP, lambda: found_paths(spec.parameters, arguments), key=call.id)
+        if not found or not isinstance(found, dict):
+            return planned
+        for before, after in found.items():
+            self._note(call, PATH, before, after)
+        changed = with_paths(spec.parameters, arguments, lambda path, _: found.get(path))
+        return replace(planned, call=call.model_copy(update={"arguments": to_json(changed)}))

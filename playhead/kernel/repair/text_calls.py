@@ -1,0 +1,203 @@
+"""Calls that a reply holds as text, in seven forms, and which of them may run: words never decide that a side effect does.
+
+The forms are JSON that stands bare, in a fence, between tags or behind `[TOOL_CALLS]`; tags with attributes; the `Action` of
+ReAct; and `f(a=1)` on lines of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.errors import did_you_mean
+from playhead.kernel.rationale import parse_rationale
+from playhead.kernel.repair.keys import ARGUMENTS, NAMES, NOTES
+from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, JsonBlock, json_blocks
+from playhead.kernel.repair.names import folded, meant_tool
+from playhead.kernel.repair.refusals import unknown_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from playhead.trace.types import Rationale, ToolSpec
+
+MAX_CODE: Final = 50
+"""Lines that are read as code."""
+AS_TOOL_CALL: Final = (
+    "Your reply holds a call of {} as text, and nothing was run. Make it a tool call, or reply without it."
+)
+ALONE: Final = (
+    "Your reply holds a call of {}, and nothing was run: it changes something, so it has to be the whole reply, in the form "
+    "that you were told. Send the block alone, or reply without it."
+)
+BROKEN: Final = (
+    "Your reply is a call that could not be made: {} Make the call again as a whole, or reply with the answer."
+)
+_WRAPPING: Final = re.compile(r"```\w{0,20}|</?[\w|:.-]{1,40}>|\[/?TOOL_CALLS\]|[\s;`]+")
+_EMPTY: Final = re.compile(r"```\w{0,20}\s*```|<(\w{1,40})>\s*</\1>")
+_FENCES: Final = re.compile(r"\s+|```(?:json)?(?=\s|\Z)")
+_HEAD: Final = re.compile(r"(?:\bAction:[ \t]*([^\n]{1,100})\n[ \t]*Action Input:|<\w{1,20}=([\w.-]{1,100})>)\s*\Z")
+_BEGUN: Final = re.compile(r"\[?\s*\{\s*[\"']?(\w{1,20})[\"']?\s*:\s*[\"']([^\"'\n]{1,100})")
+_TAG: Final = r"<(\w{1,20})(?:=|\s+name\s*=\s*)[\"']?([\w.:/-]{1,100})[\"']?\s*>"
+_PARAMETER: Final = re.compile(rf"{_TAG}([^<]*)</\1>\s*")
+_TAGS: Final = re.compile(rf"{_TAG}\s*((?:{_TAG}[^<]*</\4>\s*)*)</\1>")
+_CODE: Final = re.compile(r"^[ \t`]*([\w.-]{1,100})(\(.*\))[ \t`;]*$", re.MULTILINE)
+_CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """A call that stands in a text."""
+
+    start: int
+    """Where it begins."""
+    end: int
+    """Where it ends."""
+    name: str
+    """The tool's name, as it was written."""
+    arguments: Any
+    """The arguments, as they were written."""
+    rationale: Rationale | None = None
+    """The reason that stands beside them."""
+    taught: bool = False
+    """Whether it is whole JSON of the one form that prompts teach."""
+    broken: str | None = None
+    """Its text, where that is not JSON as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a reply without native calls asks for."""
+
+    calls: tuple[TextCall, ...]
+    """The calls that may run."""
+    rest: str
+    """The text without them."""
+    problem: str | None = None
+    """What the model is told where nothing of what looks like a call may run."""
+
+
+def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict: bool) -> Found:
+    """Return the calls of a reply that may run, or why none may.
+
+    With native calls, a reply is one where it is nothing but one call of a tool that only reads. With calls in text, those of
+    tools that only read count wherever they stand; others only where the reply is nothing but blocks of the taught form.
+
+    Args:
+        text: the reply, without blocks of thinking and of rationale.
+        specs: the tools that are offered, by name.
+        in_text: whether the prompt told the model to call in text.
+        strict: whether broken JSON and names that are nearly a tool's are left alone.
+    """
+    written = text_calls(text) if specs and len(text) <= MAX_CHARACTERS else []
+    tools = [_tool_of(call, specs, strict=strict) for call in written]
+    calls = [(call, tool) for call, tool in zip(written, tools, strict=True) if tool or (in_text and call.taught)]
+    rest = _without(text, [call for call, _ in calls])
+    if not calls:
+        return Found((), text, _unmade(text, written, specs, in_text=in_text))
+    only_reads = all(not tool or specs[tool].read_only or specs[tool].kind == "meta" for _, tool in calls)
+    if in_text:
+        taught = all(call.taught and folded(call.name) == folded(tool or "") for call, tool in calls)
+        may_run = only_reads or (taught and not _FENCES.sub("", rest))
+    else:
+        may_run = only_reads and len(calls) == 1 and not _bare(rest)
+    if not may_run:
+        return Found((), text, (ALONE if in_text else AS_TOOL_CALL).format(calls[0][1]))
+    return Found(tuple(call for call, _ in calls), _EMPTY.sub("", rest).strip() if _bare(rest) else "")
+
+
+def text_calls(text: str) -> list[TextCall]:
+    """Return all that looks like a call, in order; what stands within another call is part of that."""
+    calls: list[TextCall] = []
+    for call in sorted([*_in_json(text), *_in_tags(text), *_in_code(text)], key=lambda each: (each.start, -each.end)):
+        if not calls or call.start >= calls[-1].end or (call.start, call.end) == (calls[-1].start, calls[-1].end):
+            calls.append(call)
+    return calls
+
+
+def _tool_of(call: TextCall, specs: Mapping[str, ToolSpec], *, strict: bool) -> str | None:
+    """Return the offered tool that a call means: the only one that it may be repaired to when it runs."""
+    return None if strict and call.broken else meant_tool(call.name, specs, lambda _: True, exact=strict)
+
+
+def _without(text: str, calls: list[TextCall]) -> str:
+    ends, starts = [0, *(call.end for call in calls)], [*(call.start for call in calls), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def _bare(text: str) -> str:
+    """Return a text without fences and tags."""
+    return _WRAPPING.sub("", text)
+
+
+def _unmade(text: str, written: list[TextCall], specs: Mapping[str, ToolSpec], *, in_text: bool) -> str | None:
+    """Return what is wrong with a reply that is nothing but a call which cannot be made; None for an answer."""
+    if written and did_you_mean(written[0].name, specs) and not _bare(_without(text, written)):
+        return BROKEN.format(unknown_tool(written[0].name, specs))
+    for block in json_blocks(text):
+        begun = _BEGUN.match(text, block.start) if block.problem else None
+        is_near = begun and folded(begun[1]) in NAMES and did_you_mean(begun[2], specs)
+        if begun and ((in_text and begun[1] == "tool") or (is_near and not _bare(text[: block.start]))):
+            return BROKEN.format(f"{block.problem}.")
+    return None
+
+
+def _in_json(text: str) -> Iterator[TextCall]:
+    for block in json_blocks(text):
+        head = _HEAD.search(text, max(0, block.start - 300), block.start)
+        written = None if block.strict else text[block.start : block.end]
+        if head is not None and isinstance(block.value, dict):
+            yield TextCall(head.start(), block.end, (head[1] or head[2]).strip(), block.value, broken=written)
+            continue
+        items = block.value if isinstance(block.value, list) else [block.value]
+        calls = [call for item in items if isinstance(item, dict) and (call := _call(item, block, written))]
+        yield from calls if len(calls) == len(items) else ()
+
+
+def _call(value: dict[str, Any], block: JsonBlock, written: str | None) -> TextCall | None:
+    """Return the call that an object is: a name, arguments, and nothing besides that the tool would have to know."""
+    if isinstance(value.get("function"), dict):
+        value = {**{key: item for key, item in value.items() if key != "function"}, **value["function"]}
+    names = [key for key in value if folded(key) in NAMES and isinstance(value[key], str)]
+    fields = [key for key in value if folded(key) in ARGUMENTS and isinstance(value[key], (dict, str))]
+    others = value.keys() - {*names, *fields, "id", "type"}
+    if len(names) != 1 or len(fields) != 1 or any(folded(key) not in NOTES for key in others):
+        return None
+    name, arguments, reason = value[names[0]], value[fields[0]], parse_rationale(value.get("rationale"))
+    is_taught = isinstance(block.value, dict) and block.value.keys() <= {"tool", "arguments", "rationale"}
+    taught = block.strict and is_taught and isinstance(arguments, dict)
+    return TextCall(block.start, block.end, name, arguments, reason, taught, written)
+
+
+def _in_tags(text: str) -> Iterator[TextCall]:
+    """Yield calls whose tags name the tool and each parameter: `<invoke name="f"><parameter name="a">1</parameter></invoke>`."""
+    for found in _TAGS.finditer(text):
+        arguments = {name: value.strip("\n") for _, name, value in _PARAMETER.findall(found[3])}
+        yield TextCall(found.start(), found.end(), found[2], arguments)
+
+
+def _in_code(text: str) -> Iterator[TextCall]:
+    for found in islice(_CODE.finditer(text), MAX_CODE):
+        arguments = _arguments_of_code(found[2])
+        if arguments is not None:
+            yield TextCall(found.start(1), found.end(2), found[1], arguments)
+
+
+def _arguments_of_code(text: str) -> dict[str, Any] | None:
+    """Return the arguments that stand between brackets, by name or as one object."""
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+        if not isinstance(call, ast.Call) or len(call.args) + bool(call.keywords) > 1:
+            return None
+        named = {each.arg or "": _constant(each.value) for each in call.keywords}
+        value = _constant(call.args[0]) if call.args else named
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
+        return None
+    return value if isinstance(value, dict) and len(named) == len(call.keywords) and "" not in named else None
+
+
+def _constant(node: ast.expr) -> Any:  # noqa: ANN401 - any JSON value
+    return _CONSTANTS[node.id] if isinstance(node, ast.Name) and node.id in _CONSTANTS else ast.literal_eval(node)

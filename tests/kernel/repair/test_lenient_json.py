@@ -1,0 +1,123 @@
+"""The one lenient JSON reader."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead.kernel.repair.lenient_json import BrokenJsonError, json_blocks, read_json
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "closed"),
+    [
+        ('{"a": 1}', {"a": 1}, True),
+        ('```json\n{"a": 1}\n```', {"a": 1}, True),
+        ("{'a': 'it\\'s', 'b': None, 'c': True,}", {"a": "it's", "b": None, "c": True}, True),
+        ('{a: "x", /* why */ b: [1, 2,], // so\n}', {"a": "x", "b": [1, 2]}, True),
+        ('{"a": "He said "hi", then left", "b": 2}', {"a": 'He said "hi", then left', "b": 2}, True),
+        ('{"a": "x" "b": "y"}', {"a": "x", "b": "y"}, True),
+        ('[{"a": 1} {"b": 2}]', [{"a": 1}, {"b": 2}], True),
+        ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}, True),
+        ('{"a": 1}}', {"a": 1}, True),
+        ('{"a": [1, 2}', {"a": [1, 2]}, False),
+        ('{"to": ["a", "b", "subject": "x"}', {"to": ["a", "b"], "subject": "x"}, False),
+        ('{"a": {"b": "c"', {"a": {"b": "c"}}, False),
+        ('{"a": true', {"a": True}, False),
+        ("\u201ca\u201d", "a", True),
+        ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}, True),
+    ],
+)
+def test_what_is_read(written: str, value: Any, closed: bool):
+    """JSON as models write it has one value, and it is known whether its brackets were closed."""
+    assert read_json(written) == (value, closed)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
+     '{"a": NaN}', '{"a": {"b": 1], "c": 2}', '{"a": "C:\\new\\app"}', '{"a": x}', '{"a": 1} and more', "{" * 101 + "}" * 101],
+)  # fmt: skip
+def test_what_is_refused(written: str):
+    """What was cut off inside a value, has two values for a key, or more than one reading, is refused."""
+    with pytest.raises(BrokenJsonError):
+        read_json(written)
+
+
+@given(st.lists(JSON) | st.dictionaries(st.text(), JSON))
+def test_what_is_json_is_read_as_it_is(value: Any):
+    """Sound JSON is what it is, alone and in a text."""
+    written = json.dumps(value)
+    clean = json.loads(written.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    assert read_json(written) == (clean, True)
+    assert [block.value for block in json_blocks(f"so: {written}")] == [clean]
+
+
+@given(st.dictionaries(st.text(), JSON), st.integers(0, 200))
+def test_of_what_is_cut_off_nothing_is_made_up(value: Any, cut: int):
+    """A text that was cut off is refused, or it was cut between its values and has all that stood before."""
+    whole = json.dumps(value, separators=(",", ":"))
+    written = whole[:cut]
+    try:
+        read, closed = read_json(written)
+    except BrokenJsonError:
+        return
+    assert closed == (written == whole)
+    again = json.dumps(read, separators=(",", ":"))
+    assert len(again.rstrip("]}")) <= len(json.dumps(json.loads(whole), separators=(",", ":")))
+    assert json.dumps(read)[:1] == whole[:1]
+
+
+@given(st.text(alphabet="{}[]:,\"'\\ \n/a1tn-.", max_size=300))
+def test_any_text_can_be_read(written: str):
+    """Whatever stands in an answer, reading it ends."""
+    assert all(block.problem is not None or block.value is not None for block in json_blocks(written))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "{",
+        "[",
+        "{[",
+        '{"a":',
+        '{"a":[',
+        '"',
+        "'{\"",
+        "\\",
+        '{"a" ',
+        "{//x\n",
+        "{/*",
+        '{"a":"b" c" ',
+        '["a" ',
+        "[1",
+        "[1,",
+        "{} ",
+        "[] ",
+    ],
+)
+def test_hostile_text_costs_linear_time(unit: str):
+    """A text of a megabyte that is nearly JSON is given up in no time."""
+    began = time.process_time()
+    assert len(list(json_blocks(unit * (1_000_000 // len(unit))))) < 500_000
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("item", ["1,", '"a",', "{},"])
+def test_a_hostile_text_is_not_read_again_from_every_bracket(item: str):
+    """A text that is broken at its very end may be read once to there, not once for each bracket it begins with."""
+    text = "[" * 30 + item * (200_000 // len(item)) + "x y"
+    began = time.process_time()
+    assert all(block.problem is not None or not block.value for block in json_blocks(text))
+    assert time.process_time() - began < 3

@@ -1,0 +1,394 @@
+"""Broken calls, read in one way by structure alone, or refused with all that is wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from playhead.kernel.repair.paths import meant_path
+from playhead.kernel.repair.repair import is_healthy, repair
+from playhead.trace.types import ToolSpec
+
+
+def spec(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **fields: Any) -> ToolSpec:
+    """Return a tool that takes these parameters and no others."""
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return ToolSpec(**{"name": name, "description": "Do it.", "parameters": schema, **fields})
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer", "minimum": 1}
+LINE = {"type": "object", "properties": {"sku": TEXT, "quantity": NUMBER}, "required": ["sku", "quantity"]}
+ORDER = spec(
+    "create_order",
+    {
+        "customer_id": TEXT,
+        "lines": {"type": "array", "items": LINE | {"additionalProperties": False}},
+        "shipping": {
+            "type": "object",
+            "properties": {"method": {"enum": ["standard", "express"]}, "city": TEXT},
+            "additionalProperties": False,
+        },
+        "due_date": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+        "tags": {"type": "array", "items": TEXT},
+        "gift": {"type": "boolean", "default": False},
+        "discount": {"type": "number"},
+        "labels": {"type": "object", "additionalProperties": TEXT},
+    },
+    ("customer_id", "lines", "gift"),
+)
+READ = spec("read_file", {"path": TEXT, "start_line": NUMBER, "encoding": TEXT}, ("path",), read_only=True)
+WRITE = spec("write_file", {"path": TEXT, "content": TEXT}, ("path", "content"))
+TOOLS = {each.name: each for each in (ORDER, READ, WRITE)}
+GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity": 2}], "gift": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        ({"customerId": "C-1", "customer_id": None}, {}),
+        ({"custmer_id": "C-1", "customer_id": None}, {}),
+        ({"lines": {"sku": "A", "quantity": 2}}, {}),
+        ({"lines": '[{"sku": "A", "quantity": "2"}]'}, {}),
+        ({"lines": [{"sku": "A", "qty": 2}]}, {}),
+        ({"lines": {"item": [{"sku": "A", "quantity": "2"}]}}, {}),
+        ({"gift": None}, {}),
+        ({"gift": "no"}, {}),
+        ({"gift": "True"}, {"gift": True}),
+        ({"shipping": {"method": "EXPRESS"}}, {"shipping": {"method": "express"}}),
+        ({"shipping": {"method": "expres"}}, {"shipping": {"method": "express"}}),
+        ({"shipping": {"method": "Method.EXPRESS"}}, {"shipping": {"method": "express"}}),
+        ({"method": "express", "city": "Ulm"}, {"shipping": {"method": "express", "city": "Ulm"}}),
+        ({"shipping_method": "express"}, {"shipping": {"method": "express"}}),
+        ({"due_date": "June 14, 2025"}, {"due_date": "2025-06-14"}),
+        ({"due_date": "25/12/2025"}, {"due_date": "2025-12-25"}),
+        ({"due_date": ""}, {}),
+        ({"dueDate": "2025/04/19"}, {"due_date": "2025-04-19"}),
+        ({"tags": "urgent"}, {"tags": ["urgent"]}),
+        ({"tags": "a,b"}, {"tags": ["a", "b"]}),
+        ({"tags": "['a', 'b']"}, {"tags": ["a", "b"]}),
+        ({"discount": "18.50"}, {"discount": 18.5}),
+        ({"discount": {"value": "3"}}, {"discount": 3}),
+        ({"labels": {"run": True, "n": 3}}, {"labels": {"run": "true", "n": "3"}}),
+        ({"reasoning": "It was asked for."}, {}),
+        ({"tool_call_id": "call_1", "type": "function", "name": "create_order"}, {}),
+        ({"note": None, "cc": []}, {}),
+    ],
+    ids=lambda value: json.dumps(value)[:60],
+)
+def test_what_is_read(change: dict[str, Any], read: dict[str, Any]):
+    """Names, shapes and values that read one way are read so."""
+    written = {name: item for name, item in {**GOOD, **change}.items() if item is not None or name == "gift"}
+    found = repair("create_order", written, TOOLS)
+    assert (found.arguments, found.faults) == ({**GOOD, **read}, ())
+    assert found.steps
+
+
+@pytest.mark.parametrize("wrapper", ["arguments", "input", "parameters", "order", "kwargs"])
+def test_arguments_in_a_box(wrapper: str):
+    """Arguments within arguments, as a text, as a list of one or fenced, are the arguments."""
+    for written in ({wrapper: GOOD}, {wrapper: json.dumps(GOOD)}, [GOOD], json.dumps(json.dumps(GOOD)),
+                    f"```json\n{json.dumps(GOOD)}\n```", {"name": "create_order", wrapper: GOOD}):  # fmt: skip
+        assert repair("create_order", written, TOOLS).arguments == GOOD
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"discount": "1,500"}, "discount: has to be number; it is 1,500"),
+        ({"discount": "1.500"}, "discount: has to be number; it is 1.500"),
+        ({"discount": "3-5"}, "discount: has to be number; it is 3-5"),
+        ({"due_date": "03/04/2025"}, "due_date: has to be string, format date | null; it is 03/04/2025"),
+        ({"due_date": "next Friday"}, "due_date: has to be string, format date | null; it is next Friday"),
+        ({"gift": "maybe"}, "gift: has to be boolean; it is maybe"),
+        ({"tags": "Ann, Bob"}, "tags: has to be a list; 'Ann, Bob' may be one item or several"),
+        ({"tags": "good first issue"}, "tags: has to be a list; 'good first issue' may be one item or several"),
+        ({"shipping": {"method": "overnight"}}, 'shipping.method: has to be "standard" | "express"; it is overnight'),
+        ({"lines": [{"sku": "A", "quantity": 0}]}, "lines[0].quantity: has to be integer, minimum 1; it is 0"),
+        ({"lines": [{"sku": "A"}]}, "lines[0].quantity: is missing; it has to be integer, minimum 1"),
+        ({"dry_run": True}, "dry_run: there is no such parameter."),
+        ({"send_at": "2026-06-01"}, "send_at: there is no such parameter."),
+        ({"Gift": True}, "Gift: there is no such parameter. Did you mean 'gift'?"),
+        ({"customer_id": None}, "customer_id: has to be string; it is null"),
+        ({"city<arg_key": "Ulm"}, "city<arg_key: there is no such parameter."),
+    ],
+    ids=lambda value: json.dumps(value)[:60],
+)
+def test_what_is_refused(change: dict[str, Any], fault: str):
+    """What has two readings, or none, is refused, and the fault says where, what has to be there and what is."""
+    found = repair("create_order", {**GOOD, **change}, TOOLS)
+    assert found.arguments is None
+    assert any(each.startswith(fault) for each in found.faults), found.faults
+
+
+def test_all_faults_are_said():
+    """One message has them all."""
+    found = repair("create_order", {"lines": [{"sku": 1.5, "quantity": "x"}], "gift": "?", "dry_run": True}, TOOLS)
+    places = [each.split(":")[0] for each in found.faults]
+    assert sorted(places) == ["customer_id", "dry_run", "gift", "lines[0].quantity"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"path": "src/ma',
+        '{"path": "a", "start_line": 1',
+        '{"path": "a",',
+        '{"path":',
+        '{"path": "a", "path": "b"}',
+        "path=a",
+        "",
+    ],
+)
+def test_arguments_that_are_not_whole(written: str):
+    """What was cut off inside a value, or names one thing twice, is refused."""
+    assert repair("read_file", written, TOOLS).arguments is None
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("readFile", "read_file"),
+        ("READ-FILE", "read_file"),
+        ("functions.read_file", "read_file"),
+        ("mcp__fs__read_file", "read_file"),
+        ("file_read", "read_file"),
+        ("read_fiel", "read_file"),
+        ("read_files", "read_file"),
+        ("peek_file", None),
+        ("read", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_a_tool_that_reads(written: str, meant: str | None):
+    """A name differs in case, server, order of words or one slip, and in nothing else."""
+    found = repair(written, {"path": "a"}, TOOLS)
+    assert (found.name if found.arguments else None) == meant
+
+
+def key_tool(name: str) -> ToolSpec:
+    """Return a tool with side effects that takes a key."""
+    return spec(name, {"key": TEXT}, ("key",))
+
+
+@pytest.mark.parametrize(
+    ("written", "offered", "meant"),
+    [
+        ("publsih_page", ["publish_page"], "publish_page"),
+        ("delete_mesage", ["delete_message"], "delete_message"),
+        ("deleteMessages", ["delete_message"], "delete_message"),
+        ("delete_fil", ["delete_file", "delete_files"], None),
+        ("delete_fils", ["delete_file", "delete_files"], None),
+        ("delete_file", ["delete_files", "read_file"], "delete_files"),
+        ("undelete_note", ["delete_note"], None),
+        ("deploy_prod1", ["deploy_prod2"], None),
+        ("stat_file", ["start_file"], None),
+        ("close_account", ["clone_account"], None),
+        ("update_content", ["update_context"], None),
+        ("buy_stocks", ["bury_stocks"], None),
+        ("sent_email", ["send_email"], None),
+        ("stop_instance", ["terminate_instance"], None),
+        ("get_it", ["get-it", "getIt"], None),
+    ],
+)
+def test_the_name_of_a_tool_with_side_effects(written: str, offered: list[str], meant: str | None):
+    """No name leads to another deed: what may be another word, or another offered tool, is refused."""
+    found = repair(written, {"key": "a"}, {name: key_tool(name) for name in offered})
+    assert (found.name if found.arguments else None) == meant
+
+
+def test_a_name_that_is_nearly_a_tools_needs_that_tools_arguments():
+    """A slip in the name of a tool with side effects is read only where no parameter has to be guessed."""
+    tools = {"delete_rows": spec("delete_rows", {"where": TEXT}, ("where",))}
+    assert repair("delete_row", {"where": "id = 1"}, tools).name == "delete_rows"
+    assert repair("delete_row", {"row": "id = 1"}, tools).arguments is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read_only", "risk", "read"),
+    [
+        ({"pat": "*.log"}, False, "low", True),
+        ({"glob": "*.log"}, False, "low", True),
+        ({"glob": "*.log"}, False, "high", False),
+        ({"glob": "*.log", "mask": "*.txt"}, True, "low", False),
+        ({"exclude_pattern": "*.log"}, False, "low", False),
+        ({"exclude_pattern": "*.log"}, True, "low", True),
+        ({"file_pattern": "*.log"}, False, "low", True),
+        ({"enabled": True}, True, "low", False),
+    ],
+    ids=str,
+)
+def test_the_one_that_is_left(written: dict[str, Any], read_only: bool, risk: str, read: bool):
+    """The one unknown key is the one missing parameter, where nothing else can be meant and not much is at stake."""
+    tools = {"clean_file": spec("clean_file", {"pattern": TEXT}, ("pattern",), read_only=read_only, risk=risk)}
+    assert (repair("clean_file", written, tools).arguments is not None) == read
+
+
+def test_a_side_of_a_pair_is_not_guessed():
+    """A word that two parameters share means neither."""
+    tools = {"translate": spec("translate", {"text": TEXT, "source_language": TEXT, "target_language": TEXT},
+                               ("text", "target_language"), read_only=True)}  # fmt: skip
+    for key in ("language", "lang"):
+        assert repair("translate", {"text": "chat", key: "en"}, tools).arguments is None
+    assert repair("translate", {"text": "chat", "target_lang": "en"}, tools).arguments == {
+        "text": "chat",
+        "target_language": "en",
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "entries", "meant"),
+    [
+        ("auth.py", ["src/api/auth.py", "README.md"], "src/api/auth.py"),
+        ("config.yaml", ["a/config.yaml", "b/config.yaml"], None),
+        ("docs/user-manual.odt", ["docs/user_manual.odt"], "docs/user_manual.odt"),
+        ("./data/Customers.csv", ["data/customers.csv"], "data/customers.csv"),
+        ("/workspace/src/index.ts", ["src/index.ts"], "src/index.ts"),
+        ("shop/tests/test_a.py", ["tests/test_a.py"], "tests/test_a.py"),
+        ("backup/data.csv", ["data.csv", "backup/old.csv"], None),
+        ("images\\raw\\cat.png", ["images/raw/cat.png"], "images/raw/cat.png"),
+        ("june.csv", ["july.csv"], None),
+        ("", ["a"], None),
+        ("..", ["a"], None),
+    ],
+)
+def test_a_path_with_one_match(written: str, entries: list[str], meant: str | None):
+    """A path that is not there means the one that ends like it, also without what was thought to be around the folder."""
+    assert meant_path(written, entries) == meant
+
+
+# --- what holds for any call ------------------------------------------------------------------------------------------
+
+SCALARS = st.sampled_from([
+    TEXT, NUMBER, {"type": "number"}, {"type": "boolean"}, {"enum": ["low", "high"]}, {"type": "string", "format": "date"},
+    {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": ["string", "null"]}, {"type": "string", "pattern": "^[A-Z]{2}$"},
+])  # fmt: skip
+NAMES = st.sampled_from(
+    ["path", "file_path", "query", "limit", "max_results", "start_date", "end_date", "tags", "kind"]
+)
+SCHEMAS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        inner.map(lambda items: {"type": "array", "items": items}),
+        st.dictionaries(NAMES, inner, max_size=3).map(
+            lambda named: {
+                "type": "object",
+                "properties": named,
+                "required": sorted(named)[:1],
+                "additionalProperties": False,
+            }
+        ),
+    ),
+    max_leaves=5,
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 50)
+    | st.sampled_from(["", "a", "high", "5", "true", "DE", "2025-01-31", "a, b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.just("value"), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(NAMES, SCHEMAS, min_size=1, max_size=4)
+
+
+@st.composite
+def tool_and_arguments(draw: Any) -> tuple[ToolSpec, Any]:
+    """Return a tool, and arguments that a model may have written for it."""
+    properties = draw(OBJECTS)
+    required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True))
+    return spec("do_it", properties, tuple(required), read_only=draw(st.booleans())), draw(VALUES)
+
+
+@settings(max_examples=300, deadline=None)
+@given(tool_and_arguments())
+def test_a_repaired_call_fits_and_stays(made: tuple[ToolSpec, Any]):
+    """A healthy call is never touched, a repaired one always validates, and repairing it again changes nothing."""
+    tool, written = made
+    tools = {tool.name: tool}
+    found = repair(tool.name, written, tools)
+    if is_healthy(tool, written):
+        assert (found.arguments, found.steps) == (written, ())
+        return
+    assert (found.arguments is None) == bool(found.faults)
+    if found.arguments is not None:
+        Draft202012Validator(tool.parameters).validate(found.arguments)
+        again = repair(tool.name, found.arguments, tools)
+        assert (again.arguments, again.steps) == (found.arguments, ())
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=30), st.text(max_size=60) | VALUES)
+def test_any_call_is_read_or_refused(name: str, written: Any):
+    """Whatever a model writes, nothing is raised, and what runs fits."""
+    found = repair(name, written, TOOLS)
+    assert found.arguments is None or is_healthy(TOOLS[found.name], found.arguments)
+
+
+@given(st.integers(0, 60))
+def test_truncated_arguments_are_refused(cut: int):
+    """Arguments that end inside a value are refused, wherever they end."""
+    whole = json.dumps({"path": "notes/june.md", "content": "3 eggs, 200 g flour"})
+    found = repair("write_file", whole[:cut], TOOLS).arguments
+    assert found is None or whole.startswith(json.dumps(found).rstrip("}"))
+
+
+def bomb(word: str, width: int, depth: int) -> dict[str, Any]:
+    """Return definitions that refer to each other `width` times, `depth` levels down."""
+    inner = {f"d{level}": {word: [{"$ref": f"#/$defs/d{level + 1}"}] * width} for level in range(depth)}
+    return {**inner, f"d{depth}": {"type": "string"}}
+
+
+@pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
+def test_a_schema_costs_a_bounded_number_of_steps(word: str):
+    """References that multiply, to themselves too, end in no time, for calls that fit and calls that do not."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/d0"}},
+        "$defs": bomb(word, 10, 12),
+        "additionalProperties": False,
+    }
+    circle = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/properties/a"}, "b": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}},
+    }
+    started = time.process_time()
+    for parameters in (schema, circle):
+        tool = ToolSpec(name="t", description="", parameters=parameters)
+        for arguments in (
+            {"a": "x"},
+            {"a": 1},
+            {"b": 1},
+            {"a": {"b": [{"c": 1}] * 50}},
+            {"b": {"b": {"b": {"c": 1}}}},
+            '{"a": ',
+        ):
+            repair("t", arguments, {"t": tool})
+    assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "a*a*a*a*b", "^(?:a|a)*$", "(", "^[A-Z]{2}$"])
+def test_a_pattern_costs_little(pattern: str):
+    """A pattern that may take long over a text is not asked, and one that cannot be read neither."""
+    tool = spec("t", {"a": {"type": "string", "pattern": pattern}})
+    started = time.process_time()
+    assert is_healthy(tool, {"a": "a" * 5000}) or pattern == "^[A-Z]{2}$"
+    repair("t", {"a": ["a" * 200]}, {"t": tool})
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("parameters", [{"properties": []}, {"properties": {"a": 5}}, {"required": "a"}, {"anyOf": [5, None]},
+                                        {"type": {"a": 1}}, {"properties": {"a": {"enum": 5, "items": 3}}}, {"patternProperties": 3},
+                                        {"$ref": "#/nowhere"}, {"$ref": 5}, {"prefixItems": 3}], ids=str)  # fmt: skip
+def test_a_schema_that_is_none(parameters: dict[str, Any]):
+    """What a server sends as a schema may be anything: nothing is raised."""
+    tool = ToolSpec(name="t", description="", parameters=parameters)
+    cases: tuple[Any, ...] = ({"a": 1}, {"a": [1]}, {"a": {"b": 1}}, [], "x", '{"a": 1')
+    for arguments in cases:
+        repair("t", arguments, {"t": tool})
+        repair("u", arguments, {"t": tool})

@@ -1,0 +1,310 @@
+"""Repair as it is by default: what the port of tools, plans, resumed runs and redacted recordings do with broken calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel, FilePath
+
+from playhead import Agent, Approval, load_recording, resume, tool
+from playhead.kernel.models.scripted import Turn
+from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.trace.types import ToolCall
+from tests.kernel.plan.steps import plan, tool_step, verdict
+from tests.kernel.runs import data, record_agent
+from tests.replay.resumed_shop import dead, script
+
+if TYPE_CHECKING:
+    from playhead.compose import Harness
+
+DONE: list[Any] = []
+"""What the tools did."""
+
+
+@tool(read_only=True)
+def look(key: str, count: int = 1) -> str:
+    """Look something up."""
+    DONE.append(("look", key, count))
+    return f"{key}: {count}"
+
+
+@tool(requires_approval=True)
+def erase(key: str) -> str:
+    """Erase something."""
+    DONE.append(("erase", key))
+    return f"erased {key}"
+
+
+@tool
+def store(key: str, number: int) -> str:
+    """Store a number."""
+    DONE.append(("store", key, number))
+    return "stored"
+
+
+class Limit(BaseModel):
+    amount: float
+
+
+@tool
+def pay(amount: float = 0.0, ok: bool = True, days: int = 0, limit: Limit | None = None) -> str:
+    """Pay."""
+    DONE.append((amount, ok, days, limit and limit.amount))
+    return "paid"
+
+
+@tool(read_only=True)
+def open_file(path: FilePath) -> str:
+    """Return a file's text."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_done() -> None:
+    DONE.clear()
+
+
+def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
+    """Return an agent that repairs, which is the default."""
+    fixed: dict[str, Any] = {"clock": TickingClock, "retry_delay_s": 0, "rationale": False, "meta_tools": ()}
+    return Agent(ScriptedModel(turns), tools=tools or (look, store), trace=folder, **{**fixed, **options})
+
+
+def stages(ran: Any) -> list[tuple[str, str]]:
+    """Return what was repaired, by call."""
+    return [(each.call_id, each.stage) for each in ran.events("tool-call-healed")]
+
+
+async def test_it_is_on_by_default(tmp_path: Path):
+    """The header says so, and a misspelt call runs; the recording is reproduced from the file alone."""
+    ran = await record_agent(agent_of(tmp_path, [call("Look", key="a", count="2"), text("done")]), tmp_path)
+    assert (ran.recording.header.agent.healing, DONE) == (True, [("look", "a", 2)])
+    assert stages(ran) == [("call_0_0", "name"), ("call_0_0", "types")]
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_a_misspelt_name_does_not_get_around_approval(tmp_path: Path):
+    """Approval is that of the tool which is meant: who denies it is asked about the call as it would run."""
+    asked: list[Any] = []
+
+    def deny(request: Any) -> Approval:
+        asked.append((request.tool, request.arguments))
+        return Approval(False, why="no")
+
+    agent = agent_of(tmp_path, [call("Erase", Key="a"), text("done")], erase, approver=deny)
+    ran = await record_agent(agent, tmp_path)
+    assert (asked, DONE) == ([("erase", {"key": "a"})], [])
+    assert [data(each)["approved"] for each in ran.events("approval-decided") if "approved" in data(each)] in (
+        [],
+        [False],
+    )
+    (requested,), (started,) = ran.events("approval-requested"), ran.events("tool-call-started")
+    assert requested.args_hash == started.args_hash
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_hooks_change_the_repaired_call(tmp_path: Path):
+    """What a hook makes of a repaired call runs; the result is not said to be understood as something else."""
+    seen: list[Any] = []
+
+    def block(harness: Harness) -> None:
+        def other(asked: Any, _: Any) -> Any:
+            seen.append((asked.name, dict(asked.arguments)))
+            return asked.model_copy(update={"arguments": {"key": "b"}})
+
+        harness.on("tool.call", other, name="other")
+
+    ran = await record_agent(agent_of(tmp_path, [call("LOOK", Key="a"), text("done")], compose=[block]), tmp_path)
+    (completed,) = ran.events("tool-call-completed")
+    assert (seen, DONE, completed.understood) == ([("look", {"key": "a"})], [("look", "b", 1)], None)
+    assert (await reproduce(ran.recording.path, agent=agent_of(None, [], compose=[block]))).identical
+
+
+async def test_calls_beside_each_other_are_repaired_before_they_are_sorted(tmp_path: Path):
+    """Read-only calls still run together, one with side effects alone, each in its place."""
+    turns = [calls(call("look", key="a"), call("Store", key="b", number="3"), call("lok", key="c")), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns), tmp_path)
+    assert [each[0] for each in DONE] == ["look", "store", "look"]
+    assert [each.ok for each in ran.events("tool-call-completed")] == [True, True, True]
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_a_plan_names_a_tool_that_is_not_there(tmp_path: Path):
+    """A plan goes back to the model, which is told what is wrong; the arguments of its calls are repaired as any other's."""
+    turns = [
+        plan(tool_step("lok", args={"key": "a"})),
+        plan(tool_step("look", args={"key": "a", "count": "2"})),
+        verdict(),
+        text("done"),
+    ]
+    agent = agent_of(tmp_path, turns, strategy="plan-execute-reflect")
+    ran = await record_agent(agent, tmp_path)
+    assert ["Did you mean 'look'?" in each.error for each in ran.events("structured-output-failed")] == [True]
+    assert (DONE, ran.result.output) == ([("look", "a", 2)], "done")
+    assert (await reproduce(ran.recording.path)).identical
+
+
+@pytest.mark.parametrize("last", ["tool-call-healed", "tool-call-started", "tool-call-completed"])
+async def test_a_run_with_a_repaired_call_is_resumed(tmp_path: Path, last: str):
+    """Wherever it died: the call is repaired again as it was, and what had ended is not done twice."""
+    turns = script(call("Look", key="a", count="2"), text("done"))
+    path = await dead(tmp_path, agent_of(tmp_path, turns), last)
+    DONE.clear()
+    result: Any = await resume(agent_of(None, turns), path)
+    done = [] if last == "tool-call-completed" else [("look", "a", 2)]
+    assert (DONE, result.output) == (done, "done")
+    again = load_recording(result.trace_path)
+    healed: list[Any] = [each.event for each in again.records if each.kind == "tool-call-healed"]
+    assert [each.stage for each in healed] == ["name", "types"]
+    assert (await reproduce(result.trace_path)).identical
+
+
+async def test_what_is_redacted_is_not_told_by_a_repair(tmp_path: Path):
+    """No event of a repair holds what the redaction takes out, and the recording is reproduced with what is left."""
+
+    def mask(words: str) -> str:
+        return words.replace("8848", "[height]")
+
+    turns = [call("Look", Key="at 8848", count="2"), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, redact=[mask]), tmp_path)
+    assert DONE == [("look", "at 8848", 2)]
+    assert "8848" not in ran.recording.path.read_text(encoding="utf-8")
+    assert [stage for _, stage in stages(ran)] == ["name", "parameters", "types"]
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_a_redacted_value_that_was_repaired(tmp_path: Path):
+    """A number in text that is redacted cannot be read again: it is not said that such a recording is reproduced."""
+
+    def mask(words: str) -> str:
+        return words.replace("8848", "[height]")
+
+    turns = [call("look", key="a", count="8848"), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, redact=[mask]), tmp_path)
+    assert DONE == [("look", "a", 8848)]
+    again = await reproduce(ran.recording.path)
+    assert (again.identical, again.redacted) == (False, True)
+
+
+async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
+    """A broken call runs as it is meant; what was repaired stands in the trace, and the model's own words stay."""
+    ran = await record_agent(agent_of(tmp_path, [call("Look", Key="a", count="2"), text("done")]), tmp_path)
+    assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-healed")] == [
+        ("name", "Look", "look"),
+        ("parameters", {"Key": "a", "count": "2"}, {"key": "a", "count": "2"}),
+        ("types", {"key": "a", "count": "2"}, {"key": "a", "count": 2}),
+    ]
+    assert ran.kinds().index("tool-call-healed") < ran.kinds().index("tool-call-started")
+    (completed,) = ran.events("tool-call-completed")
+    assert completed.understood == 'look {"key": "a", "count": 2}'
+    told = ran.model.requests[1].messages
+    assert (told[-2].tool_calls[0].name, str(told[-1].content).splitlines()[0]) == (
+        "Look", '(understood as look {"key": "a", "count": 2})',
+    )  # fmt: skip
+
+
+async def test_broken_json_in_text_is_an_event(tmp_path: Path):
+    """A call in text whose JSON had to be repaired leaves an event with the text."""
+    reply = "{'name': 'look', 'arguments': {'key': 'a',}}"
+    ran = await record_agent(agent_of(tmp_path, [text(reply), text("done")]), tmp_path)
+    (event,) = ran.events("tool-call-healed")
+    assert (DONE, event.stage, event.before) == ([("look", "a", 1)], "json", reply)
+    assert event.after == {"name": "look", "arguments": {"key": "a"}}
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_off_leaves_calls_as_they_are(tmp_path: Path):
+    """Without repair the same call is refused, and plain numbers as text are read, as they always were."""
+    turns = [call("Look", key="a"), call("pay", amount="1.5", days="2", limit={"amount": "3"}), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, look, pay, heal=False), tmp_path)
+    assert (DONE, ran.events("tool-call-healed")) == ([(1.5, True, 2, 3.0)], [])
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
+    """The refusal has every fault and what the tool takes, hooks hear of it, and the run is reproduced."""
+    told: list[str] = []
+
+    def block(harness: Harness) -> None:
+        harness.tap("nudge.healing-failure", lambda nudge, _: told.append(nudge), name="told")
+
+    turns = [call("store", kee=[1], number="a few", dry_run=True), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, compose=[block]), tmp_path)
+    why = (
+        "the arguments of store cannot be read:\n- kee: there is no such parameter. Did you mean 'key'? Known: key, number.\n"
+        "- dry_run: there is no such parameter. Known: key, number.\n- key: is missing; it has to be string\n"
+        "- number: has to be integer; it is a few\nstore takes {key: string, number: integer}"
+    )
+    (completed,) = ran.events("tool-call-completed")
+    assert (DONE, told, completed.error.type, completed.error.message) == ([], [why], "InvalidArguments", why)
+    assert (await reproduce(ran.recording.path, agent=agent_of(None, [], compose=[block]))).identical
+
+
+async def test_a_tool_that_is_not_there(tmp_path: Path):
+    """The refusal names the nearest tool, and all of them."""
+    ran = await record_agent(agent_of(tmp_path, [call("restore", key="a"), text("done")]), tmp_path)
+    (completed,) = ran.events("tool-call-completed")
+    told = "there is no tool 'restore'. Did you mean 'store'? Known: look, store."
+    assert (completed.error.type, completed.error.message) == ("UnknownTool", told)
+
+
+async def test_arguments_that_the_provider_cut_off_are_not_completed(tmp_path: Path):
+    """What a token limit cut off is refused, also where its brackets could be closed."""
+    cut = ToolCall(id="", name="store", raw_arguments='{"key": "a", "number": 12, "key2": [1]')
+    for finish_reason in ("length", "tool_calls"):
+        turn = Turn(calls=(cut,), finish_reason=finish_reason)
+        ran = await record_agent(agent_of(tmp_path / finish_reason, [turn, text("done")]), tmp_path / finish_reason)
+        assert (DONE, [each.ok for each in ran.events("tool-call-completed")]) == ([], [False])
+    whole = ToolCall(id="", name="look", raw_arguments='{"key": "a"')
+    for finish_reason, done in (("length", []), ("tool_calls", [("look", "a", 1)])):
+        folder = tmp_path / "whole" / finish_reason
+        await record_agent(agent_of(folder, [Turn(calls=(whole,), finish_reason=finish_reason), text("done")]), folder)
+        assert done == DONE
+
+
+NO_NUMBERS = [{"amount": True}, {"amount": "NaN"}, {"amount": "Infinity"}, {"amount": "1_000"}, {"days": True}, {"ok": "2"},
+              {"limit": {"amount": "NaN"}}, {"limit": {"amount": True}}]  # fmt: skip
+
+
+@pytest.mark.parametrize("heal", [True, False])
+@pytest.mark.parametrize("arguments", NO_NUMBERS, ids=json.dumps)
+async def test_no_number_is_made_of_what_is_none(tmp_path: Path, arguments: dict[str, Any], heal: bool):
+    """Of booleans, NaN and digits in groups no number is made, also where pydantic would, with repair and without."""
+    ran = await record_agent(agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, heal=heal), tmp_path)
+    (completed,) = ran.events("tool-call-completed")
+    assert (DONE, completed.ok, completed.error.type) == ([], False, "InvalidArguments")
+    assert (await reproduce(ran.recording.path)).identical
+
+
+async def test_what_a_hook_wrote_is_not_the_models_mistake(tmp_path: Path):
+    """A call that could not be read and that a hook has changed since is judged as it is now."""
+
+    def block(harness: Harness) -> None:
+        harness.on("tool.call", lambda asked, _: asked.model_copy(update={"arguments": {"days": 2}}), name="mend")
+
+    await record_agent(agent_of(tmp_path, [call("pay", days="a few"), text("done")], pay, compose=[block]), tmp_path)
+    assert DONE == [(0.0, True, 2, None)]
+
+
+async def test_a_path_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A file that is not there and has one match is found by asking a fact; a replay does not look, links are not followed."""
+    folder, outside = tmp_path / "work", tmp_path / "outside"
+    for each in (folder / "src", outside):
+        each.mkdir(parents=True)
+    (folder / "src" / "a.txt").write_text("hello", encoding="utf-8")
+    (outside / "b.txt").write_text("secret", encoding="utf-8")
+    (folder / "link").symlink_to(outside)
+    monkeypatch.chdir(folder)
+    turns = [call("open_file", path="a.txt"), call("open_file", path="b.txt"), text("done")]
+    ran = await record_agent(agent_of(tmp_path, turns, open_file), tmp_path)
+    facts = [event.value for event in ran.events("fact-recorded") if event.name == "file-lookup"]
+    assert (facts, [event.ok for event in ran.events("tool-call-completed")]) == (
+        [{"a.txt": "src/a.txt"}, {}],
+        [True, False],
+    )
+    monkeypatch.chdir(tmp_path)
+    assert (await reproduce(ran.recording.path)).identical

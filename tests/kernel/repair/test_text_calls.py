@@ -1,0 +1,293 @@
+"""Calls that stand in a reply's text: seven forms, and which of them may run."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playhead import reproduce, tool
+from playhead.compose import SUPPRESS
+from playhead.kernel.repair.text_calls import Found, read_text, text_calls
+from playhead.kernel.strategies.reactive import MAX_FAILED_CALLS
+from playhead.testing import call, calls, text
+from playhead.trace.types import Rationale, ToolSpec
+from tests.kernel.runs import data, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.compose import Harness
+
+PATH = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+SPECS = {
+    name: ToolSpec(name=name, description="Do it.", parameters=PATH, read_only=name.startswith("read"))
+    for name in ("read_file", "read_page", "delete_file")
+}
+JSON = '{"name": "NAME", "arguments": {"path": "a.txt"}}'
+TAUGHT = '```json\n{"tool": "NAME", "arguments": {"path": "a.txt"}}\n```'
+FORMS = {
+    "bare": JSON,
+    "fence": f"```json\n{JSON}\n```",
+    "taught": TAUGHT,
+    "tag": f"<tool_call>\n{JSON}\n</tool_call>",
+    "open tag": f"<tool_call>{JSON}",
+    "mistral": f"[TOOL_CALLS] [{JSON}]",
+    "openai": '{"type": "function", "function": {"name": "NAME", "arguments": "{\\"path\\": \\"a.txt\\"}"}}',
+    "invoke": '<function_calls><invoke name="NAME"><parameter name="path">a.txt</parameter></invoke></function_calls>',
+    "parameters": "<tool_call>\n<function=NAME>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
+    "named tag": '<function=NAME>{"path": "a.txt"}</function>',
+    "react": 'Action: NAME\nAction Input: {"path": "a.txt"}',
+    "code": 'NAME(path="a.txt")',
+    "code with JSON": 'NAME({"path": "a.txt"})',
+    "broken": "{'name': 'NAME', 'arguments': {'path': 'a.txt',}}",
+}
+OTHERS = (
+    '{"name": "Ann", "age": 5}',
+    '{"name": "read_file"}',
+    '{"name": 5, "arguments": {}}',
+    '{"name": "read_file", "arguments": [1]}',
+    '{"name": "read_file", "arguments": {"path": "a"}, "dry_run": true}',
+    "read_file(os.environ)",
+    "read_file(path=open('a'))",
+    "read_file('a', path='b')",
+    "The call read_file(path='a') reads.",
+    "[1] says so [2].",
+)
+
+
+def asked(name: str, form: str) -> str:
+    """Return a call in a form."""
+    return FORMS[form].replace("NAME", name)
+
+
+def read(reply: str, *, in_text: bool = False, strict: bool = False) -> Found:
+    """Read a reply of an agent that has these tools."""
+    return read_text(reply, SPECS, in_text=in_text, strict=strict)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_read(form: str):
+    """Each form gives the name and the arguments, and nothing is left of the text."""
+    (found,) = text_calls(asked("read_file", form))
+    arguments = json.loads(found.arguments) if isinstance(found.arguments, str) else found.arguments
+    assert (found.name, arguments) == ("read_file", {"path": "a.txt"})
+    for in_text in (False, True):
+        reply = read(asked("read_file", form), in_text=in_text)
+        assert ([each.name for each in reply.calls], reply.rest, reply.problem) == (["read_file"], "", None)
+
+
+@pytest.mark.parametrize("written", OTHERS)
+def test_what_is_no_call(written: str):
+    """What lacks a name or arguments, holds more than a call, or is code within a sentence, is text."""
+    assert text_calls(written) == []
+
+
+@pytest.mark.parametrize("in_text", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tool_with_side_effects(form: str, in_text: bool):
+    """Only the taught form may call it, only where the prompt taught it, and only as the whole reply; else the model is told."""
+    alone, behind, before = (read(each, in_text=in_text) for each in (
+        asked("delete_file", form), f"I do it:\n{asked('delete_file', form)}", f"{asked('delete_file', form)}\nIt is done."
+    ))  # fmt: skip
+    assert [bool(each.calls) for each in (alone, behind, before)] == [in_text and form == "taught", False, False]
+    assert all(each.calls or "nothing was run" in str(each.problem) for each in (alone, behind, before))
+
+
+def test_several_calls():
+    """With native calls, one call is a reply; in text several are, with side effects where all are blocks of the taught form."""
+    both = f"{asked('read_file', 'taught')}\n{asked('delete_file', 'taught')}"
+    assert (read(both).calls, "nothing was run" in str(read(both).problem)) == ((), True)
+    assert [each.name for each in read(both, in_text=True).calls] == ["read_file", "delete_file"]
+    assert read(f"{both}\nDone.", in_text=True).calls == ()
+    assert read(f"{asked('read_file', 'taught')}\n{asked('delete_file', 'bare')}", in_text=True).calls == ()
+    assert read(f"{asked('read_file', 'bare')}{asked('read_page', 'bare')}").calls == ()
+    listed = f"[{asked('read_file', 'bare')}, {asked('read_page', 'bare')}, {asked('read_page', 'bare')}]"
+    assert [each.name for each in read(listed, in_text=True).calls] == ["read_file", "read_page", "read_page"]
+    blocks = "```json\n[{0}, {0}]\n```".format('{"tool": "delete_file", "arguments": {"path": "a"}}')
+    assert read(blocks, in_text=True).calls == ()
+
+
+def test_words_around_a_call_that_reads():
+    """With native calls the model is told to make it a tool call; in text it counts wherever it stands."""
+    reply = f"I look.\n{asked('read_file', 'fence')}\nThen I tell."
+    assert (read(reply).calls, read(reply).problem is None) == ((), False)
+    found = read(reply, in_text=True)
+    assert ([each.name for each in found.calls], found.rest) == (["read_file"], "I look.\n\nThen I tell.")
+
+
+def test_the_reason_beside_a_call():
+    """A call in text may state its reason in a field of its own."""
+    reply = '```json\n{"tool": "delete_file", "arguments": {"path": "a"}, "rationale": {"why": "it is old"}}\n```'
+    assert [each.rationale for each in read(reply, in_text=True).calls] == [Rationale(why="it is old")]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("readFile", "read_file"), ("READ-FILE", "read_file"), ("read_fiel", "read_file"), ("peruse", None)],
+)
+def test_names_that_are_alike(name: str, meant: str | None):
+    """A name is read as that of a tool as in a native call; strictly, only case and separators may differ."""
+    assert bool(read(asked(name, "bare")).calls) == (meant is not None)
+    assert bool(read(asked(name, "bare"), strict=True).calls) == (meant is not None and name != "read_fiel")
+    assert read(asked("broken", "broken").replace("broken", "read_file"), strict=True).calls == ()
+
+
+def test_a_name_near_that_of_a_tool_with_side_effects():
+    """The taught form has to name such a tool itself, but for case and separators; another name is refused as such."""
+    assert [each.name for each in read(asked("deleteFile", "taught"), in_text=True).calls] == ["deleteFile"]
+    assert read(asked("delete_files", "taught"), in_text=True).calls == ()
+    assert [each.name for each in read(asked("wipe_file", "taught"), in_text=True).calls] == ["wipe_file"]
+
+
+words = st.text() | st.lists(st.sampled_from(["{", "}", "[", "]", '"', "\\", "```", "\n", " ", "I refuse: ", *FORMS.values()]),
+                             max_size=8).map("".join)  # fmt: skip
+
+
+@given(st.sampled_from(list(FORMS)), words.filter(lambda each: each.strip() != ""), words)
+def test_words_never_run_a_side_effect(form: str, before: str, after: str):
+    """Whatever stands around a call of such a tool, it runs in no mode but as the one block that is the whole reply."""
+    reply = f"{before}{asked('delete_file', form)}{after}"
+    assert not any(each.name == "delete_file" for each in read(reply).calls)
+    taught = read(reply, in_text=True).calls
+    rest = reply.replace(TAUGHT.replace("NAME", "delete_file"), "").strip()
+    assert not any(each.name == "delete_file" for each in taught) or rest == ""
+
+
+@given(words)
+def test_any_text_is_read(written: str):
+    """No text raises, and what counts as a call names a tool, or has the taught form."""
+    for in_text in (False, True):
+        found = read(written, in_text=in_text, strict=True).calls
+        assert all(each.name in SPECS or (in_text and each.taught) for each in found)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", "[", "{[", '{"a":', '{"name": "a", ', "{} ", "```", '{"tool":', " ", "\n", "<a=b>", "<a=b><c=d>x</c>", "</a>",
+     "read_file(", "read_file(path='a')\n", "Action: a\nAction Input: ", "Action: ", "'", "\\"],
+)  # fmt: skip
+def test_hostile_text_takes_no_time(piece: str):
+    """100 KB of anything is read in well under a second."""
+    many = piece * (100_000 // len(piece))
+    started = time.process_time()
+    for written in (many, f'{{"name": "read_file", "arguments": "{many}"}}', f"read_file({many})"):
+        read(written, in_text=True)
+    assert time.process_time() - started < 4
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+@tool(read_only=True)
+async def ping(key: Any) -> str:
+    """Ping."""
+    return f"pong {key}"
+
+
+PING = '{"name": "ping", "arguments": {"key": "a"}}'
+
+
+async def test_a_run_on_calls_in_text(tmp_path: Path):
+    """Calls in text are recorded as such, and the results come to the model as user messages."""
+    turns = [text(f"I look.\n```json\n{PING}\n```"), text("Final answer: pong")]
+    run = await record(tmp_path, turns, ping, tool_format="text")
+    (started,) = run.events("tool-call-started")
+    assert (started.call_id, started.source, started.request, started.args) == ("text_0_1", "text", 0, {"key": "a"})
+    assert run.steps() == [
+        ("thought", None, "I look."),
+        ("action", "ping", '{"key": "a"}'),
+        ("observation", "ping", "pong a"),
+    ]
+    assert [data(event) for event in run.events("thought")] == [{"request": 0, "text": "I look."}]
+    assert (run.result.output, run.result.terminated_by) == ("pong", "final_answer")
+    assert (await reproduce(run.recording)).identical
+
+
+@pytest.mark.parametrize("key", ["1152921504606846977", '"a\\ud800"', '{"$type": "int", "value": "5"}', '{"1": 1}'])
+async def test_any_json_in_a_call_in_text(tmp_path: Path, key: str):
+    """Arguments written into text reach the body, the trace and a replay as those of native calls do."""
+    got: list[Any] = []
+
+    @tool(name="ping", read_only=True)
+    async def take(key: Any) -> None:
+        """Take it."""
+        got.append(key)
+
+    run = await record(tmp_path, [text(f'{{"name": "ping", "arguments": {{"key": {key}}}}}'), text("done")], take)
+    assert got == [json.loads(key.replace("\\ud800", "\\ufffd"))]
+    assert (await reproduce(run.recording)).divergences == ()
+
+
+@pytest.mark.parametrize(
+    "turn", [text(PING), text('{"name": "Ann", "arguments": {}}')], ids=["no tools", "no such tool"]
+)
+async def test_json_that_calls_nothing_is_an_answer(tmp_path: Path, turn: Any):
+    """An agent without such a tool that answers in JSON has answered, whatever the JSON looks like."""
+    tools = [] if turn.text == PING else [ping]
+    run = await record(tmp_path, [turn], *tools)
+    assert (run.result.output, run.result.terminated_by) == (turn.text, "end_turn")
+
+
+async def test_native_calls_come_first(tmp_path: Path):
+    """Where there are native calls, a call in the text beside them is only text."""
+    run = await record(tmp_path, [calls(call("ping", key="b"), text=PING), text("done")], ping)
+    assert [(event.source, event.args) for event in run.events("tool-call-started")] == [("native", {"key": "b"})]
+
+
+@pytest.mark.parametrize("thinking", ["<think>I will not do it.</think>\n", "<thinking>Shall I?\n</thinking>", ""])
+async def test_thinking_is_not_the_reply(tmp_path: Path, thinking: str):
+    """What a server leaves of the model's thinking before the reply does not make it another reply."""
+    run = await record(tmp_path, [text(f"{thinking}{PING}"), text("done")], ping)
+    assert [each.tool for each in run.events("tool-call-started")] == ["ping"]
+    assert [each.content for each in run.result.steps if each.type == "thought"] == [thinking.strip()] * bool(thinking)
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ('{"name": "ping", "arguments": {"key": "/tmp/a', "it was cut off"),
+        ('{"name": "pings_all", "arguments": {"key": "a"}}', "there is no tool 'pings_all'"),
+        (f"Let me look.\n{PING}", "as text, and nothing was run"),
+        (f"{PING}\n{PING}", "as text, and nothing was run"),
+    ],
+)
+async def test_a_call_that_does_not_run_is_said(tmp_path: Path, reply: str, problem: str):
+    """The model is told, which costs a turn, and the run is reproduced."""
+    run = await record(tmp_path, [text(reply), call("ping", key="a"), text("pong")], ping)
+    (nudge,) = run.events("nudge-issued")
+    assert (nudge.nudge, nudge.severity, problem in nudge.text) == ("healing-failure", "warn", True)
+    assert run.model.requests[1].messages[-1].content == nudge.text
+    assert (run.result.output, run.result.iterations) == ("pong", 3)
+    assert (await reproduce(run.recording)).identical
+
+
+async def test_it_is_said_twice_at_most(tmp_path: Path):
+    """A model that says nothing else has answered so; a hook that removes the word lets it answer at once."""
+    run = await record(tmp_path, [text(f"So: {PING}")] * (MAX_FAILED_CALLS + 1), ping)
+    assert (run.result.output, run.result.iterations) == (f"So: {PING}", MAX_FAILED_CALLS + 1)
+
+    def block(harness: Harness) -> None:
+        harness.on("nudge.healing-failure", lambda *_: SUPPRESS, name="quiet")
+
+    quiet = await record(tmp_path / "quiet", [text(f"So: {PING}")], ping, compose=[block])
+    assert (quiet.result.output, quiet.result.iterations) == (f"So: {PING}", 1)
+
+
+@pytest.mark.parametrize("finish_reason", ["length", "max_tokens"])
+async def test_a_reply_that_was_cut_off_is_not_completed(tmp_path: Path, finish_reason: str):
+    """What the provider cut off is read only where it is whole by itself."""
+    broken = text('{"name": "ping", "arguments": {"key": "a"', finish_reason=finish_reason)
+    run = await record(tmp_path, [broken], ping)
+    assert (run.events("tool-call-started"), run.result.terminated_by) == ([], "output_truncated")
+    whole = await record(tmp_path / "whole", [text(PING, finish_reason=finish_reason), text("done")], ping)
+    assert [each.tool for each in whole.events("tool-call-started")] == ["ping"]
