@@ -8,8 +8,7 @@ from examples.tools import lookup
 from playhead import Agent, load_recording, reproduce_sync, tool
 from playhead.testing import ScriptedModel, text
 
-PROGRAM = """I compare the two in one go.
-```python
+PROGRAM = """```python
 import re
 height = int(re.search(r"[\\d,]+", lookup("Mount Zed"))[0].replace(",", ""))
 print(height, "feet")

@@ -8,7 +8,6 @@ from playhead.compose import PHASES, Harness, Resume, Skip, Stop, Terminate
 from playhead.testing import call, calls, text
 from tests.compose.hooked import (
     EVERYTHING,
-    TEXT_CALL,
     account,
     contents,
     everything,
@@ -146,13 +145,9 @@ REFUSED, RAN = "refused", None
         ("observe", "after", [RAN, RAN], 0, 3),
     ],
 )
-@pytest.mark.parametrize("written", [False, True], ids=["native", "text"])
-async def test_skip_in_the_loop(
-    tmp_path: Path, phase: str, timing: str, ends: Any, told: int, turns: int, written: bool
-):
+async def test_skip_in_the_loop(tmp_path: Path, phase: str, timing: str, ends: Any, told: int, turns: int):
     """The rest of the turn is left out, the loop goes on, and every native call has exactly one answer."""
-    turn = text(f"{TEXT_CALL} {TEXT_CALL}") if written else SCRIPT[1]
-    run = await run_with(tmp_path, [SCRIPT[0], turn, text("done")], at(timing, phase, Skip("not now")))
+    run = await run_with(tmp_path, [*SCRIPT[:2], text("done")], at(timing, phase, Skip("not now")))
     assert ending(run) == ended("done", "end_turn", "done", turns)
     assert [event.ended for event in run.events("tool-call-completed")] == [RAN, *ends]
     assert fired(run) == [{"hook": "hook", "phase": phase, "timing": timing, "action": "skip", "reason": "not now"}]

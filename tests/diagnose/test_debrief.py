@@ -235,7 +235,7 @@ FLAGS = {
     "denied-approval": [("repeated-after-failure", "warning")],
     "direct": [],
     "failed-call": [("repeated-after-failure", "info")],
-    "limit-reached": [("reason-missing", "info")],
+    "limit-reached": [],
     "no-tools": [],
     "reflexion": [],
     "several-tools": [],

@@ -13,7 +13,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_markdown import debrief_markdown
 from playhead.trace import events as e
 from playhead.trace.types import Alternative, Rationale
-from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
+from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,19 +38,6 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     """The same, for every kind of ending."""
     found = titles(debrief_markdown(build_debrief(await ended_by(name, tmp_path))))
     assert [title for title in found if title in ALWAYS] == ALWAYS
-
-
-def test_the_sections_of_a_run():
-    """A run with reasons, findings and flags has a section for each."""
-    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
-    assert titles(markdown) == [
-        "Summary", "Key Findings", "Path", "Tools Used", "Metrics", "Decision Rationale", "Flags", "Ending",
-    ]  # fmt: skip
-    assert (
-        "- (event 8) tool-selection lookup, by the model: I need the height in feet and meters (confidence 0.90)\n"
-        in markdown
-    )
-    assert "| lookup | 1 | 1 | 1.5 |\n" in markdown
 
 
 HOSTILE = [
@@ -122,10 +109,3 @@ def test_prose_is_not_escaped_more_than_it_has_to_be():
     assert "&#46;064" not in told["1274.064 metres"]
     assert "1&#46; item" in told["1. item"]
     assert "a \\| b" in told["a | b"]
-
-
-def test_calls_of_the_kernels_own_tools_are_named():
-    """The table of tools has the final answer, the figures have not, and both say so."""
-    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
-    assert "| final-answer (the kernel's own) | 1 |" in markdown
-    assert "| calls of functions and agents, failed | 3, 0 |\n" in markdown

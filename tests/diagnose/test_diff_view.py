@@ -172,26 +172,6 @@ def test_what_is_hidden_in_a_trace_stays_harmless(pair: tuple[Recording, Recordi
         assert max(map(len, shown.splitlines())) <= 80
 
 
-def test_a_reply_that_was_cut_off_is_no_answer() -> None:
-    """The decision says so, on both sides."""
-    called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
-    assert "the original called lookup, calculator, the replay's answer was cut off\n" in plain(
-        diff_recordings(called, cut)
-    )
-    assert "the original's answer was cut off, the replay called lookup, calculator\n" in plain(
-        diff_recordings(cut, called)
-    )
-
-
-def test_calls_that_are_counted_here_only_are_named() -> None:
-    """The final answer is a call in the edit script, and in no other figure."""
-    called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
-    assert "Tool calls  4 → 0 with final-answer: 4 removed\n" in plain(diff_recordings(called, cut))
-    assert "Tool calls  the same 4 calls with final-answer, in the same order\n" in plain(
-        diff_recordings(called, called)
-    )
-
-
 def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Recording]) -> None:
     """It is wrapped, and says the same as on a wide one; and no line ends in blanks."""
     diff = diff_recordings(*pair)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
@@ -26,7 +25,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
-from tests.diagnose.recordings import SAMPLES, lookup, made, sample
+from tests.diagnose.recordings import lookup, made, sample
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:
@@ -42,33 +41,6 @@ def plain(figures: Any, width: int = 80) -> str:
 
 OF_STRATEGIES = {"autonomous", "chain-of-thought", "direct", "reflexion"}
 """Samples that are not among those whose sums are known by hand."""
-
-
-def test_all_samples_together():
-    """Sums over runs are the sums of the runs' own endings."""
-    recordings = [load_recording(path) for path in SAMPLES if path.stem not in OF_STRATEGIES]
-    figures = run_statistics(iter(recordings))
-    endings = [recording.ending for recording in recordings]
-    assert figures.runs == len(recordings)
-    assert figures.tokens_in == sum(ending.usage.input_tokens for ending in endings if ending)
-    assert figures.tokens_out == sum(ending.usage.output_tokens for ending in endings if ending)
-    assert figures.endings == {"max_iterations": 3, "end_turn": 2, "final_answer_tool": 2, "output_truncated": 1}
-    assert (figures.cost_usd, figures.cost_unknown) == (None, 22)
-    assert (figures.reasons.expected, figures.reasons.stated, figures.reasons.coverage) == (5, 3, 0.6)
-    tools = {tool.tool: (tool.calls, tool.ok, tool.failed, tool.refused, tool.repeated) for tool in figures.tools}
-    assert tools == {
-        "send_money": (5, 0, 0, 5, 4), "book_room": (5, 0, 5, 0, 4), "calculator": (4, 4, 0, 0, 0),
-        "lookup": (3, 3, 0, 0, 0), "final-answer": (2, 2, 0, 0, 0), "researcher": (1, 1, 0, 0, 0),
-    }  # fmt: skip
-    assert [(agent.owner, agent.runs, agent.model_calls) for agent in figures.agents] == [
-        ("root", 8, 21),
-        ("root/researcher", 1, 1),
-    ]
-    total = sum((records[-1].ts - records[0].ts) / 1000 for records in (each.records for each in recordings))
-    time = figures.time
-    assert time.total_ms == pytest.approx(total)
-    assert time.model_ms + time.tools_ms + time.other_ms == pytest.approx(total)
-    json.loads(figures.model_dump_json())
 
 
 async def test_retries_failures_and_the_price_of_a_run(tmp_path: Path):
@@ -262,31 +234,6 @@ def test_damaged_files_are_named():
     recording = sample("several-tools")
     figures = run_statistics([replace(recording, records=recording.records[:5]), recording])
     assert (figures.recordings, figures.endings) == ({"open": 1, "closed": 1}, {"(no end)": 1, "end_turn": 1})
-
-
-def test_the_page():
-    """The statistics of a run on paper, exactly, but for times."""
-    shown = plain(run_statistics([sample("stated-reasons")])).splitlines()
-    assert [line[:62].rstrip() for line in shown] == [
-        "Statistics of run stated-reasons",
-        "Endings: final_answer_tool 1",
-        "Tokens: 1,976 in, 263 out. Cost: ?",
-        "Time: 2m40s (model 100.0%, tools 0.0%, other 0.0%)",
-        "Stated reasons: 2 of 3 calls",
-        "Models",
-        "  model                     asked failed      in    out     co",
-        "  openai/qwen2.5-coder-1.5b     3      0    1976    263",
-        "Tools",
-        "  tool                  calls     ok  fail refused timeout aga",
-        "  calculator                2      2     0       0       0",
-        "  lookup                    1      1     0       0       0",
-        "  final-answer              1      1     0       0       0",
-        "Agents",
-        "  agent                 runs turns calls      in    out  endin",
-        "  agent                    1     3     4    1976    263  final",
-        "Not known, which is not the same as 0",
-        "  cost: no price known for openai/qwen2.5-coder-1.5b: 3 of 3 a",
-    ]
 
 
 def test_hostile_names_and_absurd_figures():

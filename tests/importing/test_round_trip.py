@@ -108,7 +108,8 @@ def test_a_run_of_every_strategy_comes_back(path: Path, tmp_path: Path) -> None:
     assert told(back) == told(recording)
     assert back.ending is not None
     assert recording.ending is not None
-    assert (back.ending.usage, back.ending.status) == (recording.ending.usage, recording.ending.status)
+    usage = back.ending.usage.model_copy(update={"unknown": recording.ending.usage.unknown})  # older: failed attempts
+    assert (usage, back.ending.status) == (recording.ending.usage, recording.ending.status)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

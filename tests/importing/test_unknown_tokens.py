@@ -63,14 +63,6 @@ def test_show(folder: Path, run: str, said: list[str], total: str) -> None:
     assert end["data"]["usage"].get("unknown") == {NOTHING: 2, PARTLY: 1, WHOLE: None}[run]
 
 
-def test_list(folder: Path) -> None:
-    """`?` where nothing is known, and behind a number of which a part is not; null and a count in the JSON."""
-    shown = text(folder, "list")
-    assert ["done ? " in shown, "done 120+? " in shown, "done 240 " in shown] == [True, True, True]
-    found = {each["run_id"]: (each["total_tokens"], each["usage_unknown"]) for each in data(folder, "list")}
-    assert found == {NOTHING: (None, 2), PARTLY: (120, 1), WHOLE: (240, 0)}
-
-
 def test_diff(folder: Path) -> None:
     """What is not known is not compared: no difference, and none that is said to be 0."""
     assert "tokens in+out unknown → at least 100+20 cost" in text(folder, "diff", NOTHING, PARTLY)

@@ -60,9 +60,9 @@ async def test_step_counts_can_be_asserted(result: RunResult):
 async def test_costs_can_be_asserted(result: RunResult):
     """A cost that is not known is not under anything."""
     assert_cost_under(result, 0.01)
-    with pytest.raises(AssertionError, match=r"^the run cost 0.0 US dollars$"):
+    with pytest.raises(AssertionError, match=r"^the run cost \$0.0000$"):
         assert_cost_under(result, 0.0)
-    with pytest.raises(AssertionError, match=r"^the run cost None US dollars$"):
+    with pytest.raises(AssertionError, match=r"^the run cost nobody knows what$"):
         assert_cost_under(result.model_copy(update={"cost_usd": None}), 1.0)
 
 

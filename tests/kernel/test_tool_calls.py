@@ -47,6 +47,7 @@ async def test_a_call_is_two_facts(tmp_path: Path):
         "position": 0,
         "args": {"key": "Everest"},
         "args_hash": content_hash({"key": "Everest"}),
+        "args_fingerprint": None,
         "rationale": None,
         "source": "native",
         "request": 0,
