@@ -136,7 +136,7 @@ def test_only_known_parameters_are_those_of_the_request(tmp_path: Path, given: A
 def test_parameters_that_are_not_recorded_are_named(tmp_path: Path):
     """The import says which parameters the recording lacks."""
     path = written(tmp_path, program(lambda _: {"temperature": 0.5, "api_secret": "hush"}, AGENT))
-    said = cli("import", path, "--trace-dir", tmp_path / "runs").stdout
+    said = cli("import", path, "--json", "--trace-dir", tmp_path / "runs").stdout
     assert "api_secret" in said
     assert "--set" in said
     assert "hush" not in said + "".join(each.read_text() for each in (tmp_path / "runs").glob("*.jsonl"))
@@ -164,7 +164,7 @@ def test_a_tool_that_is_declared_read_only_at_import(tmp_path: Path):
     assert cli("import", path, "--trace-dir", runs).returncode == 0
     [before] = runs.glob("*.jsonl")
     assert [each.read_only for each in load_recording(before).root.own_tools.values()] == [False]
-    said = cli("import", path, "--trace-dir", runs, "--read-only", "lookup", "--read-only", "lokup").stdout
+    said = cli("import", path, "--json", "--trace-dir", runs, "--read-only", "lookup", "--read-only", "lokup").stdout
     assert "no agent of the run has: lokup" in said
     [after] = runs.glob("*.jsonl")
     assert [each.read_only for each in load_recording(after).root.own_tools.values()] == [True]

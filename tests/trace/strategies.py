@@ -110,7 +110,9 @@ def models(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     model.model_rebuild()
     required = {name: bounded(field) for name, field in model.model_fields.items() if field.is_required()}
     optional = {name: bounded(field) for name, field in model.model_fields.items() if not field.is_required()}
-    fields = st.fixed_dictionaries(required, optional={key: it for key, it in optional.items() if key != "kind"})
+    fields = st.fixed_dictionaries(
+        required, optional={key: it for key, it in optional.items() if key not in {"kind", "cost_unknown"}}
+    )
     return fields.map(lambda values: model(**values))
 
 
