@@ -49,15 +49,6 @@ EXPECTED = {
         "check_failed, success False: '4,180 feet.'",
         "  the model was told: Name your source in a line that begins with `Source:`.",
     ],
-    "healing_transparency": [
-        "warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
-        (
-            "call_0_0: error: there is no tool 'climb'. Known: final-answer, height. The call was not put right: no tool has "
-            "this name but for its spelling"
-        ),
-        "call_1_0: [healed] Mount Zed: 4,180 feet",
-        "call_2_0: Mount Zed: 4,180 feet",
-    ],
     "localisation": [
         "system: Du arbeitest im Büro.",
         "user: Sortiere die Post.",

@@ -103,18 +103,6 @@ async def test_a_strategy_that_returns_no_state(tmp_path: Path, register: Any, o
     assert run.result.terminated_by == ("enough" if over else "error")
 
 
-async def test_a_strategy_that_returns_a_state_which_cannot_be(tmp_path: Path, register: Any):
-    """A state with a field of the wrong type fails the run as an exception would, and the trace has its end."""
-
-    async def wrong(state: KernelState, session: Session) -> KernelState:
-        return transition(state, usage="much")
-
-    register("wrong", wrong)
-    with pytest.raises(StrategyError, match="the strategy wrong returned a state whose usage is not right"):
-        await make_agent(tmp_path, [], strategy="wrong").run("Do it.", run_id="run")
-    assert check_trace(tmp_path / "run.jsonl").verdict == "ok"
-
-
 async def test_a_strategy_that_catches_the_end(tmp_path: Path, register: Any):
     """A strategy that goes on after the end cannot change it: the first ending stands."""
 
