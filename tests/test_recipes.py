@@ -30,6 +30,12 @@ GUIDE = (ROOT / "docs" / "guides" / "hooks.md").read_text(encoding="utf-8")
 RECIPES = sorted(path.stem for path in (ROOT / "examples" / "recipes").glob("[!_]*.py"))
 NO_TENANT = "LookupError: this run has no tenant; set TENANT in the task that runs the agent"
 EXPECTED = {
+    "healing_transparency": [
+        "warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
+        "call_0_0: error: there is no tool 'climb'. Known: final-answer, height.",
+        "call_1_0: [healed] Mount Zed: 4,180 feet",
+        "call_2_0: Mount Zed: 4,180 feet",
+    ],
     "ab_variant": [
         "run-0: short",
         "run-1: stepwise",
