@@ -211,7 +211,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
     result = RunResult(
         **ended,
         run_id=run.run_id,
-        trace_path=writer.path if writer else None,
+        trace_path=writer.path if writer and writer.is_created else None,
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
         strategy_used=session.strategy_used,

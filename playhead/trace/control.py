@@ -1,9 +1,9 @@
 """The control folder of a run that goes on: how other processes of the same user find it, end it and answer it.
 
-`<folder of the trace>/.control/<run id>/` is made when a run starts and removed when it ends. It holds `process.json`
-(who runs it; locked for as long as that process lives), `kill` (somebody wants it to end), and for every call that waits
-for a yes `<n>.request.json` and `<n>.answer.json`. Nobody but the user can write there, and still nothing in it is
-trusted: whatever is not exactly right is no answer, or a no.
+`<folder of the trace>/.control/<run id>/` is made when a run starts and removed when it ends; that of a killed run, when the
+next process records its first run there. It holds `process.json` (who runs it; locked for as long as that process lives),
+`kill` (somebody wants it to end), and for every call that waits for a yes `<n>.request.json` and `<n>.answer.json`. Nobody
+but the user can write there, and still nothing in it is trusted: whatever is not exactly right is no answer, or a no.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -37,8 +37,11 @@ _PROCESS: Final = "process.json"
 _KILL: Final = "kill"
 _REQUEST: Final = re.compile(r"(\d{1,9})\.request\.json")
 _OURS: Final = re.compile(r"(process\.json|kill|\d{1,9}\.(request|answer)\.json)(\.[0-9a-f]{8}\.tmp)?")
-_ATTEMPTS: Final = 10
-"""Times that a folder is made anew which another run's end has just taken away."""
+_LOOKS: Final = 500
+"""Looks at a folder that another process is changing, until it is given up."""
+_LOOK_S: Final = 0.002
+_swept: Final[set[Path]] = set()
+"""Folders of which this process has removed what killed runs had left."""
 _UNSAID: Final = "no reason was given"
 
 
@@ -70,25 +73,28 @@ class Control:
 
     @classmethod
     def create(cls, trace_path: Path) -> Control:
-        """Make the folder for a run that starts now, and take over what a killed run of the same id has left.
+        """Make the folder for a run that starts now, in place of what a killed run of the same id has left.
+
+        The first run of a process removes the folders of all killed runs of this machine there.
 
         Raises:
             OSError: it cannot be made, others can write into it, or a run of this id goes on.
         """
         folder = _folder_of(trace_path)
-        _make(folder)
-        owner = os.lstat(folder).st_uid
-        if not (is_private(folder.parent, owner) and is_private(folder, owner)):
-            raise PermissionError(errno.EPERM, "others can write into it", str(folder))
         process = Process(os.getpid(), time.time_ns() // 1000, os.uname().nodename)
         said = {"run_id": folder.name, "pid": process.pid, "created_us": process.created_us, "host": process.host}
-        lock = os.open(folder / _PROCESS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            write_all(lock, json.dumps(said).encode())
-        except BaseException:
-            os.close(lock)
-            raise
+        with _alone_in(folder.parent):
+            owner = _make(folder)
+            lock = os.open(folder / _PROCESS, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                write_all(lock, json.dumps(said).encode())
+            except BaseException:
+                os.close(lock)
+                raise
+            if folder.parent not in _swept:
+                _swept.add(folder.parent)
+                _clear_dead(folder.parent)
         return cls(folder, process, owner, lock)
 
     def kill_requested(self) -> str | None:
@@ -140,7 +146,8 @@ class Control:
         lock, self._lock = self._lock, None
         if lock is None or os.getpid() != self.process.pid:
             return
-        _clear(self.folder)
+        with suppress(OSError), _alone_in(self.folder.parent):
+            _clear(self.folder)
         with suppress(OSError):
             os.close(lock)
 
@@ -223,8 +230,9 @@ class Control:
 
     def remove_leftover(self) -> None:
         """Remove the folder of a run whose process is gone; does nothing while it lives. Never raises."""
-        if not self.held:
-            _clear(self.folder)
+        with suppress(OSError), _alone_in(self.folder.parent):
+            if not self.held:
+                _clear(self.folder)
 
     def _requests(self) -> list[int]:
         """Return the numbers of all files that are named as requests."""
@@ -268,20 +276,60 @@ def _folder_of(trace_path: Path) -> Path:
     return trace_path.parent / FOLDER / checked_run_id(run_id_of(trace_path))
 
 
-def _make(folder: Path) -> None:
-    for _ in range(_ATTEMPTS):
+@contextmanager
+def _alone_in(parent: Path) -> Iterator[None]:
+    """Let nobody else make or remove a folder in this one meanwhile; it is there only as long as something is in it.
+
+    Raises:
+        OSError: it cannot be made, or somebody does not let go of it.
+    """
+    lock = _lock_of(parent)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            parent.rmdir()
+        fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it open, too
+        os.close(lock)
+
+
+def _lock_of(parent: Path) -> int:
+    for _ in range(_LOOKS):
+        with suppress(FileExistsError):
+            parent.mkdir(mode=0o700)
+        with suppress(BlockingIOError, FileNotFoundError), ExitStack() as stack:
+            lock = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), os.lstat(parent)):  # else it was removed and made anew
+                stack.pop_all()
+                return lock
+        time.sleep(_LOOK_S)
+    raise OSError(errno.EBUSY, "another process does not let go of it", str(parent))
+
+
+def _make(folder: Path) -> int:
+    """Make a folder, in place of one that a killed process has left, and return whose it is; alone in its parent."""
+    if _is_held(folder / _PROCESS):
+        raise OSError(errno.EBUSY, "a run of this id goes on", str(folder))
+    _clear(folder)
+    folder.mkdir(mode=0o700)
+    owner = os.lstat(folder).st_uid
+    if not (is_private(folder.parent, owner) and is_private(folder, owner)):
+        raise PermissionError(errno.EPERM, "others can write into it", str(folder))
+    return owner
+
+
+def _clear_dead(parent: Path) -> None:
+    """Remove the folders of runs whose process is gone; one of another machine stays, for its lock may not be seen here."""
+    here = os.uname().nodename
+    for folder in list(parent.iterdir()):
         try:
-            folder.mkdir(mode=0o700)
-        except FileNotFoundError:  # the first run here, or the last one that ended has just removed it
-            with suppress(FileExistsError):
-                folder.parent.mkdir(mode=0o700)
-        except FileExistsError:
-            if _is_held(folder / _PROCESS):
-                raise OSError(errno.EBUSY, "a run of this id goes on", str(folder)) from None
+            host = read_object(folder / _PROCESS, os.geteuid()).get("host")
+        except (OSError, ValueError):  # killed before it had said so
+            host = here
+        if host == here and not _is_held(folder / _PROCESS):
             _clear(folder)
-        else:
-            return
-    raise OSError(errno.EEXIST, "there is something that cannot be removed", str(folder))
 
 
 def _clear(folder: Path) -> None:
@@ -294,7 +342,6 @@ def _clear(folder: Path) -> None:
                 with suppress(OSError):
                     path.unlink()
         folder.rmdir()
-        folder.parent.rmdir()  # of the last run
 
 
 def _is_held(path: Path) -> bool:

@@ -1,9 +1,14 @@
-"""The file of a run: one line per event, acknowledged when the whole line has been handed to the system."""
+"""The file of a run: one line per event, acknowledged when the whole line has been handed to the system.
+
+There is no file before there is an event: it is made with its first line, so that a process that dies before leaves none.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, ParamSpec, TypeVar
 
 from playhead.errors import TraceExistsError
@@ -63,11 +68,11 @@ class TraceWriter:
     """
 
     def __init__(self, path: Path, now_us: Callable[[], int], durability: Durability = "write") -> None:
-        """Create the file, readable by its owner only.
+        """Prepare to write a file that its owner alone can read; `append` makes it.
 
         Raises:
             TraceExistsError: a run of this id exists.
-            OSError: the file cannot be created.
+            OSError: the folder can hold no file.
         """
         self.path = path
         self.error: Exception | None = None
@@ -82,17 +87,23 @@ class TraceWriter:
         self._ts = 0
         self._tail = _Tail()
         self._in_flight: _Tail | None = None
-        try:
-            self._descriptor: int | None = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        except FileExistsError:
-            raise TraceExistsError(f"{path} exists: a run of this id has been or is being written") from None
-        if durability != "write":
-            self._guarded(sync_folder, path.parent)
+        self._descriptor: int | None = None
+        self._state: Literal["new", "open", "closed"] = "new"
+        if os.path.lexists(path):
+            raise TraceExistsError(_exists(path))
+        os.stat(os.path.join(path.parent, "."))  # noqa: PTH116, PTH118 - pathlib would drop the dot, which wants a folder
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
 
     @property
     def lost(self) -> int:
         """Events that could not be written."""
         return self._tail.lost
+
+    @property
+    def is_created(self) -> bool:
+        """Whether there is a file."""
+        return self._descriptor is not None or self._tail.size > 0
 
     @property
     def complete(self) -> bool:
@@ -110,17 +121,21 @@ class TraceWriter:
         return self._tail.seq
 
     def append(self, kind: str, owner: str, iteration: int | None, data: bytes) -> Written:
-        """Write one event whose fields are the JSON object `data`; never raises."""
+        """Write one event whose fields are the JSON object `data`.
+
+        Raises:
+            TraceExistsError: it is the first, and there is a file by now. Nothing else is raised.
+        """
         if os.getpid() != self._pid:  # before the lock: another thread of the parent may have held it at the fork
             return Written(-1, self._now_us(), "", ok=False)
         short = data if len(data) <= BLOB_BYTES else self._guarded(self._blobs.store_large, data)
         with self._lock:
             self._settle()
             self._ts = max(self._ts, self._now_us())
-            if self._descriptor is None or self._tail.ended:
+            if self._state == "closed" or self._tail.ended:
                 return Written(-1, self._ts, "", ok=False)
             seq = self._tail.seq
-            ok = self._write(self._descriptor, kind, owner, iteration, short) and self._sync_as_asked(self._descriptor)
+            ok = self._write(kind, owner, iteration, short) and self._sync_as_asked()
             return Written(seq, self._ts, self._tail.h if ok else "", ok)
 
     def close(self) -> None:
@@ -129,6 +144,7 @@ class TraceWriter:
             return
         with self._sync_lock, self._lock:
             self._settle()
+            self._state = "closed"
             descriptor, self._descriptor = self._descriptor, None
             if descriptor is not None:
                 self._sync(descriptor)
@@ -138,16 +154,19 @@ class TraceWriter:
             timer.cancel()
             timer.join()
 
-    def _write(self, descriptor: int, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
+    def _write(self, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
         tail = self._tail
         line = data and self._guarded(encode_line, tail.seq, self._ts, kind, owner, iteration, data, tail.h)
-        if not line:
+        if not line or (self._descriptor is None and self._state == "open"):
             self._tail = tail._replace(seq=tail.seq + 1, lost=tail.lost + 1)
             return False
         content = TORN + b"\n" + line[0] if tail.torn else line[0]
         self._in_flight = _Tail(tail.seq + 1, line[1], tail.size + len(content), tail.lost, ended=kind == _END)
         try:
-            write_all(descriptor, content)
+            if self._descriptor is not None:
+                write_all(self._descriptor, content)
+            else:
+                self._begin(content)
         except OSError as error:
             self._note(error)
             self._settle()
@@ -155,6 +174,23 @@ class TraceWriter:
         self._tail = self._in_flight
         self._in_flight = None
         return True
+
+    def _begin(self, content: bytes) -> None:
+        """Make the file with its first line.
+
+        Raises:
+            TraceExistsError: another writer has made it.
+            OSError: it cannot be made, or not written.
+        """
+        self._state = "open"
+        try:
+            self._descriptor = _file_with(self.path, content)
+            if self._descriptor is None:
+                self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+                write_all(self._descriptor, content)
+        except FileExistsError:
+            self._state, self._in_flight = "closed", None
+            raise TraceExistsError(_exists(self.path)) from None
 
     def _settle(self) -> None:
         """Find out what became of a line whose write did not return: after an error, or an exception from a signal."""
@@ -173,7 +209,12 @@ class TraceWriter:
     def _actual_size(self) -> int:
         return os.fstat(self._descriptor).st_size if self._descriptor is not None else -1
 
-    def _sync_as_asked(self, descriptor: int) -> bool:
+    def _sync_as_asked(self) -> bool:
+        descriptor = self._descriptor
+        if self._durability == "write" or descriptor is None:
+            return True
+        if self._tail.seq == 1:  # the first event: its file is new
+            self._guarded(sync_folder, self.path.parent)
         if self._durability == "fsync":
             return self._sync(descriptor)
         if self._durability == "group" and self._sync_timer is None:
@@ -213,6 +254,40 @@ class TraceWriter:
     def _note(self, error: Exception) -> None:
         if self.error is None:
             self.error = error
+
+
+def _file_with(path: Path, content: bytes) -> int | None:
+    """Make a file that nobody ever sees without its content; None where the system cannot do that.
+
+    Raises:
+        FileExistsError: there is one.
+    """
+    try:
+        descriptor = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY | os.O_APPEND, 0o600)
+    except (AttributeError, OSError):  # macOS; some file systems
+        return None
+    try:
+        write_all(descriptor, content)
+        own = os.open("/proc/self/fd", os.O_RDONLY)
+        try:
+            os.link(str(descriptor), path, src_dir_fd=own)  # with a folder given, Python follows the link that is there
+        finally:
+            _close(own)
+    except BaseException as error:
+        _close(descriptor)
+        if isinstance(error, OSError) and not isinstance(error, FileExistsError):  # no /proc, no links
+            return None
+        raise
+    return descriptor
+
+
+def _close(descriptor: int) -> None:
+    with suppress(OSError):
+        os.close(descriptor)
+
+
+def _exists(path: Path) -> str:
+    return f"{path} exists: a run of this id has been or is being written"
 
 
 def _fdatasync(descriptor: int) -> None:

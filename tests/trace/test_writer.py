@@ -68,6 +68,33 @@ def test_two_writers_of_one_id(path: Path):
     assert events_of(path) == [header(), ending()]
 
 
+def test_there_is_no_file_before_the_first_event(path: Path):
+    """Who prepares to write leaves nothing; of two that do, the one whose first event comes second is refused then."""
+    first, second = TraceWriter(path, Ticks().now_us), TraceWriter(path, Ticks().now_us)
+    assert not path.exists()
+    append(first, header())
+    with pytest.raises(TraceExistsError, match="exists"):
+        append(second, header())
+    assert append(second, thought(1)).seq == -1
+    second.close()
+    append(first, ending())
+    first.close()
+    assert events_of(path) == [header(), ending()]
+
+
+def test_a_file_that_cannot_be_made(path: Path):
+    """Every event of a trace that cannot be made is lost and counted, and none begins a file in the middle."""
+    folder = path.parent / "gone"
+    folder.mkdir()
+    writer = TraceWriter(folder / "run.jsonl", Ticks().now_us)
+    folder.rmdir()
+    assert [append(writer, event).ok for event in (header(), thought(1))] == [False, False]
+    folder.mkdir()
+    assert [append(writer, thought(2)).seq, writer.lost, writer.is_created] == [2, 3, False]
+    writer.close()
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("target", ["elsewhere", "nothing"])
 def test_a_link_in_the_place_of_the_file(path: Path, target: str):
     """A trace is never written through a link, not even a dangling one."""
@@ -180,12 +207,11 @@ def test_write_durability_syncs_once_at_the_end(path: Path, syncs: Syncs):
 
 
 def test_fsync_durability_syncs_every_event(path: Path, syncs: Syncs):
-    """Under `fsync` every event is on the disk when `append` returns, and the file's name was before the first."""
+    """Under `fsync` every event is on the disk when `append` returns, and with the first one the file's name."""
     writer = TraceWriter(path, Ticks().now_us, "fsync")
-    assert len(syncs.all) == 1
     for number, event in enumerate(thoughts(10), 1):
         append(writer, event)
-        assert len(syncs.data) == number
+        assert (len(syncs.data), len(syncs.all)) == (number, 1)
     writer.close()
     assert len(syncs.data) == 11
 

@@ -1,0 +1,144 @@
+"""A process that is told to end at any moment, or killed, leaves closed traces or such as load as interrupted, and no litter."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead.trace.control import FOLDER, Control
+from tests.findings.adapter import cli
+from tests.findings.terminating import WHAT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROUNDS = int(os.environ.get("PLAYHEAD_TEST_ROUNDS", "1"))
+HOLDS = """
+import os, signal, sys
+from playhead import Agent, tool
+from playhead.testing import ScriptedModel, call, text
+
+@tool
+def work() -> str:
+    "Hold the interpreter in C, in which no handler of Python's can run."
+    print("working", flush=True)
+    return str(sum(range(10**12)))
+
+Agent(ScriptedModel([call("work"), text("never")]), tools=[work], trace=sys.argv[1]).run_sync("go", run_id="run")
+"""
+CREATES = """
+import os, sys
+from pathlib import Path
+from playhead.trace.control import Control
+made = [Control.create(Path(name)) for name in sys.argv[1:]]
+print("made", flush=True)
+sys.stdin.read()
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("how", WHAT)
+def test_a_signal_at_any_moment(how, signal):
+    """Wherever in a run it comes, every file loads, what is open is sound, and the next run clears the rest away."""
+    command = [sys.executable, "-m", "tests.findings.terminating", how, signal, str(15 * ROUNDS), "7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (kinds,) = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert ("'closed'" in kinds, "'open'" in kinds) == (True, signal == "SIGKILL" or how == "in_threads")
+
+
+def test_code_that_holds_the_interpreter(tmp_path):
+    """Who ends such a process has to kill it: the trace has no end then, and says that it was interrupted."""
+    with subprocess.Popen([sys.executable, "-c", HOLDS, tmp_path], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.terminate()
+        program.kill()
+    checked, shown = cli("check", "--json", tmp_path / "run.jsonl"), cli("show", tmp_path / "run.jsonl")
+    assert (checked.returncode, json.loads(checked.stdout)["verdict"]) == (1, "open")
+    assert (shown.returncode, "tool-call-started" in shown.stdout) == (0, True)
+
+
+@pytest.fixture
+def leaves(tmp_path: Path):
+    """Return what makes control folders in another process, which lives until the test ends, or is killed."""
+    programs: list[subprocess.Popen[str]] = []
+
+    def make(*names: str, dies: bool) -> None:
+        paths = [str(tmp_path / f"{name}.jsonl") for name in names]
+        command = [sys.executable, "-c", CREATES, *paths]
+        program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        programs.append(program)
+        assert program.stdout is not None
+        program.stdout.readline()
+        if dies:
+            program.kill()
+            program.wait()
+
+    yield make
+    for program in programs:
+        program.kill()
+        program.communicate()
+
+
+def folders(folder: Path) -> list[str]:
+    """Return the runs that have a control folder."""
+    return sorted(path.name for path in (folder / FOLDER).iterdir()) if (folder / FOLDER).exists() else []
+
+
+def test_the_folders_of_dead_runs_are_cleared(tmp_path, leaves):
+    """The next process that records a run there removes what killed ones have left, and nothing of one that lives."""
+    leaves("dead", "dead-too", dies=True)
+    leaves("alive", dies=False)
+    half = tmp_path / FOLDER / "half"
+    half.mkdir(mode=0o700)
+    (half / "process.json").write_bytes(b'{"pid"')
+    elsewhere = tmp_path / FOLDER / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (elsewhere / "process.json").write_bytes(
+        b'{"run_id": "elsewhere", "pid": 1, "created_us": 1, "host": "another-machine"}'
+    )
+    control = Control.create(tmp_path / "own.jsonl")
+    assert folders(tmp_path) == ["alive", "elsewhere", "own"]
+    control.close()
+    assert folders(tmp_path) == ["alive", "elsewhere"]
+
+
+def test_what_is_not_playheads_stays(tmp_path, leaves):
+    """Of a dead run's folder only what Playhead writes there is removed."""
+    leaves("dead", dies=True)
+    (tmp_path / FOLDER / "dead" / "notes.txt").write_text("mine")
+    Control.create(tmp_path / "own.jsonl").close()
+    assert [path.name for path in (tmp_path / FOLDER / "dead").iterdir()] == ["notes.txt"]
+
+
+def test_of_many_that_take_a_dead_run_over_one_does(tmp_path):
+    """Processes that begin the same run at the same moment: one has its folder, and the others are told."""
+    program = CREATES.replace("made = ", "sys.stdin.readline()\nmade = ").replace(
+        "sys.stdin.read()", "sys.stdin.readline()"
+    )
+    path = str(tmp_path / "run.jsonl")
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, path],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(6)
+    ]  # fmt: skip
+    for each in programs:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    said = []
+    for each in programs:
+        assert each.stdout is not None
+        said.append(each.stdout.readline())
+    for each in programs:
+        each.communicate("\n")
+    assert sorted(said) == [*[""] * 5, "made\n"]
