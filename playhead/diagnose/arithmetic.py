@@ -246,11 +246,11 @@ class _Steps:
         kind, factor = UNITS.get(figure.unit, ("", 1.0))
         if kind == "time" and _holds(self.spans, number * factor, within * factor):
             return True
-        factors = [other / factor for same, other in UNITS.values() if same == kind and other != factor]
-        if any(UNITS.get(word, ("",))[0] == "time" for word in (figure.unit, *figure.after)):
-            factors += [each for period in _PERIODS for each in (period, 1 / period)]
-        return any(
-            _holds(known, number / by, within / by) for by in factors for known in (self.pool, self.rounded, [1.0])
+        per_time = any(UNITS.get(word, ("",))[0] == "time" for word in (figure.unit, *figure.after))
+        periods = [each for period in _PERIODS for each in (period, 1 / period)] if per_time else []
+        units = [other / factor for same, other in UNITS.values() if same == kind and other != factor]
+        return any(_holds(self.pool, number / by, within / by) for by in (*units, *periods)) or any(
+            _holds(known, number / by, within / by) for by in units for known in (self.rounded, [1.0])
         )
 
 
