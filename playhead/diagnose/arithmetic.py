@@ -7,8 +7,11 @@ states, or from very few; a sum, an average or a count has to be one of a whole 
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import accumulate, combinations, product
 from math import isfinite
 from statistics import median
@@ -39,6 +42,10 @@ _STATED: Final = 40
 """Stated numbers that make steps with each other."""
 _PERIODS: Final = (2.0, 4.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 365.0)
 """What a number for one period is multiplied by, or divided, for another."""
+_LONG: Final = 10_000
+"""Characters of a text in which they are looked for."""
+_MOMENT: Final = re.compile(r"\b(?:\d{4}-\d\d-\d\d|(?:[01]?\d|2[0-3]):[0-5]\d)(?!\d)", re.ASCII)
+"""A date, or a time of day."""
 _ALL: Final = ("all",)
 """The column of all numbers of one object or line."""
 _Path = tuple[Any, ...]
@@ -54,6 +61,10 @@ class Operands:
     """How many rows or lines there were."""
     asked: list[float] = field(default_factory=list)
     """Numbers of the task and the user's prompts."""
+    days: set[int] = field(default_factory=set)
+    """Dates, in seconds."""
+    times: set[int] = field(default_factory=set)
+    """Times of day, in seconds."""
     shares: set[float] = field(default_factory=set)
     """Numbers that stood before a percent sign."""
     _keys: set[float] = field(default_factory=set)
@@ -93,6 +104,13 @@ class Operands:
             known = {each: (known | found)[each] for each in figures if each in known or each in found}
             doubtful = [each for each in doubtful if each not in found]
         return doubtful
+
+    def _moment(self, text: str) -> None:
+        if "-" in text:
+            self.days.add(86400 * date.fromisoformat(text).toordinal())
+        else:
+            hour, _, minute = text.partition(":")
+            self.times.add(3600 * int(hour) + 60 * int(minute))
 
     def _cell(self, path: _Path, number: float) -> None:
         if self._kept < _MOST and isfinite(number):
@@ -146,6 +164,9 @@ class Operands:
 
     def _values(self, text: str) -> list[float]:
         values: list[float] = []
+        for match in _MOMENT.finditer(text[:_LONG]):
+            with suppress(ValueError):
+                self._moment(match[0])
         for figure in figures_of(text):
             values += map(_float, figure.amounts)
             if figure.percent:
@@ -169,6 +190,11 @@ class _Steps:
         self.pool = sorted(operands.numbers())
         self.counts = sorted(operands.counts)
         self.totals = sorted({*_totals(operands.columns.values())})
+        self.spans = sorted(
+            float(abs(one - other))
+            for moments in (operands.days, operands.times)
+            for one, other in combinations(sorted(moments)[:_STATED], 2)
+        )
         self.rounded: list[float] = []
         self.close: list[float] = []
         self.exact: list[float] = []
@@ -180,16 +206,16 @@ class _Steps:
         focus, pool = list(dict.fromkeys([*stated[:_STATED], *self.asked]))[:_STATED], self.pool
         near = [*combinations(focus, 2), *(combinations(pool, 2) if len(pool) <= _FEW else ())]
         far = [
-            *(product(focus, pool) if len(pool) <= _MANY else ()),
+            *(each for each in product(focus, pool) if len(pool) <= _MANY and each[0] != each[1]),
             *(combinations(pool, 2) if len(pool) <= _SOME else ()),
-            *product(focus, self.totals[:_MANY]),
         ]
+        whole = [*far, *product(focus, self.totals[:_MANY])]
         parts = [each / 100 for each in self.shares | shares]
         self.rounded = sorted([*_sums(near), *_products(near), *_parts(focus, parts), *self.totals, *_runs(stated)])
-        self.close = sorted([*_products(far), *_parts(pool, parts)])
+        self.close = sorted([*_products(whole), *_parts(pool, parts)])
         self.exact = sorted([*_sums(far), *self.counts])
         self.rounded_shares = sorted([*_shares(near), *(100 - each for each in focus), *_sums(combinations(focus, 2))])
-        self.close_shares = sorted(_shares(far))
+        self.close_shares = sorted(_shares(whole))
 
     def meant(self, figure: Figure, before: Figure | None) -> Decimal | None:
         """Return which reading of the figure follows from what is known; `before` is the figure right before it."""
@@ -218,11 +244,13 @@ class _Steps:
         if figure.unit in {"°c", "c", "celsius"}:
             return any(_holds(self.pool, sign * number * 1.8 + 32, within * 1.8) for sign in (1, -1))
         kind, factor = UNITS.get(figure.unit, ("", 1.0))
-        factors = [other / factor for same, other in UNITS.values() if same == kind and other != factor]
-        if any(UNITS.get(word, ("",))[0] == "time" for word in (figure.unit, *figure.after)):
-            factors += [each for period in _PERIODS for each in (period, 1 / period)]
-        return any(
-            _holds(known, number / by, within / by) for by in factors for known in (self.pool, self.rounded, [1.0])
+        if kind == "time" and _holds(self.spans, number * factor, within * factor):
+            return True
+        per_time = any(UNITS.get(word, ("",))[0] == "time" for word in (figure.unit, *figure.after))
+        periods = [each for period in _PERIODS for each in (period, 1 / period)] if per_time else []
+        units = [other / factor for same, other in UNITS.values() if same == kind and other != factor]
+        return any(_holds(self.pool, number / by, within / by) for by in (*units, *periods)) or any(
+            _holds(known, number / by, within / by) for by in units for known in (self.rounded, [1.0])
         )
 
 
@@ -259,7 +287,7 @@ def _totals(columns: Iterable[list[float]]) -> Iterator[float]:
             yield from (sum(column), sum(column) / len(column), max(column) - min(column), median(column))
             if len(column) <= _MANY:
                 ordered = sorted(column)
-                yield from (*accumulate(ordered), *accumulate(reversed(ordered)))
+                yield from (*[*accumulate(ordered)][1:], *[*accumulate(reversed(ordered))][1:])
 
 
 def _runs(numbers: Sequence[float]) -> Iterator[float]:

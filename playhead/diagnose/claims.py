@@ -323,16 +323,14 @@ def _failure_in(result: object) -> str | None:
     """Return what a result says went wrong; None when it says nothing of the kind."""
     if isinstance(result, str):
         return result[:100] if sign("failure").match(plain(result.strip())) else None
-    for name, value in result.items() if isinstance(result, dict) else ():
+    if not isinstance(result, dict):
+        return None
+    for name, value in result.items():
         undone = _DID.fullmatch(str(name)) and (value is False or (value == 0 and type(value) is int))
         wrong = str(name).lower() in {"error", "errors", "failure"} and value
-        state = (
-            str(name).lower() in {"status", "state", "result", "outcome"}
-            and isinstance(value, str)
-            and sign("failure").match(value)
-        )
-        if undone or wrong or state:
-            return f"{name}: {value}"[:100]
+        state = str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
+        if undone or wrong or (state and sign("failure").match(value)):
+            return ", ".join(f"{key}: {each}" for key, each in result.items())[:200]
     return None
 
 

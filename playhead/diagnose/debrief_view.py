@@ -51,7 +51,7 @@ class DebriefView:
         for title, rows in sections(debrief):
             yield Line((title, "bold cyan"))
             yield from _lines(rows, width)
-        yield from _lines(_last_lines(debrief), width)
+        yield from _lines(last_lines(debrief), width)
 
 
 def sections(debrief: m.Debrief) -> Iterator[tuple[str, list[Row]]]:
@@ -84,7 +84,8 @@ def _origin(debrief: m.Debrief) -> str:
     return f"{debrief.agent} on {debrief.model}{resumed}" if debrief.agent else "an agent that the trace does not name"
 
 
-def _last_lines(debrief: m.Debrief) -> Iterator[Row]:
+def last_lines(debrief: m.Debrief) -> Iterator[Row]:
+    """Yield how far the trace supports the answer, how the run ended, and what the agent claims."""
     if debrief.outcome in {"success", "partial"}:
         yield 0, "Support in the trace: ", f"{debrief.confidence} — {'; '.join(debrief.confidence_basis)}", ""
     yield _termination(debrief)

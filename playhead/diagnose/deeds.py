@@ -31,8 +31,6 @@ _I: Final = re.compile(
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What stands before a word for whoever answers to have done it."""
-_HE: Final = re.compile(rf"\bhe{_ADVERBS}\s*$")
-"""Spanish for "I have"; in English somebody else."""
 _SUBJECT: Final = re.compile(r"\b(?:i|we|ich|wir|je|j\u2019\w+|nous|hemos)\b")
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(r"```.*?```|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$", re.DOTALL | re.MULTILINE)
@@ -61,14 +59,11 @@ class Claim:
 
 
 @cache
-def _deeds() -> re.Pattern[str]:
-    """Return the pattern of every word for something done; its groups are `<deed>_done`, `<deed>_loose` and `any`."""
-    groups = [
-        f"(?P<{deed}_{how}>{words(table.get(how, []))})"
-        for deed, table in vocabulary()["deeds"].items()
-        for how in ("done", "loose")
-    ]
-    return re.compile(rf"\b(?:{'|'.join(groups)}|(?P<any>{words(vocabulary()['words']['any'])}))(?!\w)")
+def _done() -> re.Pattern[str]:
+    """Return the pattern of every word for something done."""
+    tables = vocabulary()["deeds"].values()
+    every = words(*(table.get(how, []) for how in ("done", "loose") for table in tables), vocabulary()["words"]["any"])
+    return re.compile(rf"\b(?:{every})(?!\w)")
 
 
 @cache
@@ -113,10 +108,10 @@ def is_done(claim: Claim, text: str) -> bool:
     """Return whether a text in lower case says that what is claimed is done."""
     if re.search(rf"\b{re.escape(claim.word)}\b", text):
         return True
-    groups = {match.lastgroup or "" for match in _deeds().finditer(text)}
-    return any(group.rpartition("_")[0] in claim.deeds for group in groups) or (
-        "any" in groups and any(_named(deed, "noun").search(text) for deed in claim.deeds)
-    )
+    done = {match[0] for match in _done().finditer(text)}
+    if any(_named(deed, "done", "loose").fullmatch(word) for deed in claim.deeds for word in done):
+        return True
+    return any(map(sign("any").fullmatch, done)) and any(_named(deed, "noun").search(text) for deed in claim.deeds)
 
 
 def admits(text: str) -> bool:
@@ -167,28 +162,25 @@ def _claims(context: str, sentence: str, verbs: set[str]) -> Iterator[Claim]:
     owned = False
     parts = ["", *_PIECE.split(sentence.lower())]
     for mark, piece in zip(parts[::2], parts[1::2], strict=True):
-        for group, word, before in () if sign("not").search(piece) else _done_in(piece, verbs):
+        for word, deeds, before in () if sign("not").search(piece) else _done_in(piece, verbs):
             goes_on = not before.strip() and mark.strip() != ""
-            own = (
-                _I.search(before) is not None
-                or (word.endswith("o") and _HE.search(before) is not None)
-                or (goes_on and owned)
-            )
+            own = _I.search(before) is not None or (goes_on and owned)
             if sign("may").search(before) or (not own and sign("reported").search(piece)):
                 continue
-            deed, _, how = group.rpartition("_")
-            nouns = {each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower())}
-            yield Claim(frozenset(nouns if group == "any" else {deed}), word, how != "loose", own, context, piece)
+            nouns = frozenset(each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower()))
+            certain = not deeds or any(not is_common(deed) or _named(deed, "done").fullmatch(word) for deed in deeds)
+            yield Claim(deeds or nouns, word, certain, own, context, piece)
         owned = owned or _SUBJECT.search(piece) is not None
 
 
-def _done_in(piece: str, verbs: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the group and the word of everything that is said to be done, and what stands before it."""
-    for match in _deeds().finditer(piece):
-        yield match.lastgroup or "any", match[0], piece[: match.start()]
+def _done_in(piece: str, verbs: set[str]) -> Iterator[tuple[str, frozenset[str], str]]:
+    """Yield every word that something is done, the deeds that it may name, and what stands before it."""
+    for match in _done().finditer(piece):
+        deeds = (deed for deed in vocabulary()["deeds"] if _named(deed, "done", "loose").fullmatch(match[0]))
+        yield match[0], frozenset(deeds), piece[: match.start()]
     for verb in verbs:
         for match in re.finditer(rf"\b(?:{_past_of(verb)})(?!\w)", piece):
-            yield f"{verb}_done", match[0], piece[: match.start()]
+            yield match[0], frozenset({verb}), piece[: match.start()]
 
 
 def _past_of(verb: str) -> str:

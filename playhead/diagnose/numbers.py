@@ -168,6 +168,8 @@ def figures_of(text: str) -> Iterator[Figure]:
         end = scale.end() if scale else match.end()
         after = tuple(word.lower() for word in _WORD.findall(text[end : end + 30])) if _NEXT.match(text, end) else ()
         place = next((int(name[1:]) - 2 for name, found in scale.groupdict().items() if found), 0) if scale else 0
+        if _CURRENCY.search(before) or text[end : end + 2].strip()[:1] in set("$€£¥"):
+            after = ("euro", *after)
         bare_year = scale is None and _YEAR.fullmatch(match[0]) and not _CURRENCY.search(before)
         if not (bare_year and (not after or after[0] not in UNITS)):
             scaled = tuple(each.scaleb(place) for each in readings) if scale else ()

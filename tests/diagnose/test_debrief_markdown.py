@@ -40,6 +40,28 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     assert [title for title in found if title in ALWAYS] == ALWAYS
 
 
+def test_the_sections_of_a_run():
+    """A run has the sections that are printed, with findings and figures; its reasons are the decision rationale."""
+    call: dict[str, Any] = {"call_id": "1", "tool": "lookup", "position": 0}
+    markdown = debrief_markdown(
+        build_debrief(
+            made(
+                e.ToolCallStarted(**call, args={}, args_hash="", rationale=Rationale(why="I need it", confidence=0.9)),
+                e.ToolCallCompleted(**call, ok=True, result="4180", duration_ms=1.5),
+                e.FinalAnswer(output="4180"),
+            )
+        )
+    )
+    assert titles(markdown) == [
+        "Summary", "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Decision Rationale",
+        "Flags: claims the trace does not support", "Answer", "Ending",
+    ]  # fmt: skip
+    assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)
+' in markdown
+    assert "| lookup | 1 | 1 | 1.5 |
+" in markdown
+
+
 HOSTILE = [
     "<script>alert(1)</script>",
     "![x](http://evil.example/x.png)",
