@@ -56,10 +56,8 @@ def test_the_sections_of_a_run():
         "Summary", "Key Findings", "Tools Used", "Metrics", "Goal", "Path", "Decision Rationale",
         "Flags: claims the trace does not support", "Answer", "Ending",
     ]  # fmt: skip
-    assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)
-' in markdown
-    assert "| lookup | 1 | 1 | 1.5 |
-" in markdown
+    assert '- iter 0 chose tool&#58;lookup: "I need it" (conf: 0.90)\n' in markdown
+    assert "| lookup | 1 | 1 | 1.5 |\n" in markdown
 
 
 HOSTILE = [
