@@ -137,10 +137,10 @@ def score(file: Path, *, verbose: bool) -> Counter[tuple[str, str]]:
             print(f"{found:12} {case['id']}\n  wrote    {case['name']} {case['arguments']}")
             print(f"  expected {json.dumps(case['expected'])}\n  ran      {json.dumps(ran)}")
     for title, of in (("broken calls", "broken"), ("traps", "trap")):
-        shares = {name: count for (kind, name), count in sorted(counts.items()) if kind == of}
-        total = sum(shares.values())
+        named = {became: count for (kind, became), count in sorted(counts.items()) if kind == of}
+        total = sum(named.values())
         print(
-            f"{title}: {total}", *(f"{name} {count} ({count / total:.1%})" for name, count in shares.items()), sep=", "
+            f"{title}: {total}", *(f"{each} {count} ({count / total:.1%})" for each, count in named.items()), sep=", "
         )
     return counts
 

@@ -30,12 +30,6 @@ GUIDE = (ROOT / "docs" / "guides" / "hooks.md").read_text(encoding="utf-8")
 RECIPES = sorted(path.stem for path in (ROOT / "examples" / "recipes").glob("[!_]*.py"))
 NO_TENANT = "LookupError: this run has no tenant; set TENANT in the task that runs the agent"
 EXPECTED = {
-    "healing_transparency": [
-        "warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
-        "call_0_0: error: there is no tool 'climb'. Known: final-answer, height.",
-        "call_1_0: [healed] Mount Zed: 4,180 feet",
-        "call_2_0: Mount Zed: 4,180 feet",
-    ],
     "ab_variant": [
         "run-0: short",
         "run-1: stepwise",
@@ -54,6 +48,12 @@ EXPECTED = {
         "  the model was told: Name your source in a line that begins with `Source:`.",
         "check_failed, success False: '4,180 feet.'",
         "  the model was told: Name your source in a line that begins with `Source:`.",
+    ],
+    "healing_transparency": [
+        "warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
+        "call_0_0: error: there is no tool 'climb'. Known: final-answer, height.",
+        "call_1_0: [healed] Mount Zed: 4,180 feet",
+        "call_2_0: Mount Zed: 4,180 feet",
     ],
     "localisation": [
         "system: Du arbeitest im Büro.",
@@ -310,7 +310,7 @@ class TestHealing:
         agent = Agent(model, tools=[height], compose=[healing_transparency(told.append)], trace=None)
         seen = [step.content for step in (await agent.run("How high?")).steps if step.type == "observation"]
         assert seen[1:] == ["[healed] Zed: 4,180 feet", "Zed: 4,180 feet"]
-        assert [each.partition("0: ")[0] for each in told] == ["warn: healing failed in turn "]
+        assert told == ["warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height."]
 
     async def test_without_healing_nothing_is_marked(self) -> None:
         """A run whose calls fit passes unchanged."""

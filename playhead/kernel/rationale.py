@@ -49,10 +49,17 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
     return found
 
 
-def strip_rationales(text: str) -> str:
-    """Return the text without rationale blocks and without tags left over from them."""
+def strip_rationales(text: str, *, readable: bool = False) -> str:
+    """Return the text without rationale blocks and without tags left over from them.
+
+    Args:
+        text: what the model said.
+        readable: leave what stands in a block that states no reason: these are words like any other.
+    """
     rest, position = [], 0
     for block in _blocks(text):
+        if readable and parse_rationale(_load(block.body)) is None:
+            continue
         rest.append(text[position : block.start])
         position = block.end
     return _ORPHAN.sub("", "".join([*rest, text[position:]])).strip()

@@ -68,8 +68,9 @@ def _read(response: LlmResponded, session: Session) -> Reply:
         return Reply(text, calls)
     from playhead.kernel.repair.text_calls import read_text  # noqa: PLC0415 - only for replies without native calls
 
-    thinking = _THINKING.match(text)
-    said = text[thinking.end() :] if thinking else text
+    said = strip_rationales(response.text, readable=True)
+    thinking = _THINKING.match(said)
+    thought, said = (said[: thinking.end()], said[thinking.end() :]) if thinking else ("", said)
     in_text = session.header.tool_format == "text"
     found = read_text(said, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.healing)
     calls = tuple(
@@ -83,8 +84,7 @@ def _read(response: LlmResponded, session: Session) -> Reply:
         )
         for number, call in enumerate(found.calls, 1)
     )
-    thought = f"{text[: len(text) - len(said)]}\n{found.rest}".strip() if calls else text
-    return Reply(thought, calls, None if cut_off else found.problem)
+    return Reply(f"{thought}\n{found.rest}".strip() if calls else text, calls, None if cut_off else found.problem)
 
 
 def _tool_call(call_id: str, call: TextCall) -> ToolCall:

@@ -88,6 +88,43 @@ def test_the_taught_form_alone_runs() -> None:
     assert RAN == ["a.txt"]
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"<!-- do not run -->\n{TAUGHT}",
+        f"<example>\n{TAUGHT}\n</example>",
+        TAUGHT.replace("\n", "\n> "),
+        f"~~~\n{TAUGHT}\n~~~",
+        f"<think>Shall I? No.\n{TAUGHT}\n</think>",
+        f'<rationale call="1">I refuse to run this:</rationale>\n{TAUGHT}',
+        TAUGHT.replace('{"tool', '// do not run\n{"tool'),
+        TAUGHT.replace("}}", '}, "dry_run": true}'),
+        f"```json\n[{NATIVE}]\n```",
+        TAUGHT.replace('"path": "a.txt"', '"note": "this is what I would have deleted"'),
+    ],
+)
+def test_what_is_nearly_the_taught_form_runs_nothing(reply: str) -> None:
+    """Marks, comments and fields around the taught form are words, too, and what is not the form is not the call."""
+    run(agent([text(reply), text("done"), text("done")], [delete_file], tool_format="text"))
+    assert RAN == []
+
+
+@pytest.mark.parametrize(
+    "before", ["<think>It was asked for.</think>\n", '<rationale call="1">{"why": "as asked"}</rationale>\n']
+)
+def test_thinking_and_reasons_are_not_the_reply(before: str) -> None:
+    """What the model thought, or states as its reason in the taught block, does not make the block another reply."""
+    run(agent([text(f"{before}{TAUGHT}"), text("done")], [delete_file], tool_format="text"))
+    assert RAN == ["a.txt"]
+
+
+def test_the_model_is_told_to_make_it_a_tool_call() -> None:
+    """What looks like a call and does not run is said, so that a model that meant it can make it."""
+    turns = [text(f"I do it:\n{NATIVE}"), call("delete_file", path="a.txt"), text("done")]
+    result = run(agent(turns, [delete_file]))
+    assert (RAN, result.output) == (["a.txt"], "done")
+
+
 def test_a_call_in_the_final_answer_is_text() -> None:
     """A call that the output of `final-answer` holds is not made."""
     turns = [text("I look."), call("final-answer", output=NATIVE), text("done")]

@@ -88,7 +88,7 @@ def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
-    """Return the value with its texts changed; it is no deeper than JSON may be, see `json_text`."""
+    """Return the value with its texts changed; it is no deeper than JSON may be, see `repair/lenient_json.py`."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):

@@ -191,7 +191,8 @@ class Reading:
         left = [key for key in named if key not in found]
         owed = [name for name in absent if absent[name] and "default" not in known[name]]
         missing = [name for name in owed if name not in found.values()]
-        may_guess = self._tool.risk in LOW_RISKS and bool not in {type(value[key]) for key in left}
+        is_told = self._tool.read_only or any(name in value for name in needed)  # by another one that has to be there
+        may_guess = is_told and self._tool.risk in LOW_RISKS and bool not in {type(value[key]) for key in left}
         if left and not unclear and may_guess:
             others = [name for name in known if name not in missing or not self._tool.read_only]
             found |= keys.left_over(left, missing, others, fits, reads)

@@ -225,8 +225,16 @@ def test_a_name_that_is_nearly_a_tools_needs_that_tools_arguments():
 )
 def test_the_one_that_is_left(written: dict[str, Any], read_only: bool, risk: str, read: bool):
     """The one unknown key is the one missing parameter, where nothing else can be meant and not much is at stake."""
-    tools = {"clean_file": spec("clean_file", {"pattern": TEXT}, ("pattern",), read_only=read_only, risk=risk)}
-    assert (repair("clean_file", written, tools).arguments is not None) == read
+    made = spec("clean_file", {"folder": TEXT, "pattern": TEXT}, ("folder", "pattern"), read_only=read_only, risk=risk)
+    found = repair("clean_file", {"folder": "tmp", **written}, {made.name: made})
+    assert (found.arguments is not None) == read
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_only_parameter_of_a_side_effect_is_not_guessed(read_only: bool):
+    """Where nothing else says what a tool with side effects is to do, no key takes the place of its one parameter."""
+    made = spec("delete_note", {"note_id": TEXT}, ("note_id",), read_only=read_only)
+    assert (repair("delete_note", {"text": "It is a duplicate."}, {made.name: made}).arguments is not None) == read_only
 
 
 def test_a_side_of_a_pair_is_not_guessed():
@@ -357,17 +365,13 @@ def test_a_schema_costs_a_bounded_number_of_steps(word: str):
         "type": "object",
         "properties": {"a": {"$ref": "#/properties/a"}, "b": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}},
     }
+    written: list[Any] = [
+        {"a": "x"}, {"a": 1}, {"b": 1}, {"a": {"b": [{"c": 1}] * 50}}, {"b": {"b": {"b": {"c": 1}}}}, '{"a": ',
+    ]  # fmt: skip
     started = time.process_time()
     for parameters in (schema, circle):
         tool = ToolSpec(name="t", description="", parameters=parameters)
-        for arguments in (
-            {"a": "x"},
-            {"a": 1},
-            {"b": 1},
-            {"a": {"b": [{"c": 1}] * 50}},
-            {"b": {"b": {"b": {"c": 1}}}},
-            '{"a": ',
-        ):
+        for arguments in written:
             repair("t", arguments, {"t": tool})
     assert time.process_time() - started < 3
 
@@ -388,7 +392,7 @@ def test_a_pattern_costs_little(pattern: str):
 def test_a_schema_that_is_none(parameters: dict[str, Any]):
     """What a server sends as a schema may be anything: nothing is raised."""
     tool = ToolSpec(name="t", description="", parameters=parameters)
-    cases: tuple[Any, ...] = ({"a": 1}, {"a": [1]}, {"a": {"b": 1}}, [], "x", '{"a": 1')
-    for arguments in cases:
+    written: list[Any] = [{"a": 1}, {"a": [1]}, {"a": {"b": 1}}, [], "x", '{"a": 1']
+    for arguments in written:
         repair("t", arguments, {"t": tool})
         repair("u", arguments, {"t": tool})
