@@ -70,7 +70,10 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     if _is_exported():
         from playhead.trace.otlp.current import export_run  # noqa: PLC0415 - for those who export
 
-        export_run(run_id, recorder, of_this_run)
+        if writer is None:
+            export_run(run_id, recorder, of_this_run)
+        else:  # there is no file before that
+            of_this_run.add("run-started", lambda _: export_run(run_id, recorder, of_this_run))
     return RunContext(
         run_id,
         recorder,

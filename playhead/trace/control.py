@@ -23,6 +23,7 @@ from playhead.errors import RunIdError
 from playhead.trace import asked
 from playhead.trace.blobs import run_id_of, write_all
 from playhead.trace.control_files import is_plain, is_private, read_object, write_new, write_over
+from playhead.trace.forks import SharedLock
 from playhead.trace.store import checked_run_id
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _OURS: Final = re.compile(r"(process\.json|kill|\d{1,9}\.(request|answer)\.json)
 _LOOKS: Final = 500
 """Looks at a folder that another process is changing, until it is given up."""
 _LOOK_S: Final = 0.002
+_own_threads: Final = SharedLock()
 _swept: Final[set[Path]] = set()
 """Folders of which this process has removed what killed runs had left."""
 _UNSAID: Final = "no reason was given"
@@ -283,14 +285,15 @@ def _alone_in(parent: Path) -> Iterator[None]:
     Raises:
         OSError: it cannot be made, or somebody does not let go of it.
     """
-    lock = _lock_of(parent)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            parent.rmdir()
-        fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it open, too
-        os.close(lock)
+    with _own_threads:
+        lock = _lock_of(parent)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                parent.rmdir()
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile holds it open, too
+            os.close(lock)
 
 
 def _lock_of(parent: Path) -> int:

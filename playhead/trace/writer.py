@@ -187,7 +187,13 @@ class TraceWriter:
             self._descriptor = _file_with(self.path, content)
             if self._descriptor is None:
                 self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-                write_all(self._descriptor, content)
+                try:
+                    write_all(self._descriptor, content)
+                finally:
+                    if not os.fstat(self._descriptor).st_size:
+                        _close(self._descriptor)
+                        self._descriptor = None
+                        self.path.unlink()
         except FileExistsError:
             self._state, self._in_flight = "closed", None
             raise TraceExistsError(_exists(self.path)) from None
@@ -207,7 +213,7 @@ class TraceWriter:
             self._tail = tail._replace(seq=whole.seq, lost=tail.lost + 1, torn=True, size=size or whole.size)
 
     def _actual_size(self) -> int:
-        return os.fstat(self._descriptor).st_size if self._descriptor is not None else -1
+        return os.fstat(self._descriptor).st_size if self._descriptor is not None else 0
 
     def _sync_as_asked(self) -> bool:
         descriptor = self._descriptor

@@ -39,6 +39,8 @@ class Outcome:
 
     def readable(self) -> list[EventBase]:
         """Return the events in the file; fail when two are glued together or anything else is wrong with it."""
+        if not self.path.exists():  # nothing of its first line could be written
+            return []
         lines = self.path.read_bytes().split(b"\n")
         assert max(line.count(b'{"seq":') for line in lines) <= 1
         try:
@@ -149,7 +151,7 @@ def test_the_nth_write_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ki
         assert outcome.recorder.complete == (outcome.refused == 0)
         if outcome.acknowledged:
             assert_said(outcome)
-        if kind in {"enospc", "eio", "nothing"}:
+        if kind in {"enospc", "eio", "nothing"} and outcome.path.exists():
             assert TORN not in outcome.path.read_bytes(), "nothing was begun, so there is nothing to mark"
 
 
