@@ -49,7 +49,8 @@ async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
         assert (await reproduce(result.recording)).divergences == (), seed
 
 
-async def _wrong(seeds: Any) -> list[str]:
+async def _wrong(*seeds: int) -> list[str]:
+    """Return what is wrong in these cases, which come to what a defect spoils."""
     judged = oracle.Judged()
     for seed in seeds:
         await oracle.campaign(range(seed, seed + 1), judged)
@@ -65,7 +66,7 @@ async def test_the_oracle_sees_answers_of_another_state(monkeypatch: pytest.Monk
         return None if found is None else found._replace(rung="reordered")
 
     monkeypatch.setattr(matching.Matcher, "_stale", fresh)
-    assert await _wrong(range(12))
+    assert await _wrong(11, 14)
 
 
 async def test_the_oracle_sees_what_redaction_made_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ async def test_the_oracle_sees_what_redaction_made_alike(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         recorder.Recorder, "identity_of", lambda self, value: (json_hash(self.redactor.redact(value)), None)
     )
-    assert await _wrong(REDACTED)
+    assert await _wrong(25, 83)
 
 
 async def test_the_oracle_sees_remembered_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ async def test_the_oracle_sees_remembered_answers(monkeypatch: pytest.MonkeyPatc
     answered = property(lambda call: call.completed is not None and call.ran and call.completed.ended is None)
     monkeypatch.setattr(history.PastCall, "answered", answered)
     monkeypatch.setattr(serving.Answers, "_from_memory", lambda self, call, state: state)
-    assert await _wrong(REMEMBERED)
+    assert await _wrong(141, 203)
 
 
 REDACTED = (25,)
