@@ -9,6 +9,7 @@ from playhead.kernel.repair.names import extra_words, folded, is_abbreviation, i
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from playhead.kernel.repair.schema import Schema
     from playhead.trace.types import ToolSpec
 
     Test = Callable[[str, str], bool]
@@ -23,6 +24,8 @@ NOTES: Final = frozenset(("rationale", "thought", "thoughts", "thinking", "reaso
 _CALL_IDS: Final = frozenset(("callid", "toolcallid", "tooluseid"))
 _CALL_TYPES: Final = ("function", "function_call", "tool_use", "tool_call")
 _OF_SCHEMA: Final = ("$schema", "additionalProperties")
+_IDS: Final = frozenset(("id", "ids"))
+"""Words of parameters that take no other text than one that names a thing: no title takes the place of a `note_id`."""
 _SHORT: Final = 3
 """Letters of an abbreviation that may stand for an optional parameter."""
 
@@ -39,14 +42,14 @@ def is_noise(key: str, item: object, tool: str) -> bool:
 
 
 def renamed(
-    unknown: Mapping[str, object], absent: Mapping[str, bool], others: Collection[str], tool: ToolSpec, reads: Test
+    unknown: Mapping[str, object], absent: Mapping[str, bool], others: Mapping[str, Schema], tool: ToolSpec, reads: Test
 ) -> tuple[dict[str, str], set[str]]:
     """Return which parameter each key means by its name, and the keys that mean more than one.
 
     Args:
         unknown: keys that are no parameters, with their values.
         absent: parameters without a value, with whether they are required.
-        others: all parameters of the object.
+        others: all parameters of the object, with their schemas.
         tool: the tool, of whose name words may also stand in a key.
         reads: whether the value of a key can be read as a parameter.
     """
@@ -64,7 +67,15 @@ def renamed(
     def is_short(key: str, name: str) -> bool:
         return is_abbreviation(key, name) and (absent[name] or min(len(folded(key)), len(folded(name))) >= _SHORT)
 
-    for is_meant in (lambda key, name: folded(key) == folded(name), has_words, is_slip, is_short):
+    def is_described(key: str, name: str) -> bool:
+        told = [
+            each
+            for each, own in others.items()
+            if set(words(key)) <= {*words(each), *words(str(own.get("description", "")))}
+        ]
+        return told == [name] and len(folded(key)) >= _SHORT and not isinstance(unknown[key], bool)
+
+    for is_meant in (lambda key, name: folded(key) == folded(name), has_words, is_slip, is_short, is_described):
         left = [key for key in unknown if key not in found and key not in unclear]
         free = [name for name in absent if name not in found.values()]
         meant = {key: [name for name in free if is_meant(key, name) and reads(key, name)] for key in left}
@@ -84,6 +95,8 @@ def left_over(
 
     A key that shares a word with one of the `others` may mean that one.
     """
+    if any(not _IDS.isdisjoint(words(name)) for name in missing):
+        return {}
     if len(unknown) == len(missing) == 1:
         key, name = unknown[0], missing[0]
         is_near = any(is_abbreviation(one, two) for other in others for one in words(key) for two in words(other))

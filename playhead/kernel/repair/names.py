@@ -18,6 +18,8 @@ SAFE: Final = 5
 SAFE_SURPLUS: Final = 8
 """Letters of such a word that may have one too many."""
 MAX_NAME: Final = 200
+MAX_TEXT: Final = 2000
+"""Characters of a description whose words are looked at."""
 _BETWEEN_WORDS: Final = re.compile(
     r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])"
 )
@@ -27,7 +29,7 @@ _SEGMENT: Final = re.compile(r"__|[.:/]")
 @lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
     """Return the words of a name, in lower case: `createIssue`, `create-issue` and `create_issue` have the same."""
-    return tuple(word.casefold() for word in _BETWEEN_WORDS.split(name[:MAX_NAME]) if word)
+    return tuple(word.casefold() for word in _BETWEEN_WORDS.split(name[:MAX_TEXT]) if word)
 
 
 def folded(name: str) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from playhead.kernel.repair.names import folded, is_slip, words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOTHING: Final = ("", "null", "none", "undefined")
 """How models write that there is no value."""
@@ -24,7 +21,6 @@ _DAYS: Final = ("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%dT00:00:00", "%Y-%m-%dT00:00:00Z
           "%d %b %Y")  # fmt: skip
 _LONGEST_NUMBER: Final = 300
 _LAST_MONTH: Final = 12
-_SHORTEST_BEGINNING: Final = 3
 
 
 def bare(text: str) -> str:
@@ -65,19 +61,11 @@ def text_in(value: object, *, truth: bool = False) -> str | None:
 
 
 def choice_in(value: object, allowed: list[Any]) -> Any | None:  # noqa: ANN401 - one of the choices
-    """Return the one choice that a value names: in another case, as another type, by its beginning, or with a slip."""
+    """Return the one choice that a value names: in another case, as another type, or with a slip."""
     text = value if isinstance(value, str) else text_in(value, truth=True) or ""
-    own = folded(re.split(r"[.:/]", bare(text))[-1])
-    by_name = {each if isinstance(each, str) else json.dumps(each): each for each in allowed}
-    tests: tuple[Callable[[str], bool], ...] = (
-        lambda each: folded(each) in (own, folded(text)),
-        lambda each: len(own) >= _SHORTEST_BEGINNING and folded(each).startswith(own),
-        lambda each: is_slip(text, each),
-    )
-    for is_meant in tests:
-        if found := [name for name in by_name if own and is_meant(name)]:
-            return by_name[found[0]] if len(found) == 1 else None
-    return None
+    names = {each if isinstance(each, str) else json.dumps(each): each for each in allowed}
+    found = [each for each in names if folded(each) == folded(text)] or [each for each in names if is_slip(text, each)]
+    return names[found[0]] if len(found) == 1 and folded(text) else None
 
 
 def day_in(text: str) -> str | None:

@@ -62,7 +62,6 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
         ({"gift": "True"}, {"gift": True}),
         ({"shipping": {"method": "EXPRESS"}}, {"shipping": {"method": "express"}}),
         ({"shipping": {"method": "expres"}}, {"shipping": {"method": "express"}}),
-        ({"shipping": {"method": "Method.EXPRESS"}}, {"shipping": {"method": "express"}}),
         ({"method": "express", "city": "Ulm"}, {"shipping": {"method": "express", "city": "Ulm"}}),
         ({"shipping_method": "express"}, {"shipping": {"method": "express"}}),
         ({"due_date": "June 14, 2025"}, {"due_date": "2025-06-14"}),
@@ -230,11 +229,35 @@ def test_the_one_that_is_left(written: dict[str, Any], read_only: bool, risk: st
     assert (found.arguments is not None) == read
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_the_only_parameter_of_a_side_effect_is_not_guessed(read_only: bool):
-    """Where nothing else says what a tool with side effects is to do, no key takes the place of its one parameter."""
-    made = spec("delete_note", {"note_id": TEXT}, ("note_id",), read_only=read_only)
-    assert (repair("delete_note", {"text": "It is a duplicate."}, {made.name: made}).arguments is not None) == read_only
+@pytest.mark.parametrize(
+    ("parameter", "read_only", "read"), [("place", True, True), ("place", False, False), ("note_id", True, False)]
+)
+def test_the_only_parameter_of_a_side_effect_is_not_guessed(parameter: str, read_only: bool, read: bool):
+    """Where nothing else says what a tool with side effects is to do, or an id is missing, no other key takes its place."""
+    made = spec("clear", {parameter: TEXT}, (parameter,), read_only=read_only)
+    assert (repair("clear", {"words": "It is a duplicate."}, {made.name: made}).arguments is not None) == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"message": "Hi"}, {"text": "Hi"}),
+        ({"max_count": 5, "text": "Hi"}, {"text": "Hi", "limit": 5}),
+        ({"dry": True, "text": "Hi"}, None),
+        ({"channel": "dev", "text": "Hi"}, None),
+    ],
+    ids=str,
+)
+def test_what_a_parameter_is_described_as(written: dict[str, Any], read: dict[str, Any] | None):
+    """A key whose words one parameter's description has, and no other's, means it; a switch never does."""
+    properties = {
+        "text": TEXT | {"description": "The message to post."},
+        "limit": NUMBER | {"description": "Max count of replies in a channel."},
+        "room": TEXT | {"description": "Name of the channel."},
+        "real": {"type": "boolean", "description": "False for a dry run."},
+    }
+    made = spec("post", properties, ("text",))
+    assert repair("post", written, {made.name: made}).arguments == read
 
 
 def test_a_side_of_a_pair_is_not_guessed():
