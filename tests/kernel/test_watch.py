@@ -73,13 +73,15 @@ def test_what_is_called_off_is_not_done():
 
 def test_a_task_that_calls_itself_off():
     """It is done once."""
-    watch, done = Watch(), list[int]()
+    watch, done, known = Watch(), list[int](), threading.Event()
 
     def action() -> None:
+        known.wait()
         done.append(1)
         task.call_off()
 
     task = watch.every(0.002, action)
+    known.set()  # the thread may be quicker than the return of `every`
     until(lambda: done)
     time.sleep(0.02)
     assert done == [1]

@@ -141,8 +141,16 @@ class _Unredactable(str):
 
 @given(json_values)
 def test_the_hash_of_a_recorded_value_needs_only_the_file(value: Any):
-    """`hash_of` is the SHA-256 of the RFC 8785 form of what stands in the file: any language can check it."""
-    assert recorder_of(None).hash_of(value) == hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+    """`hash_of` is the SHA-256 of the RFC 8785 form of what stands in the file, 1.0 tagged: any language can check it."""
+    assert recorder_of(None).hash_of(value) == hashlib.sha256(rfc8785.dumps(_tagged(value))).hexdigest()
+
+
+def _tagged(value: Any) -> Any:
+    if isinstance(value, float) and value == int(value):
+        return {"$type": "float", "value": repr(value)}
+    if isinstance(value, list):
+        return [_tagged(each) for each in value]
+    return {key: _tagged(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 @given(python_values)
