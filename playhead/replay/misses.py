@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from playhead.kernel.tool_context import ToolContext
     from playhead.replay.history import PastCall
@@ -18,6 +19,18 @@ SHOWN: Final = 120
 """Characters of arguments that an error message shows."""
 COMPARED: Final = 2000
 """Characters of arguments that are compared to find the nearest call."""
+COMPARED_CALLS: Final = 50
+"""Recorded calls that a message looks for the nearest one among: a replay of many misses must not take the square."""
+
+
+def first_calls(calls: Sequence[PastCall]) -> Mapping[tuple[str, str], list[PastCall]]:
+    """Return the first calls by owner and tool, and under no tool the first of the owner."""
+    found: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
+    for call in calls:
+        for tool in (call.started.tool, ""):
+            if len(found[call.owner, tool]) < COMPARED_CALLS:
+                found[call.owner, tool].append(call)
+    return found
 
 
 def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Sequence[RecordedCall | PastCall]) -> str:

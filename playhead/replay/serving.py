@@ -7,7 +7,7 @@ a recorded answer, and what the kernel or a switch refuses takes none. Nothing r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,7 +23,7 @@ from playhead.errors import (
 )
 from playhead.kernel.tools import Outcome
 from playhead.replay.history import call_name
-from playhead.replay.misses import describe_unserved, name_call
+from playhead.replay.misses import describe_unserved, first_calls, name_call
 from playhead.replay.missing import MissedCall, no_recording, policy_of, simulated
 from playhead.replay.state import NOTHING, State, touched, union
 from playhead.trace.events import ReplayDiverged, ReplayServed
@@ -32,7 +32,7 @@ from playhead.trace.owners import agent_path
 from playhead.trace.values import content_hash, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
 """Rungs that an answer keeps when a replay is itself replayed: it was never one of the recorded run."""
-COMPARED_CALLS: Final = 50
-"""Recorded calls that a message looks for the nearest one among: a replay of many misses must not take the square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,7 @@ class Answers:
         self._on_missing = on_missing
         self._results = results
         self._rebinding = rebinding
-        self._nearby = _by_owner_and_tool(past.calls)
+        self._nearby = first_calls(past.calls)
 
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None when none does."""
@@ -166,6 +164,7 @@ class Answers:
         """Return what an expected call gets; raises as `decided`."""
         call, serving = self._calls.pop((owner, call_id)), self.decided(owner, call_id)
         assert serving is not None  # noqa: S101 - it was expected
+        del self._decided[call.key]
         if serving.call is not None and serving.call.denied and serving.outcome is None:
             why = f"{call}; when it was recorded (event {serving.call.seq}) it was not approved, and did not run"
             serving = self.missed(call, UnrecordedCallError(why))
@@ -245,7 +244,8 @@ class Answers:
         if match is None:
             return self.missed(call, self._why_missing(call))._replace(state=state)
         if match.rung == "stale" and policy_of(self._on_missing, call.spec) != "lenient":
-            return self._miss_stale(call, match)._replace(state=state)
+            stale = None if match.call.completed is None else match.call.completed.result
+            return self.missed(call, StaleResultError(self._why_stale(call, match)), stale)._replace(state=state)
         if match.rung == "stale":
             self._note_diverged(call, self._why_stale(call, match))
         elif match.call.completed is not None and match.call.completed.cached:  # the very same course: still remembered
@@ -267,12 +267,9 @@ class Answers:
             return state
         if kept.state == state:  # its body says the same, also where it ran: beside another call, or after the time
             here = self._matcher.fresh_at(call.asked, state)
-            return (
-                self._repeat(call, self._matcher.at(call.asked))
-                if here is None
-                else Serving("exact", here, state=state)
-            )
-        if call.spec.cache_s is not None:
+            if here is not None:
+                return Serving("exact", here, state=state)
+        elif call.spec.cache_s is not None:
             return self._state.timed(state, call.context.child_owner)
         return self._repeat(call, self._matcher.at(call.asked))
 
@@ -296,24 +293,14 @@ class Answers:
         doubt = self.doubt(call)
         return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
 
-    def _miss_stale(self, call: Call, match: Match) -> Serving:
-        """Return what a call gets instead of an answer of another state.
-
-        Raises:
-            StaleResultError: under `strict`.
-        """
-        completed = match.call.completed
-        error = StaleResultError(self._why_stale(call, match))
-        return self.missed(call, error, None if completed is None else completed.result)
-
     def _why_stale(self, call: Call, match: Match) -> str:
         recorded, depends = match.call, touched(call.spec).depends
-        how = match.why
-        if how is None:
-            then = self._past.state.last(depends, recorded.log_at) or "none"
-            now = self._state.last(depends) or "none"
-            where = f"the last side effect before it was {then}, in the replay it is {now}"
-            how = where if then != now else f"{where} too, but others, arguments or the time differ"
+        if match.why is not None:
+            return f"{call}; it was recorded (event {recorded.seq}), but its answer may be wrong: {match.why}"
+        then = self._past.state.last(depends, recorded.log_at) or "none"
+        now = self._state.last(depends) or "none"
+        how = f"the last side effect before it was {then}, in the replay it is {now}"
+        how = how if then != now else f"{how} too, but others, arguments or the time differ"
         return f"{call}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
 
     def _follow(self, call: Call, serving: Serving) -> None:
@@ -405,13 +392,3 @@ def _rung_of(match: Match) -> Rung:
     """Return the rung; what was no real answer in a replay that is now replayed is none here."""
     recorded = None if match.call.completed is None else match.call.completed.rung
     return recorded if recorded is not None and recorded in KEPT else match.rung
-
-
-def _by_owner_and_tool(calls: list[PastCall]) -> Mapping[tuple[str, str], list[PastCall]]:
-    """Return the first calls by owner and tool, and under no tool the first of the owner: for messages only."""
-    found: dict[tuple[str, str], list[PastCall]] = defaultdict(list)
-    for call in calls:
-        for tool in (call.started.tool, ""):
-            if len(found[call.owner, tool]) < COMPARED_CALLS:
-                found[call.owner, tool].append(call)
-    return found
