@@ -13,7 +13,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_markdown import debrief_markdown
 from playhead.trace import events as e
 from playhead.trace.types import Alternative, Rationale
-from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made
+from tests.diagnose.recordings import ENDINGS, SAMPLES, ended_by, made, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,3 +129,10 @@ def test_prose_is_not_escaped_more_than_it_has_to_be():
     assert "&#46;064" not in told["1274.064 metres"]
     assert "1&#46; item" in told["1. item"]
     assert "a \\| b" in told["a | b"]
+
+
+def test_calls_of_the_kernels_own_tools_are_named():
+    """The table of tools has the final answer, the figures have not, and both say so."""
+    markdown = debrief_markdown(build_debrief(sample("stated-reasons")))
+    assert "| final-answer (the kernel's own) | 1 |" in markdown
+    assert "| calls of functions and agents, failed | 2, 0 |\n" in markdown

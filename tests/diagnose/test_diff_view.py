@@ -179,3 +179,19 @@ def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Record
     start = next(place for place, line in enumerate(narrow) if line.startswith("different: "))
     assert " ".join(narrow[start:]) == " ".join(wide[-2:])
     assert all(line == line.rstrip() for line in plain(diff).splitlines())
+
+
+def test_a_reply_that_was_cut_off_is_no_answer() -> None:
+    """The decision says so, on both sides."""
+    called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
+    assert "another answer; the replay's was cut off\n" in plain(diff_recordings(called, cut))
+    assert "another answer; the original's was cut off\n" in plain(diff_recordings(cut, called))
+
+
+def test_calls_that_are_counted_here_only_are_named() -> None:
+    """The final answer is a call in the edit script, and in no other figure."""
+    called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
+    assert "Tool calls  3 → 0 with final-answer: 3 removed\n" in plain(diff_recordings(called, cut))
+    assert "Tool calls  the same 3 calls with final-answer, in the same order\n" in plain(
+        diff_recordings(called, called)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from playhead import Agent, tool
+from playhead import Agent, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
@@ -25,7 +26,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
-from tests.diagnose.recordings import lookup, made, sample
+from tests.diagnose.recordings import SAMPLES, lookup, made, sample
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:
@@ -253,3 +254,55 @@ def test_hostile_names_and_absurd_figures():
     assert escape(shown, keep="\n") == shown
     assert max(map(cell_len, shown.splitlines())) <= 80
     assert "… and 10 more (--json has all)" in shown
+
+
+def test_all_samples_together():
+    """Sums over runs are the sums of the runs' own endings."""
+    recordings = [load_recording(path) for path in SAMPLES if path.stem not in OF_STRATEGIES]
+    figures = run_statistics(iter(recordings))
+    endings = [recording.ending for recording in recordings]
+    assert figures.runs == len(recordings)
+    assert figures.tokens_in == sum(ending.usage.input_tokens for ending in endings if ending)
+    assert figures.tokens_out == sum(ending.usage.output_tokens for ending in endings if ending)
+    assert figures.endings == {"max_iterations": 3, "end_turn": 2, "final_answer_tool": 2, "output_truncated": 1}
+    assert (figures.cost_usd, figures.cost_unknown) == (None, 23)
+    assert (figures.reasons.expected, figures.reasons.stated, figures.reasons.coverage) == (2, 1, 0.5)
+    tools = {tool.tool: (tool.calls, tool.ok, tool.failed, tool.refused, tool.repeated) for tool in figures.tools}
+    assert tools == {
+        "send_money": (5, 0, 0, 5, 4), "book_room": (5, 0, 5, 0, 4), "calculator": (2, 2, 0, 0, 0),
+        "lookup": (2, 2, 0, 0, 0), "final-answer": (2, 2, 0, 0, 0), "researcher": (1, 1, 0, 0, 0),
+    }  # fmt: skip
+    assert [(agent.owner, agent.runs, agent.model_calls) for agent in figures.agents] == [
+        ("root", 8, 22),
+        ("root/researcher", 1, 1),
+    ]
+    total = sum((records[-1].ts - records[0].ts) / 1000 for records in (each.records for each in recordings))
+    time = figures.time
+    assert time.total_ms == pytest.approx(total)
+    assert time.model_ms + time.tools_ms + time.other_ms == pytest.approx(total)
+    json.loads(figures.model_dump_json())
+
+
+def test_the_page():
+    """The statistics of a run on paper, exactly, but for times."""
+    shown = plain(run_statistics([sample("stated-reasons")])).splitlines()
+    assert [line[:62].rstrip() for line in shown] == [
+        "Statistics of run stated-reasons",
+        "Endings: final_answer_tool 1",
+        "Tokens: 2,774 in, 243 out. Cost: ?",
+        "Time: 14m34s (model 100.0%, tools 0.0%, other 0.0%)",
+        "Stated reasons: 1 of 2 calls",
+        "Models",
+        "  model                     asked failed      in    out     co",
+        "  openai/qwen2.5-coder-1.5b     4      0    2774    243",
+        "Tools",
+        "  tool                  calls     ok  fail refused timeout aga",
+        "  lookup                    1      1     0       0       0",
+        "  calculator                1      1     0       0       0",
+        "  final-answer              1      1     0       0       0",
+        "Agents",
+        "  agent                 runs turns calls      in    out  endin",
+        "  agent                    1     4     3    2774    243  final",
+        "Not known, which is not the same as 0",
+        "  cost: no price known for openai/qwen2.5-coder-1.5b: 4 of 4 a",
+    ]

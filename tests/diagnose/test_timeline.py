@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -177,3 +178,39 @@ def test_a_short_id_means_one_run(run_ids: set[str]) -> None:
         assert run_id.startswith(short)
         others = {each for each in run_ids if each.upper().startswith(short.upper())} - {run_id}
         assert short == run_id or not others
+
+
+def test_recent_runs_as_a_table() -> None:
+    """One line for a run, how it ended, what it took; nothing raw, nothing that breaks the columns."""
+    spent: dict[str, Any] = {"total_tokens": 1234, "usage_unknown": 1, "duration_ms": 75_200.0}
+    ids = ("01M805JA8A8TJ9T483VW0962CT", "a-run", "b" * 90, "killed")
+    runs = [
+        RunSummary(
+            ids[0], Path("x"), 0, "a", "m/x", "Do it\x1b[2J", "done", terminated_by="end_turn", cost_usd=0.5, **spent
+        ),
+        RunSummary(ids[1], Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
+        RunSummary(ids[2], Path("x"), None, None, None, None, "\x1b"),
+        RunSummary(ids[3], Path("x"), 0, "a", "m/x", "Go", "done", terminated_by="kill\x1b", duration_ms=61.0),
+    ]
+    start = f"{datetime.fromtimestamp(0, UTC).astimezone():%m-%d %H:%M}"
+    assert plain(RunList(runs), width=90).splitlines() == [
+        "RUN   STARTED      ENDED             TIME   TOKENS      COST  TASK",
+        f"01M8  {start}  answered          1m15  1,234+?   $0.5000  Do it\\x1b[2J",
+        "a-ru  ?            unreadable           -     many         -  -",
+        "bbbb  -            unreadable           -        -         -  -",
+        f"kill  {start}  stopped: kill…    0.1s        -        $?  Go",
+    ]
+    heading, row = plain(RunList(runs[:1]), width=150).splitlines()
+    assert heading.split() == ["RUN", "STARTED", "ENDED", "TIME", "TOKENS", "COST", "AGENT", "MODEL", "TASK"]
+    assert row.split() == [
+        ids[0],
+        *start.split(),
+        "answered",
+        "1m15",
+        "1,234+?",
+        "$0.5000",
+        "a",
+        "m/x",
+        "Do",
+        "it\\x1b[2J",
+    ]

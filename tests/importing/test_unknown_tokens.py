@@ -171,3 +171,11 @@ def test_only_the_tokens_of_the_answer(tmp_path: Path) -> None:
     assert "| at least 20 tok |" in text(run.path.parent, "debrief", "latest")
     assert "Tokens: ? in, 20 out." in text(run.path.parent, "stats", "latest")
     assert data(run.path.parent, "list")[0]["total_tokens"] == 20
+
+
+def test_list(folder: Path) -> None:
+    """`?` where nothing is known, and behind a number of which a part is not; null and a count in the JSON."""
+    shown = text(folder, "list")
+    assert [f" answered 1.0s {tokens} " in shown for tokens in ("?", "120+?", "240")] == [True, True, True]
+    found = {each["run_id"]: (each["total_tokens"], each["usage_unknown"]) for each in data(folder, "list")}
+    assert found == {NOTHING: (None, 2), PARTLY: (120, 1), WHOLE: (240, 0)}

@@ -291,3 +291,16 @@ def test_a_tag_that_says_nothing_is_shown_as_it_is(tag: dict[str, Any]):
 def test_an_integer_that_cannot_be_read_is_shown_as_its_text(value: str):
     """Redaction changes the text of an integer; Python may be told to read no long ones."""
     assert untagged({"$type": "int", "value": value}) == value
+
+
+def test_rfc_8785_example():
+    """The example of RFC 8785, section 3.2.3, whose integral float is tagged: keys in UTF-16 order, numbers as in ECMAScript."""
+    given_value = {
+        "numbers": [333333333.33333329, 1e30, 4.50, 2e-3, 0.000000000000000000000000001],
+        "string": "\u20ac$\u000f\u000aA'\u0042\u0022\u005c\\\"/",
+        "literals": [None, True, False],
+    }
+    assert canonical_json(given_value) == (
+        b'{"literals":[null,true,false],"numbers":[333333333.3333333,{"$type":"float","value":"1e+30"},4.5,0.002,1e-27],'
+        b'"string":"\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
+    )
