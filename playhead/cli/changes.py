@@ -45,7 +45,7 @@ def in_options(text: str) -> str:
     text = re.sub(r",? or pass api_key=(?!\w)", "", text)  # of the command line nobody's key is to be read
     text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _named_options("--rebind", found[1]), text)
     text = re.sub(r"parameters=\{([^}]*)\}; None", lambda found: f"{_named_options('--set', found[1])}; null", text)
-    text = re.sub(r"^(rebind|tool_result)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)
+    text = re.sub(r"^(rebind|tool_result|read_only)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)
     return re.sub(r"(?<![\w'\"])(model|rebind|api_base)=(,?)", _option, text)
 
 

@@ -63,6 +63,13 @@ if TYPE_CHECKING:
     help="At a call that was not recorded: stop, or tell the model that there is no recording of it.",
 )
 @click.option(
+    "--read-only",
+    multiple=True,
+    metavar="TOOL",
+    help="A tool that has no side effects, which the recording, mostly an import, does not say: after its calls no other "
+    "result is stale. Repeatable.",
+)
+@click.option(
     "--min-grounded",
     type=click.FloatRange(0, 1),
     default=0.8,
@@ -82,6 +89,7 @@ def command(  # noqa: PLR0913 - options
     run: str,
     api_base: str | None,
     on_missing: str,
+    read_only: tuple[str, ...],
     min_grounded: float,
     rebound: tuple[str, ...],
     trace_dir: Path | None,
@@ -106,6 +114,7 @@ def command(  # noqa: PLR0913 - options
             recording,
             overrides,
             on_missing=on_missing,
+            read_only=read_only,
             api_base=api_base,
             rebind=rebind,
             trace=store.folder,

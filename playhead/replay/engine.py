@@ -31,7 +31,7 @@ from playhead.trace.redaction import Redactor
 from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from playhead.agent import Agent
     from playhead.diagnose.diff import RunDiff
@@ -47,6 +47,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     overrides: OverridesLike = None,
     *,
     on_missing: OnMissing = "strict",
+    read_only: Collection[str] = (),
     agent: Agent | None = None,
     api_base: str | None = None,
     api_key: str | None = None,
@@ -69,6 +70,8 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
             gives its code and declares it `read_only`. A dict says it tool by tool, `{"convert_time": "live"}`: then `live`
             runs a tool also when it has side effects; tools that are not named are `strict`. An answer that was recorded in
             another state of the world counts as none, but for `lenient`, which serves it as `stale`.
+        read_only: names of tools that have no side effects, as the caller knows and the recording (mostly an import) does not
+            say: other results are not stale after theirs. Of tools that `agent=` brings, the code's declaration holds.
         agent: the agent from code, for what a recording cannot hold: a strategy, the model object. What its tools declare
             counts instead of what was recorded, and each difference is a note; their bodies do not run.
         api_base: address of the provider of the models that the overrides name, or of the root's recorded model.
@@ -95,6 +98,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
         recording,
         Overrides.of(overrides),
         on_missing=checked_policy(on_missing, has_code=agent is not None),
+        read_only=checks.listed("read_only", read_only),
         agent=agent,
         address=Address(api_base, api_key),
         rebinding=Rebinding.of(rebind),
@@ -107,7 +111,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     stage = _Stage(plan, on_record)
     run, stopped = await stage.run(folder)
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(stage.records), ())
-    diff = _diff(recording, own)
+    diff = _diff(plan.recording, own)
     grounded = _grounded(stage.world.answers)
     return ReplayResult(
         run=run,
@@ -125,6 +129,7 @@ class ReplayOptions(TypedDict, total=False):
     """The options of `replay`, which says what each means."""
 
     on_missing: OnMissing
+    read_only: Collection[str]
     agent: Agent | None
     api_base: str | None
     api_key: str | None

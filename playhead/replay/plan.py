@@ -14,13 +14,14 @@ from playhead.replay.notes import notes_before
 from playhead.replay.places import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, notes_on_parameters, require_parameters, require_whole
 from playhead.replay.refusals import require_replayable, require_sound, require_strategy
-from playhead.replay.tool_changes import specs_of
+from playhead.replay.tool_changes import specs_of, with_read_only
 from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from playhead.agent import Agent
+    from playhead.replay.history import Specs
     from playhead.replay.missing import OnMissing
     from playhead.replay.overrides import Overrides
     from playhead.trace.recording import Recording
@@ -32,6 +33,7 @@ class Plan:
     """What a replay is about to do."""
 
     recording: Recording
+    """With the tools as the caller declares them."""
     past: Past
     """Its calls."""
     overrides: Overrides
@@ -53,6 +55,7 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     overrides: Overrides,
     *,
     on_missing: OnMissing,
+    read_only: Collection[str],
     agent: Agent | None,
     address: Address,
     rebinding: Rebinding,
@@ -66,11 +69,13 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     require_replayable(recording)
     if agent is None and not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
-    past = read_past(recording, None if agent is None else specs_of(agent.tools))
+    code = None if agent is None else specs_of(agent.tools)
+    declared, declarations = with_read_only(recording, read_only, code or {})
+    past = read_past(declared, code)
     cast = Cast(recording, past.inside, overrides, agent, address)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         require_strategy(each.strategy)
-    _require_known_tools(overrides, on_missing, past, agent)
+    _require_known_tools(overrides, on_missing, past, code or {})
     rebinding.require_known(set(_all_markers(recording, past, cast)))
     specs = _specs(recording, agent)
     header = rebinding.restored_model(cast.root(has_tools=any(spec.kind != "meta" for spec in specs.values())))
@@ -92,11 +97,12 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     )
     notes = (
         *notes_before(recording, past, cast, agent),
+        *declarations,
         *same,
         *same_task,
         *notes_on_parameters(recording.header.agent, header),
     )
-    return Plan(recording, past, overrides, on_missing, agent, cast, rebinding, header, task, notes)
+    return Plan(declared, past, overrides, on_missing, agent, cast, rebinding, header, task, notes)
 
 
 def _without_effect(changes: Overrides, cast: Cast, header: AgentHeader) -> Iterator[str]:
@@ -121,9 +127,8 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: dict[str, ToolSpec], tas
     return texts
 
 
-def _require_known_tools(changes: Overrides, on_missing: OnMissing, past: Past, agent: Agent | None) -> None:
+def _require_known_tools(changes: Overrides, on_missing: OnMissing, past: Past, code: Specs) -> None:
     known = {spec.name for specs in past.specs.values() for spec in specs.values() if spec.kind != "meta"}
-    code = {} if agent is None else specs_of(agent.tools)
     known |= {name for specs in code.values() for name, spec in specs.items() if spec.kind != "meta"}
     for result in changes.results:
         if result.tool not in known:

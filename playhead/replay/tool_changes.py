@@ -1,17 +1,21 @@
-"""How the tools of the code differ from those of the recording, and what that means for recorded answers."""
+"""What the caller or the code declares of recorded tools, how that differs, and what it means for recorded answers."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.errors import UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
+from playhead.trace.events import ToolsDefined
 from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from playhead.kernel.tools import Tool
+    from playhead.trace.line import Record
     from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
@@ -29,6 +33,32 @@ def specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[st
         if isinstance(tool, AgentTool):
             found |= specs_of(tool.tools, f"{path}/{name}")
     return found
+
+
+def with_read_only(
+    recording: Recording, names: Collection[str], code: Mapping[str, Mapping[str, ToolSpec]]
+) -> tuple[Recording, tuple[str, ...]]:
+    """Return the recording with these tools declared read-only by the caller, and what a reader has to know of that.
+
+    Of tools that the code has, the code's own declaration holds.
+
+    Raises:
+        UsageError: there is no such tool, or it is recorded with what it writes.
+    """
+    if not names:
+        return recording, ()
+    then = [spec for record in recording.records for spec in _defined(record) if spec.kind == "function"]
+    now = [spec for specs in code.values() for spec in specs.values() if spec.kind == "function"]
+    _require_may_read_only(names, then, now)
+    in_code = {spec.name for spec in now if spec.name in names}
+    declared = sorted({spec.name for spec in then if spec.name in names and not spec.read_only} - in_code)
+    contradicted = sorted({spec.name for spec in now if spec.name in names and not spec.read_only})
+    notes = []
+    if declared:
+        notes.append(f"declared read-only for this replay, not by the recording: {', '.join(declared)}")
+    if contradicted:
+        notes.append(f"read_only={contradicted!r} does not hold: the code of agent= does not declare it")
+    return replace(recording, records=tuple(_declaring(each, declared) for each in recording.records)), tuple(notes)
 
 
 def reads_alike(arguments: JsonValue, then: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -62,6 +92,31 @@ def changes(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) ->
                 yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
             elif differing := _differing(then[name], now[name]):
                 yield f"the tool {name}{of} is not the one that was recorded: {'; '.join(differing)}"
+
+
+def _require_may_read_only(names: Collection[str], then: Iterable[ToolSpec], now: Iterable[ToolSpec]) -> None:
+    in_code = {spec.name for spec in now}
+    known = [*in_code, *(spec.name for spec in then)]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"read_only: the recording has no tool function {name!r}.{nearest(str(name), set(known))}")
+    for spec in then:
+        if spec.writes and spec.name in names and spec.name not in in_code:
+            raise UsageError(f"read_only: {spec.name} is recorded as a tool that writes {', '.join(spec.writes)}")
+
+
+def _defined(record: Record) -> tuple[ToolSpec, ...]:
+    return record.event.tools if isinstance(record.event, ToolsDefined) else ()
+
+
+def _declaring(record: Record, names: Collection[str]) -> Record:
+    if not isinstance(record.event, ToolsDefined):
+        return record
+    tools = tuple(
+        spec.model_copy(update={"read_only": True}) if spec.name in names and spec.kind == "function" else spec
+        for spec in record.event.tools
+    )
+    return record._replace(event=record.event.model_copy(update={"tools": tools}))
 
 
 def _differing(then: ToolSpec, now: ToolSpec) -> list[str]:

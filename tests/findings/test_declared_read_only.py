@@ -1,0 +1,300 @@
+"""Who replays may declare that tools of a recording only read, mostly of an import, whose spans do not say it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead import load_recording, tool
+from playhead.compose.killswitches import tool_limit
+from playhead.errors import UsageError
+from playhead.importing import import_file
+from playhead.testing import call, text
+from tests.cli.conftest import ChatServer, saying
+from tests.findings.adapter import agent, answers, cli, events, replay, run
+from tests.importing.traces import Trace, calling
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.replay import ReplayResult
+
+DONE = text("done")
+PARAMETERS = {"lookup": "key", "search": "words", "save": "note"}
+SCHEMAS = {
+    f"llm.tools.{number}.tool.json_schema": json.dumps(
+        {"name": name, "parameters": {"type": "object", "properties": {of: {"type": "string"}}, "required": [of]}}
+    )
+    for number, (name, of) in enumerate(PARAMETERS.items())
+}
+
+
+def does(tool_name: str, value: str) -> Any:
+    """Return what a model says that calls a tool."""
+    return call(tool_name, **{PARAMETERS[tool_name]: value})
+
+
+def import_of(folder: Path, *calls: tuple[str, str, str]) -> Path:
+    """Import a run of another program that made these calls (tool, argument, result), one a turn; return its recording."""
+    trace = Trace().agent(1, None, **{"output.value": "done"})
+    prompt: list[Any] = [("system", "Use the tools."), ("user", "Go.")]
+    for number, (name, value, result) in enumerate(calls):
+        asked = calling((f"c{number}", name, {PARAMETERS[name]: value}))
+        trace.model(10 + 2 * number, 1, list(prompt), asked, **SCHEMAS)
+        trace.tool(11 + 2 * number, 1, name, {PARAMETERS[name]: value}, result)
+        prompt += [asked, {"role": "tool", "content": result, "tool_call_id": f"c{number}"}]
+    trace.model(99, 1, prompt, ("assistant", "done"), **SCHEMAS)
+    (folder / "spans.json").write_text(json.dumps(trace.document))
+    [made] = import_file(folder / "spans.json", folder)
+    assert made.replayability == "full"
+    return made.path
+
+
+@pytest.fixture
+def reads(tmp_path: Path) -> Path:
+    """A run that looked up, searched and looked up."""
+    return import_of(tmp_path, ("lookup", "Zed", "high"), ("search", "inns", "two"), ("lookup", "Quill", "low"))
+
+
+OTHERWISE = (does("search", "inns"), does("lookup", "Quill"), does("lookup", "Zed"), DONE)
+"""The same reads in another order."""
+
+
+def notes_on(result: ReplayResult) -> list[str]:
+    """Return the notes that speak of what only reads."""
+    return [note for note in result.notes if "read_only=" in note or "read-only" in note]
+
+
+@pytest.mark.parametrize(
+    ("declared", "rungs"),
+    [
+        ((), ["stale", "stale", "stale"]),
+        (("search",), ["stale", "stale", "stale"]),
+        (("lookup",), ["reordered", "reordered", "stale"]),
+        (("search", "lookup"), ["reordered", "reordered", "reordered"]),
+    ],
+)
+def test_tools_that_only_read_make_nothing_stale(reads: Path, declared: tuple[str, ...], rungs: list[str]):
+    """What was read holds in another order, as far as nothing was called in between that may write; the replay says what only reads."""
+    result = replay(reads, OTHERWISE, read_only=declared, on_missing="lenient")
+    assert answers(result) == [("search", rungs[0], "two"), ("lookup", rungs[1], "low"), ("lookup", rungs[2], "high")]
+    said = [f"declared read-only for this replay, not by the recording: {', '.join(sorted(declared))}"]
+    assert notes_on(result) == (said if declared else [])
+    assert result.verdict == ("inconclusive" if "stale" in rungs else "changed")
+
+
+def test_what_is_not_declared_still_writes(tmp_path: Path):
+    """A declared read is stale after a write that the recording had elsewhere, and exact where nothing was written before it."""
+    path = import_of(tmp_path, ("lookup", "Zed", "high"), ("save", "x", "ok"), ("lookup", "Quill", "low"))
+    turns = (does("lookup", "Quill"), does("lookup", "Zed"), does("save", "x"), does("lookup", "Quill"), DONE)
+    result = replay(path, turns[1:], read_only={"lookup"})
+    assert [rung for _, rung, _ in answers(result)] == ["exact", "exact", "exact"]
+    result = replay(path, turns[:2], read_only=["lookup"], on_missing="lenient")
+    assert answers(result) == [("lookup", "stale", "low"), ("lookup", "reordered", "high")]
+    stopped = replay(path, turns, read_only=["lookup"]).stopped
+    assert "another state of the world" in str(stopped)
+
+
+def test_the_first_difference_is_not_the_declaration(reads: Path):
+    """The diff points at what the replay did otherwise, not at what was declared for it."""
+    said = (does("lookup", "Zed"), does("search", "bars"), DONE)
+    result = replay(reads, said, read_only=["search", "lookup"], on_missing="lenient")
+    first = result.diff.first_divergence
+    assert first is not None
+    assert first.kind != "tools-defined"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            ["serach"],
+            "the recording has no tool function 'serach'. Did you mean 'search'? Known: lookup, save, search.",
+        ),
+        (["lookup", ""], "the recording has no tool function ''. Known: lookup, save, search."),
+        ([["lookup"]], "the recording has no tool function ['lookup']."),
+        ("lookup", "read_only must be a list; it is 'lookup'"),
+    ],
+)
+def test_an_unknown_tool_is_refused(reads: Path, given: Any, message: str):
+    """Nothing is replayed with a declaration that means no tool; the nearest is named."""
+    with pytest.raises(UsageError) as refused:
+        replay(reads, OTHERWISE, read_only=given)
+    assert message in str(refused.value)
+
+
+def test_what_the_recording_says_otherwise_is_refused(tmp_path: Path):
+    """A tool that its own code declared to write something, and an agent, are not made read-only by a word."""
+
+    @tool(writes={"notes"})
+    def save(note: str) -> str:
+        """Save."""
+        return note
+
+    helper = agent([DONE], name="helper").as_tool()
+    path = run(agent([does("save", "x"), DONE], [save, helper], trace=tmp_path)).trace_path
+    with pytest.raises(UsageError, match="read_only: save is recorded as a tool that writes notes"):
+        replay(path, [DONE], read_only=["save"])
+    with pytest.raises(UsageError, match="no tool function 'helper'"):
+        replay(path, [DONE], read_only=["helper"])
+
+
+def test_tools_of_agents_below_are_meant_too(tmp_path: Path):
+    """A declaration holds for the tools of that name of every agent."""
+
+    @tool
+    def lookup(key: str) -> str:
+        """Look up."""
+        return key
+
+    def helper(*turns: Any) -> Any:
+        return agent(turns, [lookup], name="helper").as_tool()
+
+    asks = (call("helper", task="a"), DONE)
+    inner = (does("lookup", "Zed"), does("lookup", "Quill"), DONE)
+    path = run(agent(asks, [helper(*inner)], trace=tmp_path)).trace_path
+    for declared, rung in (((), "stale"), (("lookup",), "reordered")):
+        said = (asks[0], inner[1], inner[0], DONE, DONE)
+        result = replay(path, said, read_only=declared, on_missing="lenient")
+        below = next(owner for name, owner in result.recording.owners.items() if name.startswith("root/"))
+        assert [each.completed and each.completed.rung for each in below.calls.values()] == [rung, rung]
+
+
+def test_the_trace_of_the_replay_knows_it(reads: Path, tmp_path: Path):
+    """The replay's trace holds the declaration and the note, so a replay of it needs no declaration; the recording stays as it is."""
+    first = replay(reads, OTHERWISE, read_only=["search", "lookup"], trace=tmp_path).run
+    [defined] = events(first, "tools-defined")
+    assert {spec["name"]: spec.get("read_only", False) for spec in defined["tools"]} == {
+        "lookup": True,
+        "search": True,
+        "save": False,
+    }
+    assert any("declared read-only" in each["what"] for each in events(first, "replay-diverged"))
+    again = replay(first.trace_path, [does("lookup", "Zed"), does("search", "inns"), DONE])
+    assert answers(again) == [("lookup", "reordered", "high"), ("search", "reordered", "two")]
+    assert not any(spec.read_only for spec in load_recording(reads).root.own_tools.values())
+
+
+def test_the_debrief_of_the_replay_knows_it(tmp_path: Path):
+    """A call that is made again is worth a look alone where the tool may have changed something."""
+    path = import_of(tmp_path, ("lookup", "Zed", "high"), ("lookup", "Zed", "high"))
+    severities = {}
+    for declared in ((), ("lookup",)):
+        folder = tmp_path / f"{len(declared)}"
+        ran = replay(path, [does("lookup", "Zed")] * 2 + [DONE], read_only=declared, trace=folder).run
+        flags = json.loads(cli("debrief", ran.trace_path, "--json").stdout)["flags"]
+        severities[declared] = [each["severity"] for each in flags if each["rule"] == "repeated-after-success"]
+    assert severities == {(): ["high"], ("lookup",): ["info"]}
+
+
+# --- agent= -------------------------------------------------------------------------------------------------------------
+
+
+def code(*, lookup_reads: bool = True) -> list[Any]:
+    """Return the code of the three tools, of which `save` may change something; none may run."""
+
+    @tool(read_only=True)
+    def search(words: str) -> str:
+        """Search."""
+        raise AssertionError(words)
+
+    @tool(read_only=lookup_reads)
+    def lookup(key: str) -> str:
+        """Look up."""
+        raise AssertionError(key)
+
+    @tool
+    def save(note: str) -> str:
+        """Save."""
+        raise AssertionError(note)
+
+    return [search, lookup, save]
+
+
+def test_what_the_code_declares_holds_for_an_import(reads: Path):
+    """With `agent=` the tools of an import only read as far as the code says so, and each difference is a note."""
+    result = replay(reads, agent=agent(OTHERWISE, code()))
+    assert answers(result) == [
+        ("search", "reordered", "two"),
+        ("lookup", "reordered", "low"),
+        ("lookup", "reordered", "high"),
+    ]
+    notes = " ".join(result.notes)
+    assert "the tool search is not the one that was recorded" in notes
+    assert "read_only is True instead of False" in notes
+    assert notes_on(replay(reads, agent=agent(OTHERWISE, code()), read_only=["search"])) == notes_on(result)
+
+
+def test_the_code_is_not_overruled_and_that_is_said(reads: Path):
+    """A declaration for a tool that the code does not declare read-only does not hold, and is a note, not silence."""
+    now = agent(OTHERWISE, code(lookup_reads=False))
+    result = replay(reads, agent=now, read_only=["search", "lookup"], on_missing="lenient")
+    assert [rung for _, rung, _ in answers(result)] == ["stale", "stale", "stale"]
+    assert "read_only=['lookup'] does not hold: the code of agent= does not declare it" in result.notes
+
+
+def test_what_the_code_has_no_more_may_be_declared(reads: Path):
+    """A recorded tool that the code does not have is what the caller says that it was."""
+    said = (does("search", "inns"), DONE)
+    for declared, rung in (((), "stale"), (("lookup",), "reordered")):
+        result = replay(reads, agent=agent(said, code()[:1]), read_only=declared, on_missing="lenient")
+        assert answers(result) == [("search", rung, "two")]
+
+
+def test_schemas_and_limits_of_the_code_hold_for_an_import(reads: Path):
+    """Arguments that the code refuses get no answer, those that it reads otherwise get none as grounded, and its switches count."""
+
+    @tool(read_only=True)
+    def lookup(key: int) -> int:
+        """Look up."""
+        return key
+
+    others = [each for each in code() if each.spec.name != "lookup"]
+    result = replay(reads, agent=agent(OTHERWISE, [*others, lookup]), on_missing="lenient")
+    assert answers(result)[1:] == [("lookup", None, "InvalidArguments")] * 2
+
+    @tool(name="lookup", read_only=True)
+    def with_a_default(key: str, unit: str = "m") -> str:
+        """Look up."""
+        return key + unit
+
+    result = replay(reads, agent=agent(OTHERWISE, [*others, with_a_default]), on_missing="lenient")
+    assert [rung for _, rung, _ in answers(result)] == ["reordered", "stale", "stale"]
+
+    limited = agent(OTHERWISE, code(), compose=[tool_limit({"lookup": 1}, on_trigger="refuse")])
+    assert [rung for _, rung, _ in answers(replay(reads, agent=limited))] == ["reordered", "reordered", None]
+
+
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+
+def test_on_the_command_line(reads: Path, tmp_path: Path):
+    """`--read-only` is repeatable, and says in its summary and its JSON what was declared."""
+    said = [
+        saying("", search={"words": "inns"}),
+        saying("", lookup={"key": "Quill"}),
+        saying("", lookup={"key": "Zed"}),
+        saying("done"),
+    ]
+    server = ChatServer([*said, *said])
+    try:
+        asked = ("replay", reads, "--model", "ollama/m", "--api-base", server.address, "--trace-dir", tmp_path)
+        declared = (*asked, "--read-only", "search", "--read-only", "lookup")
+        shown, plain = cli(*declared, "--json"), cli(*asked)
+    finally:
+        server.shutdown()
+        server.server_close()
+    outcome = json.loads(shown.stdout)
+    assert (shown.returncode, outcome["verdict"], outcome["rungs"]) == (0, "changed", {"reordered": 3})
+    assert "declared read-only for this replay, not by the recording: lookup, search" in outcome["notes"]
+    assert plain.returncode == 4
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("serach", "search"), ("look", "lookup"), ("Save", "save")])
+def test_a_slip_on_the_command_line(reads: Path, name: str, nearest: str):
+    """An unknown tool ends it before anybody is asked, with the nearest, in the option's own spelling."""
+    told = cli("replay", reads, "--model", "ollama/m", "--api-base", "http://127.0.0.1:9", "--read-only", name)
+    assert told.returncode == 2
+    assert f"--read-only: the recording has no tool function {name!r}. Did you mean {nearest!r}?" in told.stderr
