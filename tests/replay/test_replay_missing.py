@@ -77,7 +77,7 @@ async def test_a_function_answers_what_was_not_recorded(tmp_path: Path) -> None:
 async def test_recorded_failures_come_back_as_failures(tmp_path: Path) -> None:
     """A body that raised, a time-out, a refusal: what the model was told then, it is told again."""
 
-    @tool(read_only=True, timeout=0.01)
+    @tool(read_only=True, timeout=0.3)
     async def fail(how: str) -> str:
         """Fail."""
         if how == "slow":
