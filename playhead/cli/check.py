@@ -82,8 +82,11 @@ def verdict_lines(checked: Check) -> Iterator[Line]:
     """Yield the verdict and what is wrong."""
     style = "bold green" if checked.ok else "bold red"
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {VERDICTS[checked.verdict]}")
-    for problem in checked.problems[:SHOWN]:
+    shown, rest = checked.problems[:SHOWN], checked.problems[SHOWN:]
+    for problem in shown:
         yield Line(("!! ", "bold red"), str(problem))
-    rest = sum(problem.count for problem in checked.problems[SHOWN:])
-    if rest:
-        yield Line(f"… and {rest:,} more problems; --json names more of them")
+    if len(rest) > 1:
+        more = sum(problem.count for problem in rest[:-1])
+        yield Line(f"… and {more:,} more problems; --json names more of them")
+    for problem in rest[-1:]:  # the last one says where the reading ended
+        yield Line(("!! ", "bold red"), str(problem))

@@ -33,6 +33,8 @@ def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any 
     try:
         return from_json(bare)
     except ValueError:
+        if b"\\u" not in bare and _is_utf_8(bare):
+            raise
         decoded = bare.decode("utf-8", "replace")
         text, count = whole_characters(decoded)
         broken = count + decoded.count("�") - bare.count("�".encode())
@@ -41,6 +43,14 @@ def read_json(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any 
         document = from_json(text)
         problems[HALVES] += broken
         return document
+
+
+def _is_utf_8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def whole_characters(text: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import NotImportableError, UsageError, nearest
@@ -49,6 +49,10 @@ STDIN: Final = "-"
 """The path of what comes in at stdin."""
 _LOOKED_AT: Final = 20
 """Documents of a file that are looked at before it counts as of no format."""
+_BLANK_LINES: Final = 10_000
+"""Blank lines in a row, after which the rest of a file is not read as lines."""
+_WITHOUT_SPANS: Final = 1000
+"""Messages in a row without a span, after which a file is not taken for OTLP."""
 
 
 @dataclass
@@ -168,10 +172,15 @@ class _Reading:
 
     def _read_protobuf(self) -> None:
         self._source.format = OTLP_PROTOBUF
+        without = 0
         for message in otlp_protobuf.messages(self._file, self._size):
+            known = len(self._source.spans)
             if len(message) > MAX_VALUES and too_many_in_message(message, otlp_protobuf.descriptor(), MAX_VALUES):
                 raise NotImportableError(f"a message has more than {MAX_VALUES:,} values: {SMALLER}")
             self._take(otlp_protobuf.spans_of_message(message, self._source.problems))
+            without = without + 1 if len(self._source.spans) == known else 0
+            if without == _WITHOUT_SPANS:
+                raise NotImportableError(f"it is no OTLP: {without:,} messages in a row hold no span")
 
     def _read_json(self, found: JsonFormat | None) -> None:
         """Read one document after the other; the first one that is of a known format says what they are."""
@@ -218,22 +227,32 @@ def _looks_like_json(head: bytes) -> bool:
 
 def _documents(file: IO[bytes], size: int, problems: Problems) -> Iterator[Any]:
     """Yield the JSON values of a file: one for each line, or the whole of it."""
-    numbered = enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1)
-    lines = ((number, line) for number, line in numbered if line.strip())
-    first, second = next(lines, (0, b"")), next(lines, None)
-    parsed = _parsed(first[1], problems)
-    if parsed is None or second is None:
-        yield parsed[0] if parsed is not None else _whole(file, size, problems)
+    lines = _lines(file, problems)
+    parsed = _parsed(next(lines, (0, b""))[1], problems)
+    if parsed is None:
+        yield _whole(file, size, problems)
         return
     yield parsed[0]
-    del parsed, first
-    for number, line in chain([second], lines):
+    del parsed
+    for number, line in lines:
         document = _parsed(line, problems)
         if document is not None:
             yield document[0]
         else:
             where = f": line {number}" if sum(problems.values()) < MAX_NOTED else ""
             problems[f"lines that are no JSON, or too deep{where}"] += 1
+
+
+def _lines(file: IO[bytes], problems: Problems) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, with their numbers, up to the place where a file is nothing but blank ones."""
+    blank = 0
+    for number, line in enumerate(iter(lambda: file.readline(MAX_DOCUMENT), b""), 1):
+        blank = 0 if line.strip() else blank + 1
+        if not blank:
+            yield number, line
+        elif blank == _BLANK_LINES:
+            problems[f"{blank:,} blank lines in a row: what stands behind line {number:,} is not read"] += 1
+            return
 
 
 def _parsed(line: bytes, problems: Problems) -> tuple[Any] | None:

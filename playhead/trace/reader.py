@@ -45,6 +45,8 @@ CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
 MAX_PROBLEMS: Final = 1000
 """Problems of a file that are told one by one."""
+MAX_JUNK: Final = 10_000
+"""Lines in a row that are no events, after which the rest of a file is not read: a scan of junk must not cost minutes."""
 
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 _FORMAT: Final = re.compile(rb'"format":"(\d{1,9})')
@@ -182,6 +184,7 @@ class _Scan:
         self._lost = 0
         self._ended = False
         self._problems = 0
+        self._junk = 0
         self._more: dict[ProblemKind, Problem] = {}
 
     def run(self) -> Iterator[Record | Problem]:
@@ -191,19 +194,25 @@ class _Scan:
     def whole_lines(self) -> Iterator[Record | Problem]:
         """Yield what the lines hold that are whole by now; when the file has grown, this may be called again."""
         for line in self._lines:
+            if self._junk > MAX_JUNK:
+                return
             if not self._number:
                 _require_trace(line, self._name)
             self._number += 1
             record = self._sound(line)
-            if record is None:
-                yield from self._told(self._careful(line))
-            else:
+            if record is not None:
+                self._junk = 0
                 yield record
+                continue
+            yield from self._told(self._careful(line))
 
     def ending(self) -> Iterator[Record | Problem]:
         """Yield what is wrong with the end of the file, when nothing more comes."""
         yield from self._more.values()
-        if self._lines.rest or self._lines.broken:
+        if self._junk > MAX_JUNK:
+            rest = f"{MAX_JUNK:,} lines in a row are no events: what stands behind them is not read"
+            yield self._problem("bad-line", rest)
+        elif self._lines.rest or self._lines.broken:
             yield self._cut_off()
         elif not self._number:
             raise NotATraceError(f"{self._name} is empty")
@@ -235,8 +244,10 @@ class _Scan:
         try:
             body, h, envelope = _split(line)
         except LineError as error:
+            self._junk += 1
             yield self._problem("lost-events" if line.endswith(TORN) else "bad-line", str(error))
             return
+        self._junk = 0
         intact = chain(self._previous, body) == h
         self._previous = h.encode()
         yield from self._order(envelope.seq, intact=intact)

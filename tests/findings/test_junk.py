@@ -1,0 +1,54 @@
+"""Files that are nothing but junk, plain or compressed: read no further than it takes to see that, and said."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from playhead.trace.integrity import check_trace
+from tests.findings.adapter import cli
+
+SIZE = 20_000_000
+RECORDED = (Path(__file__).parents[2] / "traces" / "no-tools.jsonl").read_bytes()
+UNREAD = "10,000 lines in a row are no events: what stands behind them is not read"
+
+
+@pytest.mark.parametrize("junk", [b"\n", b" \n", b"{}\n", b"\0\n", b"none\n"])
+def test_lines_that_are_no_events(tmp_path: Path, junk: bytes):
+    """A recording with millions of them is damaged, and where the reading of it ends is said."""
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(RECORDED + junk * (SIZE // len(junk)))
+    last = check_trace(path).problems[-1]
+    known = RECORDED.count(b"\n")
+    assert (last.line, last.message) == (known + 10_001, UNREAD)
+    shown = cli("check", path)
+    assert (shown.returncode, UNREAD in " ".join(shown.stdout.split())) == (1, True)
+
+
+def test_a_recording_goes_on_behind_some_junk(tmp_path: Path):
+    """Fewer of them hide nothing: the events behind them are read."""
+    first, rest = RECORDED.split(b"\n", 1)
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(first + b"\n" * 9000 + rest)
+    assert check_trace(path).events == RECORDED.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("junk", "said"),
+    [
+        (b" ", "1,000 messages in a row hold no span"),
+        (b"\0", "1,000 messages in a row hold no span"),
+        (b"\n", "it is no OTLP message"),
+        (b"{}\n", "no spans of a known format in it"),
+        (b'{"resourceSpans":[]}\n' + b"\n" * 10_000, "line 10,001 is not read"),
+        (b'{"resourceSpans":[' + b" " * 1000, "neither JSON nor JSON lines nor OTLP protobuf"),
+    ],
+)
+def test_an_export_of_nothing(tmp_path: Path, junk: bytes, said: str):
+    """It is refused, compressed too, and nothing is recorded."""
+    path = tmp_path / "spans.json.gz"
+    path.write_bytes(gzip.compress(junk * (SIZE // len(junk)), 1))
+    ran = cli("import", path, "--trace-dir", tmp_path / "traces")
+    assert (said in ran.stderr, ran.stdout, list((tmp_path / "traces").glob("*.jsonl"))) == (True, "", [])
