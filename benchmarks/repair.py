@@ -2,6 +2,7 @@
 
     python -m benchmarks.repair [FILE] [-v]          # broken calls and traps, a case a line
     python -m benchmarks.repair --replies FILE [-v]  # replies in words around a call, a case a line
+    python -m benchmarks.repair --real URL [FILE]    # also: what a real model makes of the message about a refused call
 
 A case is what a model wrote for the tools that it was offered, and the call that was meant, or null. Each is a run of an agent
 whose model says just that, in an empty folder with the case's files. A frozen file is a benchmark, not a test: nothing is
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import chdir
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
@@ -36,8 +37,12 @@ from playhead.trace.values import from_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from playhead.kernel.models.base import Model
     from playhead.kernel.tool_context import ToolContext
+    from playhead.trace.types import Completion, Request
 
+REAL: Final = "openai/qwen2.5-coder-1.5b"
+"""The model that is asked with `--real`."""
 CASES: Final = Path(__file__).with_name("repair_cases.jsonl")
 REPEATS: Final = 3
 _PATHS: Final = {"file-path": Path.is_file, "directory-path": Path.is_dir}
@@ -65,8 +70,24 @@ class Recording:
         return Outcome(ok=True, result="done")
 
 
-def bodies_run(case: dict[str, Any], turn: Turn, tool_format: str = "native") -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls whose bodies ran when a model said this."""
+class Continued(ScriptedModel):
+    """Says one turn, and is another model from then on."""
+
+    def __init__(self, turn: Turn, other: Model) -> None:
+        super().__init__([turn])
+        self._other = other
+
+    async def complete(self, request: Request) -> Completion:
+        """Return the turn, or what the other model answers."""
+        if not self.requests:
+            return await super().complete(request)
+        return await self._other.complete(replace(request, model=self._other.name, parameters={"temperature": 0}))
+
+
+def bodies_run(
+    case: dict[str, Any], turn: Turn, tool_format: str = "native", other: Model | None = None
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls whose bodies ran when a model said this, or when another one said what it made of the answer."""
     ran: list[tuple[str, dict[str, Any]]] = []
     fields = ("name", "description", "parameters", "read_only")
     specs = [ToolSpec(**{name: each[name] for name in fields if name in each}) for each in case["tools"]]
@@ -75,9 +96,14 @@ def bodies_run(case: dict[str, Any], turn: Turn, tool_format: str = "native") ->
             path = Path(folder, normpath(f"/{file}")[1:])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-        model = ScriptedModel([turn, *[text("done")] * 4])
-        tools = [Recording(spec, ran) for spec in specs]
-        made: Any = Agent(model, tools=tools, tool_format=tool_format, rationale=False, meta_tools=(), trace=None)  # type: ignore[arg-type]
+        model = Continued(turn, other) if other else ScriptedModel([turn, *[text("done")] * 4])
+        options: Any = {
+            "tool_format": tool_format,
+            "rationale": False,
+            "meta_tools": (),
+            "max_iterations": 2 if other else 10,
+        }
+        made = Agent(model, tools=[Recording(spec, ran) for spec in specs], trace=None, **options)
         made.run_sync(case.get("task") or "go")
     return ran
 
@@ -126,22 +152,23 @@ def _plain(schema: Any, value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def score(file: Path, *, verbose: bool) -> Counter[tuple[str, str]]:
-    """Print and return what became of the broken calls and the traps of a file."""
+def score(file: Path, other: Model | None = None, *, verbose: bool) -> Counter[tuple[str, str]]:
+    """Print and return what became of the broken calls and the traps of a file, and of those refused in another model's turn."""
     counts: Counter[tuple[str, str]] = Counter()
     for case in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-        ran = bodies_run(case, Turn(calls=(call_of(case),)))
+        turn = Turn(calls=(call_of(case),))
+        ran = bodies_run(case, turn)
         found = verdict(case, ran)
         counts[case["kind"], found] += 1
+        if other and (case["kind"], found) == ("broken", "refused"):
+            counts["refused", verdict(case, bodies_run(case, turn, other=other))] += 1
         if verbose and found not in ("recovered", "right") and (case["kind"], found) != ("trap", "refused"):
             print(f"{found:12} {case['id']}\n  wrote    {case['name']} {case['arguments']}")
             print(f"  expected {json.dumps(case['expected'])}\n  ran      {json.dumps(ran)}")
-    for title, of in (("broken calls", "broken"), ("traps", "trap")):
+    for title, of in (("broken calls", "broken"), ("traps", "trap"), ("refused calls, in the next turn", "refused")):
         named = {became: count for (kind, became), count in sorted(counts.items()) if kind == of}
-        total = sum(named.values())
-        print(
-            f"{title}: {total}", *(f"{each} {count} ({count / total:.1%})" for each, count in named.items()), sep=", "
-        )
+        shares = [f"{each} {count} ({count / sum(named.values()):.1%})" for each, count in named.items()]
+        print(f"{title}: {sum(named.values())}", *shares, sep=", ")
     return counts
 
 
@@ -199,18 +226,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, nargs="?", default=CASES)
     parser.add_argument("--replies", action="store_true", help="the file holds replies in words around a call")
+    parser.add_argument("--real", metavar="URL", help="let the model served there answer what is said of refused calls")
     parser.add_argument("-v", "--verbose", action="store_true", help="list what was missed")
     asked = parser.parse_args(arguments)
     os.environ.setdefault("PLAYHEAD_TRACE_DIR", tempfile.gettempdir())
     if asked.replies:
         score_replies(asked.file.resolve(), verbose=asked.verbose)
-    elif asked.file.exists():
-        score(asked.file.resolve(), verbose=asked.verbose)
-    else:
-        print(f"{asked.file}: not there")
-    if not asked.replies:
-        healthy, broken = costs()
-        print(f"a check of a healthy call {healthy:.1f} µs, a repair of a broken one {broken:.0f} µs")
+        return
+    other = Agent(REAL, api_base=asked.real, api_key="none").model if asked.real else None
+    score(asked.file.resolve(), other, verbose=asked.verbose)
+    healthy, broken = costs()
+    print(f"a check of a healthy call {healthy:.1f} µs, a repair of a broken one {broken:.0f} µs")
 
 
 if __name__ == "__main__":

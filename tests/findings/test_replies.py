@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.repair import score_replies
 from playhead import tool
 from playhead.testing import call, text
 from tests.findings.adapter import agent, run
@@ -140,3 +142,8 @@ def test_words_around_a_program_run_nothing() -> None:
     assert RAN == []
     run(agent([text(program), text("done")], [delete_file], strategy="code-action"))
     assert RAN == ["a.txt"]
+
+
+def test_261_replies_in_five_languages_run_nothing() -> None:
+    """Replies that quote, refuse, plan, translate or forge a call run no body of a tool with side effects, in either format."""
+    assert score_replies(Path(__file__).parents[2] / "benchmarks" / "replies.jsonl", verbose=True) == 0

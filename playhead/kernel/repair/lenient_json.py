@@ -179,9 +179,6 @@ class _Reader:
                 self._broken()
             else:
                 found.append(self.value())
-                if self._next() == ":" and "}" in self._open and isinstance(found.pop(), str):
-                    self.place, self.closed = start, False  # the next key of the object around the list
-                    break
         self._open.pop()
         return once(found) if closing == "}" else found
 
@@ -213,7 +210,12 @@ class _Reader:
 
     def _string(self, where: str) -> str:
         """Return a string; a quote that does not end it is one of its characters."""
-        closing, out = _CLOSING[self.text[self.place]], []
+        mark = self.text[self.place]
+        if mark in "'\"" and self.text.startswith(mark * 3, self.place):  # as Python has them
+            inner, ends, _ = self.text[self.place + 3 :].partition(mark * 3)
+            self.place += len(inner) + 6
+            return inner if ends and "\\" not in inner else self._broken()
+        closing, out = _CLOSING[mark], []
         special = re.compile(rf"[\\{closing}]")
         self.place += 1
         while found := special.search(self.text, self.place):

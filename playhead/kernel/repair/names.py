@@ -82,8 +82,12 @@ def meant_tool(
     for is_meant in (_is_without_server, _has_same_words, _is_slip_of_tool):
         found = [tool for tool, spec in specs.items() if is_meant(name, tool, spec)]
         if found:
-            return found[0] if len(found) == 1 and not _is_crowded(name, found[0], specs) and takes(found[0]) else None
-    return None
+            break
+    else:  # a word more or less, of a tool that only reads; `build` is none of `get_build` and `cancel_build`
+        found = [tool for tool in specs if extra_words(name, tool) or extra_words(tool, name)]
+        is_plain = re.search(r"[^\w\s.:/-]", name) is None and all(specs[tool].read_only for tool in found)
+        found = [tool for tool in found if is_plain and (extra_words(tool, name) or words(name)[-1] == words(tool)[-1])]
+    return found[0] if len(found) == 1 and not _is_crowded(name, found[0], specs) and takes(found[0]) else None
 
 
 def _is_without_server(name: str, tool: str, _: ToolSpec) -> bool:

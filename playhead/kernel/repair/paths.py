@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from posixpath import normpath
+from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.repair.names import folded
@@ -59,7 +59,7 @@ def found_paths(schema: Schema, arguments: dict[str, Any]) -> dict[str, str]:
     missing: dict[str, str] = {}
 
     def look(path: str, kind: str) -> None:
-        if not _is_there(path):
+        if not os.path.exists(path):  # noqa: PTH110 - never raises
             missing[path] = kind
 
     with_paths(schema, arguments, look)
@@ -78,9 +78,7 @@ def meant_path(written: str, entries: Collection[str]) -> str | None:
     for form in (str, _folded) if not is_outside or len(parts) == 1 else ():
         if found := [each for each in entries if f"/{form(each)}".endswith(f"/{form('/'.join(parts))}")]:
             return found[0] if len(found) == 1 else None
-    around = (
-        _is_there(str(Path(plain).parent)) if is_outside else any(each.split("/")[0] == parts[0] for each in entries)
-    )
+    around = os.path.exists(dirname(plain)) if is_outside else any(each.split("/")[0] == parts[0] for each in entries)  # noqa: PTH110
     first = 0 if is_outside else 1  # without what was thought to be around the working folder
     for tail in ("/".join(parts[start:]) for start in range(first, 0 if around else len(parts) - first)):
         if tail in entries:
@@ -102,10 +100,3 @@ def entries_below(folder: Path) -> dict[str, list[str]]:
 
 def _folded(path: str) -> str:
     return "/".join(map(folded, path.split("/")))
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):
-        return False

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
 from playhead.kernel.repair import keys, values
-from playhead.kernel.repair.lenient_json import BrokenJsonError, read_json
+from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, BrokenJsonError, read_json
 from playhead.kernel.repair.names import folded
 from playhead.kernel.repair.schema import Check, Schema, choices, facts, options, properties, required
+from playhead.kernel.repair.text_calls import arguments_in
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     Note = Callable[[str, Any, Any], None]
 
 SHAPE, PARAMETERS, TYPES = "shape", "parameters", "types"
-LOW_RISKS: Final = ("low", "medium")
-"""Risks of tools for which a parameter is told by nothing else being left, a name by a slip, and a path is looked for."""
+_BARE: Final = re.compile(r"(?:[^\s{}\[\]\"'`=<>,:]|://)+")
+"""A word or a number, which may be the value of the only parameter: no part of an object or of a sentence."""
 _MARKUP: Final = re.compile(r"[<>{}]")
 LONGEST_SHOWN: Final = 80
 """Characters of a value that a fault quotes."""
@@ -42,11 +43,17 @@ class Reading:
     def arguments(self, written: Any, note: Note) -> Any:  # noqa: ANN401 - any JSON value
         """Return the arguments as the tool takes them; what cannot be read is a fault."""
         value = {} if isinstance(written, str) and values.is_nothing(written.strip("() ")) else self._opened(written)
+        option = options(self._root, self._root)[0]
+        if isinstance(value, str) and len(value) <= MAX_CHARACTERS:
+            tries = (arguments_in(value, self._tool), f'"{value}"', re.sub(r'\A\s*"', '{"', value))
+            value = next((each for each in map(self._opened, tries) if isinstance(each, dict)), value)
+        if self._tool.read_only and len(properties(option)) == 1 and _BARE.fullmatch(str(value)):
+            value = dict.fromkeys(properties(option), value)
         if not isinstance(value, dict):
             self.faults.append("the arguments are not a JSON object")
             return value
         note(SHAPE, written, value)
-        read = self._object(options(self._root, self._root)[0], value, "", note)
+        read = self._object(option, value, "", note)
         if not self.faults and not self._check.fits(self._root, read):
             self.faults.append("the arguments do not fit together")
         return read
@@ -78,11 +85,11 @@ class Reading:
     def _as_option(self, option: Schema, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a value as one option takes it, or as it was."""
         allowed, kind, name = choices(option), option.get("type"), place.rpartition(".")[2]
-        box = next(iter(value)) if isinstance(value, (dict, list)) and len(value) == 1 else None
+        said = [key for key in value if value[key] != option.get(key)] if isinstance(value, dict) else []
         if isinstance(value, list) and len(value) == 1 and kind != "array":
             return self.read(option, value[0], place)
-        if isinstance(value, dict) and box in ("value", name) and kind not in ("object", "array"):
-            return self.read(option, value[box], place)
+        if said in (["value"], [name]) and kind not in ("object", "array"):  # beside what the schema says
+            return self.read(option, value[said[0]], place)
         if kind == "array":
             return self._list(option, value, place)
         if kind == "object" or properties(option):
@@ -150,8 +157,8 @@ class Reading:
         """Return an object with its parameters' names and values."""
         known, others = properties(option), option.get("additionalProperties", True)
         before = value
-        for _ in range(_BOXES if known and not isinstance(others, dict) else 0):
-            value = self._regrouped(known, value, is_closed=others is False)
+        for _ in range(_BOXES if others is False or (known and not isinstance(others, dict)) else 0):
+            value = self._regrouped(option, value)
         may = {name for name, own in known.items() if name not in required(option) or "default" in own}
         nothing = [name for name in may & value.keys() if values.is_nothing(value[name])]
         empty = [name for name in nothing if not self._check.fits(known[name], value[name])]
@@ -176,26 +183,15 @@ class Reading:
 
     def _meant(self, option: Schema, value: dict[str, Any], place: str) -> dict[str, str]:
         """Return which parameter each unknown key means; what is wrong with the others is a fault."""
-        known, needed = properties(option), required(option)
-        absent = {name: name in needed for name in known if name not in value}
+        known = properties(option)
+        absent = {name: name in required(option) for name in known if name not in value}
         unknown = [key for key in value if key not in known]
         named = {key: value[key] for key in unknown if not _MARKUP.search(key)}
 
         def reads(key: str, name: str) -> bool:
             return self._can(known[name], value[key])
 
-        def fits(key: str, name: str) -> bool:
-            return self._check.fits(known[name], value[key])
-
         found, unclear = keys.renamed(named, absent, known, self._tool, reads)
-        left = [key for key in named if key not in found]
-        owed = [name for name in absent if absent[name] and "default" not in known[name]]
-        missing = [name for name in owed if name not in found.values()]
-        is_told = self._tool.read_only or any(name in value for name in needed)  # by another one that has to be there
-        may_guess = is_told and self._tool.risk in LOW_RISKS and bool not in {type(value[key]) for key in left}
-        if left and not unclear and may_guess:
-            others = [name for name in known if name not in missing or not self._tool.read_only]
-            found |= keys.left_over(left, missing, others, fits, reads)
         for key in unknown if option.get("additionalProperties") is False else ():
             if key not in found:
                 why = "may mean more than one parameter" if key in unclear else "there is no such parameter"
@@ -205,21 +201,28 @@ class Reading:
     def _fault(self, place: str, key: str, what: str) -> None:
         self.faults.append(f"{place}.{key}".lstrip(".") + f": {what}")
 
-    def _regrouped(self, known: dict[str, Schema], value: dict[str, Any], *, is_closed: bool) -> dict[str, Any]:
+    def _regrouped(self, option: Schema, value: dict[str, Any]) -> dict[str, Any]:
         """Return an object without what says nothing, and with one box opened, or what was laid flat in the one place for it."""
+        known = properties(option)
         own = set(map(folded, known))
-        quiet = {key for key, item in value.items() if key not in known and keys.is_noise(key, item, self._tool.name)}
-        value = {key: item for key, item in value.items() if key not in quiet or not is_closed}
+        given = {name: value[name] for name in known if name in value}
+        said = {folded(word): as_text(each) for word, each in {**option, **given}.items()}
+        noise = {key for key, item in value.items() if keys.is_noise(key, item, self._tool.name)}
+        quiet = {key for key in value.keys() - known if key in noise or as_text(value[key]) == said.get(folded(key))}
+        is_open = option.get("additionalProperties") is not False
+        value = {key: item for key, item in value.items() if is_open or key not in quiet}
         stray = [key for key in value if folded(key) not in own and key not in quiet]
         for key in stray:
-            inner, rest = self._opened(value[key]), {name: each for name, each in value.items() if name != key}
-            names = set(map(folded, inner)) if isinstance(inner, dict) else set()
-            if names & own if rest.keys() <= quiet else names and names <= own - set(map(folded, rest)):
-                return {**rest, **inner}
+            box, rest = self._opened(value[key]), {name: each for name, each in value.items() if name != key}
+            for inner in (box, {f"{key}_{name}": box[name] for name in box}) if isinstance(box, dict) else ():
+                names = set(map(folded, inner))
+                is_call = rest.keys() <= quiet and names & {*own, *keys.ARGUMENTS}
+                if is_call or (names and names <= own - set(map(folded, rest))):
+                    return {**rest, **inner}
         homes = []
         for name, schema in known.items() if stray else ():
-            for option in options(schema, self._root) if name not in value else ():
-                places = {folded(each): each for each in properties(option)}
+            for home in options(schema, self._root) if name not in value else ():
+                places = {folded(each): each for each in properties(home)}
                 found = {
                     key: places.get(folded(key).removeprefix(folded(name))) or places.get(folded(key)) for key in stray
                 }

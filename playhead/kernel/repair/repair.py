@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.repair.names import meant_tool
+from playhead.kernel.repair.names import folded, meant_tool
 from playhead.kernel.repair.reading import PARAMETERS, Reading
 from playhead.kernel.repair.schema import Check, TooCostlyError
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAME = "name"
+_BEHIND: Final = re.compile(r"<\||:\d+\Z|\(")
+"""What some servers leave behind a name: a token, the number of the call, or its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +55,19 @@ def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired
     def takes(tool: str) -> bool:
         spec = specs[tool]
         read = _for_tool(spec, arguments)
-        is_sure = spec.read_only or all(stage != PARAMETERS for stage, *_ in read.steps)
-        return read.arguments is not None and is_sure
+        is_guess = any(how == PARAMETERS and {*map(folded, old)} != {*map(folded, new)} for how, old, new in read.steps)
+        return read.arguments is not None and (spec.read_only or not is_guess)
 
+    written, bare = name, _BEHIND.split(name, maxsplit=1)[0]
+    if bare != name and name not in specs and ("(" not in name or arguments in ({}, "")):
+        name, arguments = bare, name if "(" in name else arguments
     tool = meant_tool(name, specs, takes)
     if tool is None:
         return Repaired(name, None)
     read = _for_tool(specs[tool], arguments)
-    if read.arguments is None or tool == name:
+    if read.arguments is None or tool == written:
         return read
-    return Repaired(tool, read.arguments, ((NAME, name, tool), *read.steps))
+    return Repaired(tool, read.arguments, ((NAME, written, tool), *read.steps))
 
 
 def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any JSON value

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.repair.reading import LOW_RISKS
 from playhead.kernel.repair.repair import is_healthy
 from playhead.trace.events import NudgeIssued, ToolCallHealed
 from playhead.trace.values import as_text, from_json, scrub, to_json
@@ -104,8 +103,8 @@ class Repairer:
         """The tools for which a path is looked for."""
         from playhead.kernel.repair.paths import asks_for_paths  # noqa: PLC0415 - once for an agent
 
-        specs = [tool.spec for tool in self._session.toolset.values()]
-        return {spec.name for spec in specs if spec.risk in LOW_RISKS and asks_for_paths(spec.parameters)}
+        specs = [tool.spec for tool in self._session.toolset.values() if tool.spec.risk in ("low", "medium")]
+        return {spec.name for spec in specs if asks_for_paths(spec.parameters)}
 
     async def _with_paths(self, planned: PlannedCall, spec: ToolSpec) -> PlannedCall:
         from playhead.kernel.repair.paths import found_paths, with_paths  # noqa: PLC0415 - for tools that ask for paths

@@ -57,10 +57,8 @@ def _is_number(value: object) -> bool:
 
 
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
-    "date": _is_date,
-    "date-time": _DATE_TIME.fullmatch,
-    "email": lambda text: "@" in text,
-}
+    "date": _is_date, "date-time": _DATE_TIME.fullmatch, "email": lambda text: "@" in text,
+}  # fmt: skip
 _TYPES: Final = {"string": str, "boolean": bool, "null": type(None), "object": dict, "array": list,
                 "number": None, "integer": None}  # fmt: skip
 

@@ -118,6 +118,21 @@ def text_calls(text: str) -> list[TextCall]:
     return calls
 
 
+def arguments_in(text: str, tool: ToolSpec) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the arguments that the text of a native call holds: in a call of the tool, alone, or in tags; else None.
+
+    Words around them, and the same ones twice, are read over only for a tool that only reads.
+    """
+    calls = text_calls(text) or [TextCall(each.start, each.end, tool.name, each.value) for each in json_blocks(text)]
+    if not calls:
+        text = f"<function={tool.name}>{text}</function>"
+        calls = list(_in_tags(text))
+    read = [each.arguments for each in calls if folded(each.name) == folded(tool.name)]
+    is_one = bool(read) and read.count(read[0]) == len(calls)
+    is_alone = len(calls) == 1 and not _bare(_without(text, calls))
+    return read[0] if is_one and (is_alone or tool.read_only) else None
+
+
 def _tool_of(call: TextCall, specs: Mapping[str, ToolSpec], *, strict: bool) -> str | None:
     """Return the offered tool that a call means: the only one that it may be repaired to when it runs."""
     return None if strict and call.broken else meant_tool(call.name, specs, lambda _: True, exact=strict)
@@ -175,8 +190,10 @@ def _call(value: dict[str, Any], block: JsonBlock, written: str | None) -> TextC
 def _in_tags(text: str) -> Iterator[TextCall]:
     """Yield calls whose tags name the tool and each parameter: `<invoke name="f"><parameter name="a">1</parameter></invoke>`."""
     for found in _TAGS.finditer(text):
-        arguments = {name: value.strip("\n") for _, name, value in _PARAMETER.findall(found[3])}
-        yield TextCall(found.start(), found.end(), found[2], arguments)
+        named = _PARAMETER.findall(found[3])
+        arguments = {name: value.strip("\n") for _, name, value in named}
+        if len(arguments) == len(named):
+            yield TextCall(found.start(), found.end(), found[2], arguments)
 
 
 def _in_code(text: str) -> Iterator[TextCall]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,21 +12,16 @@ from playhead.kernel.repair.names import folded, is_slip, words
 
 NOTHING: Final = ("", "null", "none", "undefined")
 """How models write that there is no value."""
-_NUMBER: Final = re.compile(r"[+-]?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS: Final = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
 _TRUTHS: Final = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False,
             "0": False}  # fmt: skip
 """Those of JSON and of YAML."""
-_NUMERIC_DAY: Final = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-](\d{4})", re.ASCII)
-_DAYS: Final = ("%Y/%m/%d", "%Y.%m.%d", "%Y-%m-%dT00:00:00", "%Y-%m-%dT00:00:00Z", "%B %d, %Y", "%b %d, %Y", "%d %B %Y",
-          "%d %b %Y")  # fmt: skip
+_DAYS: Final = ("%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
+_MIDNIGHT: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?\Z")
+_COMPACT: Final = re.compile(r"\A(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
+_TIMES: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M%p", "%I %p", "%I%p")
 _LONGEST_NUMBER: Final = 300
-_LAST_MONTH: Final = 12
-
-
-def bare(text: str) -> str:
-    """Return a text without blanks and quotes around it."""
-    return text.strip().strip("\"'`").strip()
 
 
 def is_nothing(value: object) -> bool:
@@ -35,7 +31,7 @@ def is_nothing(value: object) -> bool:
 
 def number_in(value: object, name: str = "") -> int | float | None:
     """Return the number that a text is, the unit that its parameter's name has allowed; `1.500` may be more than a thousand."""
-    text = bare(value) if isinstance(value, str) else ""
+    text = value.strip("\"'` \t\n") if isinstance(value, str) else ""
     amount, _, unit = text.partition(" ")
     if unit and unit.strip().casefold() in words(name):
         text = amount
@@ -49,7 +45,7 @@ def number_in(value: object, name: str = "") -> int | float | None:
 def truth_in(value: object) -> bool | None:
     """Return the truth value that a text, 0 or 1 is."""
     if isinstance(value, str):
-        return _TRUTHS.get(bare(value).lower())
+        return _TRUTHS.get(value.strip("\"'` \t\n").lower())
     return bool(value) if value in (0, 1) else None
 
 
@@ -68,24 +64,20 @@ def choice_in(value: object, allowed: list[Any]) -> Any | None:  # noqa: ANN401 
     return names[found[0]] if len(found) == 1 and folded(text) else None
 
 
-def day_in(text: str) -> str | None:
-    """Return the day that a text names, as ISO writes it; `03/04/2025` may be two."""
-    if numeric := _NUMERIC_DAY.fullmatch(text):
-        one, two, year = map(int, numeric.groups())
-        if one <= _LAST_MONTH and two <= _LAST_MONTH and one != two:
-            return None
-        day, month = max(one, two), min(one, two)
-        return f"{year:04}-{month:02}-{day:02}"
-    for form in _DAYS:
-        try:
-            return datetime.strptime(text, form).date().isoformat()  # noqa: DTZ007 - a day has no zone
-        except ValueError:
-            continue
-    return None
-
-
 def spellings(text: str, form: object) -> list[str]:
-    """Return the other ways to write a text: as a day, without blanks around it, in another case."""
+    """Return the other ways to write a text: as a day or a time of day, without blanks around it, in another case."""
     plain = text.strip()
-    found = [day_in(plain) if form == "date" else None, plain, plain.upper(), plain.lower(), plain.replace(" ", "T")]
-    return [each for each in found if each is not None]
+    day = _COMPACT.sub(r"\1/\2/\3", re.sub("[.-]", "/", _MIDNIGHT.sub("", plain))).replace(",", "")
+    days = [str(each.date()) for each in _moments(day, _DAYS)] if form in ("date", None) else []
+    times = [] if re.search(r":\d(?!\d)", plain) else _moments(plain, _TIMES)
+    clocks = [each.strftime(form) for each in times for form in ("%H:%M:%S", "%H:%M")[: 1 if each.second else 2]]
+    return [plain, plain.upper(), plain.lower(), plain.replace(" ", "T"), *days, *clocks]
+
+
+def _moments(text: str, forms: tuple[str, ...]) -> list[datetime]:
+    """Return what a text names in these forms: `03/04/2025` may be two days."""
+    found = []
+    for form in forms:
+        with suppress(ValueError):
+            found.append(datetime.strptime(text, form))  # noqa: DTZ007 - a day has no zone
+    return found

@@ -32,7 +32,7 @@ JSON = st.recursive(
         ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}, True),
         ('{"a": 1}}', {"a": 1}, True),
         ('{"a": [1, 2}', {"a": [1, 2]}, False),
-        ('{"to": ["a", "b", "subject": "x"}', {"to": ["a", "b"], "subject": "x"}, False),
+        ('{"a": """Stay "here".""", "b": \'\'\'x\'\'\'}', {"a": 'Stay "here".', "b": "x"}, True),
         ('{"a": {"b": "c"', {"a": {"b": "c"}}, False),
         ('{"a": true', {"a": True}, False),
         ("\u201ca\u201d", "a", True),
