@@ -28,6 +28,7 @@ test: $(DEV)  ## run the tests
 prove: $(DEV)  ## run the random campaigns at their full size, of which the tests run a sample
 	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 tests/findings $(ARGS)
 	$(RUN)python -m tests.findings.replay_oracle 5000
+	$(RUN)python -m tests.findings.declarations 500
 
 test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
 	$(RUN)python -m pytest -m real $(ARGS)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from playhead.running import Beginning, Variant
     from playhead.streaming import Density
     from playhead.trace.redaction import Redactor, RedactText
-    from playhead.trace.types import Compression, Content, ContextProfile, Message, Tier
+    from playhead.trace.types import Compression, Content, ContextProfile, Message, SourceInfo, Tier
 
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 
@@ -257,6 +257,7 @@ class Agent(CustomTools):
         for block in checks.listed("compose", compose):
             self.compose(block)
         self.approver = checks.checked_approver(approver, self.tools, self._harness.approves)
+        self._as_root: AgentTool | None = None
 
     def compose(self, block: Block) -> Undo:
         """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.
@@ -300,6 +301,12 @@ class Agent(CustomTools):
         """Return the killswitches at the ports, as they are registered now."""
         return self._harness.guards()
 
+    def sources(self) -> tuple[SourceInfo, ...]:
+        """Return the fingerprints of the code that a recording answers for, of agents below too."""
+        if self._as_root is None or self._as_root.tools is not self.tools:
+            self._as_root = self.as_tool()
+        return self._as_root.sources() or ()
+
     def judges(self) -> Mapping[str, Judge]:
         """Return the code that looks at answers, by the names of the reviews."""
         return self._reviews.judges
@@ -323,6 +330,7 @@ class Agent(CustomTools):
             guards=self._harness.guards,
             judges=self._reviews.judges,
             fallbacks=self.fallbacks,
+            composed=self._harness.sources,
         )
 
     def redaction_rules(self) -> list[RedactText]:
@@ -417,7 +425,11 @@ class Agent(CustomTools):
         require_guard()
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        update = {**await priced(self.header, self.model, self.fallbacks), "hooks": self._harness.info()}
+        update = {
+            **await priced(self.header, self.model, self.fallbacks),
+            "hooks": self._harness.info(),
+            "sources": self.sources(),
+        }
         tools, chat = self.tools, None
         if variant is not None:
             update, tools, chat = {**update, **variant.header}, variant.tools, variant.chat

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from playhead.cli import exits, options
 from playhead.cli.output import text_console, write_json
 from playhead.diagnose.summaries import preview
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from playhead.agent import Agent
     from playhead.replay import Divergence, Reproduction
 
 SHOWN: Final = 10
@@ -38,7 +41,13 @@ PARTIAL: Final = {
     },
 )
 @options.run_argument()
-def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
+@click.option(
+    "--agent",
+    "reference",
+    metavar="MODULE:NAME",
+    help="Take tools, prompts and settings from this agent of your code: what of them differs is said.",
+)
+def command(*, run: str, reference: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """Run a recording again with model, tools and facts frozen, and compare every event.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
@@ -47,12 +56,18 @@ def command(*, run: str, trace_dir: Path | None, as_json: bool) -> int:
     Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by rules of its user's.
     """
     recording = load_recording(options.open_store(trace_dir).resolve(run))
-    outcome = reproduce_sync(recording)
+    outcome = reproduce_sync(recording, agent=None if reference is None else _agent(reference))
     if as_json:
         write_json([asdict(outcome)])
     else:
         print_reproduction(text_console(), outcome)
     return exit_code(outcome)
+
+
+def _agent(reference: str) -> Agent:
+    from playhead.cli.toolbox import load_agent  # noqa: PLC0415 - only where code is named
+
+    return load_agent(reference)
 
 
 def exit_code(outcome: Reproduction) -> int:
@@ -90,6 +105,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
             else "which this version does not know"
         )
         yield Line(("not compared: ", "yellow"), f"{name}, {why}")
+    if outcome.changed_sources:
+        yield Line(("but: ", "bold yellow"), "; ".join(map(str, outcome.changed_sources)))
     for owner in outcome.raced:
         yield Line(("in part: ", "yellow"), f"{owner} was ended by a switch that fired beside it: compared up to there")
     for owner in outcome.not_entered:

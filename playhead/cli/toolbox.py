@@ -1,4 +1,4 @@
-"""From `--tools package.module:name,name2` to tools, with errors that name the nearest valid thing."""
+"""From `--tools package.module:name,name2` to tools, and `--agent` to an agent, with errors that name the nearest valid thing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,23 @@ def load_tools(references: tuple[str, ...]) -> list[Tool | Agent]:
     return [found for reference in references for found in _load(reference)]
 
 
+def load_agent(reference: str) -> Agent:
+    """Return the agent that a reference names, of an installed module or a module of the current folder.
+
+    Raises:
+        ToolDefinitionError: the module or the name is not there, is in two places, or is no agent.
+    """
+    module_name, _, name = reference.partition(":")
+    module = _module(module_name.strip(), reference, "--agent")
+    value = getattr(module, name.strip(), None)
+    if not isinstance(value, Agent):
+        agents = [each for each, held in vars(module).items() if isinstance(held, Agent)]
+        raise ToolDefinitionError(
+            f"--agent: {module.__name__} has no agent {name.strip()!r}.{nearest(name.strip(), agents)}"
+        )
+    return value
+
+
 def open_servers(references: tuple[str, ...], stack: ExitStack) -> list[Tool]:
     """Return the tools of MCP servers, each an address or a command line; they are there until the stack is closed.
 
@@ -49,30 +66,30 @@ def open_servers(references: tuple[str, ...], stack: ExitStack) -> list[Tool]:
 
 def _load(reference: str) -> list[Tool | Agent]:
     module_name, _, names = reference.partition(":")
-    module = _module(module_name.strip(), reference)
+    module = _module(module_name.strip(), reference, "--tools")
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted:
         raise ToolDefinitionError(f"--tools {reference!r} names no tool; write {_example(module)}")
     return [_tool(module, name) for name in wanted]
 
 
-def _module(name: str, reference: str) -> ModuleType:
+def _module(name: str, reference: str, option: str) -> ModuleType:
     if not name or not all(part.isidentifier() for part in name.split(".")):
         raise ToolDefinitionError(
-            f"--tools {reference!r}: write package.module:function, such as examples.tools:lookup"
+            f"{option} {reference!r}: write package.module:function, such as examples.tools:lookup"
         )
-    _look_here_for(name.partition(".")[0])
+    _look_here_for(name.partition(".")[0], option)
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise ToolDefinitionError(f"--tools: {name} imports {error.name!r}, which is not installed") from error
-        raise ToolDefinitionError(f"--tools: there is no module {name!r}.{_near_module(name, error.name)}") from None
+            raise ToolDefinitionError(f"{option}: {name} imports {error.name!r}, which is not installed") from error
+        raise ToolDefinitionError(f"{option}: there is no module {name!r}.{_near_module(name, error.name)}") from None
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        raise ToolDefinitionError(f"--tools: {name} cannot be imported: {type(error).__name__}: {error}") from error
+        raise ToolDefinitionError(f"{option}: {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _look_here_for(package: str) -> None:
+def _look_here_for(package: str, option: str) -> None:
     """Put the current folder last on the path when it holds the package: it never stands before what is installed.
 
     Raises:
@@ -90,7 +107,7 @@ def _look_here_for(package: str) -> None:
         sys.path.append(folder)
     elif found is None or _place(found) != _place(here):
         raise ToolDefinitionError(
-            f"--tools: the module {package!r} of {folder} has the name of another one"
+            f"{option}: the module {package!r} of {folder} has the name of another one"
             f"{'' if found is None else f' ({_place(found)})'}: rename it, or put the folder first with PYTHONPATH"
         )
 

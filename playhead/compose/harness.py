@@ -13,7 +13,7 @@ from playhead.errors import UsageError, nearest
 from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint
 from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
-from playhead.trace.types import HookInfo, Message
+from playhead.trace.types import HookInfo, Message, SourceInfo
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -80,6 +80,13 @@ class Harness(Registrar):
             self._hooks = None
 
         return self._collected(undo)
+
+    def switch(
+        self, phase: PhaseName, function: PhaseHook, name: str, settings: dict[str, Any], *, required: bool = False
+    ) -> Undo:
+        """Ask a killswitch of Playhead's own before a phase of this agent; the header says what it was given."""
+        common = checked_options(function, {"name": name, "inherit": False, "required": required})
+        return self.add([Registration(role="before", phase=phase, settings=settings, **common)])
 
     def guard(self, maker: GuardMaker) -> Undo:
         """Add a killswitch at the ports, for this agent and all below it, in the runs that begin from now on."""
@@ -149,6 +156,11 @@ class Harness(Registrar):
         """Return what is registered, as the header of a trace says it."""
         hooks = self.hooks()
         return (*(() if hooks is None else hooks.info()), *(each.info() for each in self._guards))
+
+    def sources(self) -> tuple[SourceInfo, ...]:
+        """Return the fingerprints of what is registered."""
+        hooks = self.hooks()
+        return (*(() if hooks is None else hooks.sources()), *(each.source() for each in self._guards))
 
     def _at_phase(self, role: str, phase: str, function: object, options: Options) -> Undo:
         if phase != "*" and phase not in PHASES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
+from playhead.kernel.sources import source_info
 from playhead.trace.types import HookInfo
 from playhead.trace.values import scrub
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.patterns import Matcher
     from playhead.kernel.hooks import PhaseName
+    from playhead.trace.types import SourceInfo
 
 DEFAULT_TIMEOUT_S: Final = 5.0
 """Seconds that an asynchronous hook may take."""
@@ -44,6 +46,8 @@ class Registration:
     """Whether it also is for the agents below."""
     active: bool = True
     """Whether it still is to be called."""
+    settings: dict[str, Any] | None = None
+    """What a killswitch of Playhead's own was given."""
     origin: Registration | None = None
     """The hook itself, for one that stands in for it where its predicate fails."""
 
@@ -53,8 +57,26 @@ class Registration:
 
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
-        at = self.matcher.shown if self.matcher else self.phase or "*"
-        return HookInfo(role=self.role, at=at, name=self.name, required=self.required, tags=self._meant())
+        return HookInfo(
+            role=self.role,
+            at=self._at(),
+            name=self.name,
+            required=self.required,
+            tags=self._meant(),
+            settings=self.settings,
+            timeout_s=None if self.timeout_s == DEFAULT_TIMEOUT_S else self.timeout_s,
+            inherit=None if self.inherit else False,
+        )
+
+    def source(self) -> SourceInfo:
+        """Return the fingerprint of its function, and of the function of the tag that says where it is asked."""
+        matcher = self.matcher
+        asks = matcher is not None and matcher.breadth is Breadth.PREDICATE
+        looked_at = (self.function, matcher.matches) if matcher is not None and asks else (self.function,)
+        return source_info("hook", f"{self.name} ({self.role} {self._at()})", *looked_at)
+
+    def _at(self) -> str:
+        return self.matcher.shown if self.matcher else self.phase or "*"
 
     def _meant(self) -> tuple[str, ...]:
         """Return the tags that a predicate means; every tag at which it fails, for there the hook fails too."""

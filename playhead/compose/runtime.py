@@ -20,9 +20,10 @@ from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, Said, Skip, Stop, Terminate
 from playhead.kernel.phases import state_changes
 from playhead.kernel.state import KernelState
+from playhead.trace import fingerprint_key
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
-from playhead.trace.types import HookInfo
-from playhead.trace.values import scrub
+from playhead.trace.types import HookInfo, SourceInfo
+from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -72,6 +73,14 @@ class ComposedHooks:
         """Return what is registered, as the header of a trace says it."""
         seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
         return (*(each.info() for each in self.registrations), *seeds)
+
+    def sources(self) -> tuple[SourceInfo, ...]:
+        """Return the fingerprints of the functions, and of what is emitted at the start."""
+        seeds = (
+            SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint_key.fingerprint(to_json(payload)))
+            for tag, payload in self._seeds
+        )
+        return (*(each.source() for each in self.registrations), *seeds)
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent below: those of this one that are for it too, then its own."""

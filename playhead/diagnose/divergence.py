@@ -267,7 +267,8 @@ def _alike(recorded: Any, now: Any) -> bool:  # noqa: ANN401 - any field of any 
             else hook
             for hook in now.hooks
         ]
-        now = now.model_copy(update={"hooks": tuple(hooks)})
+        # What the fingerprints of code say is no event of a run; `Reproduction.changed_sources` has it.
+        now = now.model_copy(update={"hooks": tuple(hooks), "sources": recorded.sources})
     return written_alike(recorded, now)
 
 
@@ -286,7 +287,10 @@ def _difference(one: Record, other: Record) -> Divergence:
 
 
 def _data(event: EventBase) -> dict[str, Any]:
-    return event.model_dump(mode="json", exclude={"kind", *VOLATILE}, exclude_none=True)
+    data = event.model_dump(mode="json", exclude={"kind", *VOLATILE}, exclude_none=True)
+    if isinstance(data.get("agent"), dict):
+        data["agent"].pop("sources", None)
+    return data
 
 
 def _where(record: Record) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
+from playhead.kernel.declared import sources_of
 from playhead.kernel.describe import describe
 from playhead.kernel.execution import as_run_error, strategy_used
 from playhead.kernel.session import MAX_DEPTH, Session
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import RedactText
+    from playhead.trace.types import SourceInfo
     from playhead.trace.values import JsonValue
 
 SCHEMA = {
@@ -52,6 +54,7 @@ class AgentTool:
         guards: Callable[[], tuple[GuardMaker, ...]] = lambda: (),
         judges: Mapping[str, Judge] | None = None,
         fallbacks: Sequence[Model] = (),
+        composed: Callable[[], tuple[SourceInfo, ...]] | None = None,
     ) -> None:
         harmless = all(tool.spec.read_only or tool.spec.kind == "meta" for tool in tools.values())
         self.header = header
@@ -65,6 +68,9 @@ class AgentTool:
         """The same for its killswitches."""
         self.judges = judges
         self.fallbacks = fallbacks
+        self.composed = composed
+        """The fingerprints of hooks and killswitches, asked as they are; None where the header says all of the agent."""
+        self._sources: tuple[object, tuple[SourceInfo, ...]] | None = None
         self.spec = ToolSpec(
             name=header.name,
             description=description or f"Hand a task to the agent {header.name}.",
@@ -78,6 +84,26 @@ class AgentTool:
         """The model, and those that take over when it does not answer."""
         return (self.model, *self.fallbacks)
 
+    def hooks_below(self, above: Hooks | None) -> Hooks | None:
+        """Return what is asked in a run of this agent below another one: also those hooks of that one which are for it too."""
+        return self.hooks() if above is None else above.below(self.hooks())
+
+    def declared(self, hooks: Hooks | None) -> AgentHeader:
+        """Return the header as the agent is declared now, with what is asked in its run."""
+        if self.composed is None and hooks is None:
+            return self.header
+        infos = (*(() if hooks is None else hooks.info()), *(each.info() for each in self.guards()))
+        return self.header.model_copy(update={"hooks": infos, "sources": self.sources()})
+
+    def sources(self) -> tuple[SourceInfo, ...] | None:
+        """Return the fingerprints of the code that a recording of this agent answers for; None when its code is not here."""
+        if self.composed is None:
+            return self.header.sources
+        state = (self.hooks(), self.guards())
+        if self._sources is None or self._sources[0] != state:
+            self._sources = state, sources_of(self)
+        return self._sources[1]
+
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or that the agents are nested too deep."""
         return check_agent_call(self.spec.name, arguments, context)
@@ -85,14 +111,8 @@ class AgentTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
         parent = context.session
-        guards = self.guards()
-        hooks = self.hooks() if parent.hooks is None else parent.hooks.below(self.hooks())
-        update: dict[str, Any] = await priced(self.header, self.model, self.fallbacks)
-        if hooks is not None:
-            update["hooks"] = hooks.info()  # those of the agents above that are for this one too
-        if guards:
-            update["hooks"] = (*update.get("hooks", ()), *(each.info() for each in guards))
-        header = self.header.model_copy(update=update)
+        guards, hooks = self.guards(), self.hooks_below(parent.hooks)
+        header = self.declared(hooks).model_copy(update=await priced(self.header, self.model, self.fallbacks))
         session = Session(
             parent.run,
             header,

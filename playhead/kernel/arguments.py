@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
@@ -181,5 +182,7 @@ def _without_titles(schema: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return what errors call a function."""
-    return str(getattr(function, "__qualname__", function))
+    """Return what errors and traces call a function: the same in every process, which what `repr` says is not."""
+    if isinstance(function, partial):
+        return name_of(function.func)
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

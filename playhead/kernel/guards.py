@@ -13,6 +13,7 @@ import anyio
 
 from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.sources import source_info
 from playhead.kernel.termination import Termination
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import KillswitchFired
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import BudgetReserved, EventBase
-    from playhead.trace.types import Request, ToolSpec
+    from playhead.trace.types import Request, SourceInfo, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,10 @@ class GuardMaker:
     def info(self) -> HookInfo:
         """Return what is registered, as the header of a trace says it."""
         return HookInfo(role="guard", at=self.settings, name=self.name, settings=self.data)
+
+    def source(self) -> SourceInfo:
+        """Return the fingerprint of the caller's functions that it holds, such as an approver."""
+        return source_info("killswitch", self.name, self.make)
 
 
 LOOK_S: Final = 0.1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -18,7 +19,7 @@ from playhead.trace.types import ReviewInfo
 from playhead.trace.values import from_json, repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.review import Judge, Validator
@@ -54,7 +55,7 @@ class Reviews:
         if output_type is not None:
             self.output_type, schema = _adapter(output_type)
             info = ReviewInfo(kind="output-type", name=OUTPUT_TYPE, max_retries=retries, form=schema)
-            self._add(info, partial(_of_type, self.output_type))
+            self._add(info, OfType(self.output_type, tuple(_classes_in(output_type))))
         for function in checks.functions("validators", validators):
             name = self._free(name_of(function))
             info = ReviewInfo(kind="validator", name=name, max_retries=retries)
@@ -96,11 +97,30 @@ def _adapter(output_type: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:  # no
         raise UsageError(f"output_type {output_type!r} has no JSON form: {error}") from None
 
 
-async def _of_type(adapter: TypeAdapter[Any], output: JsonValue) -> Judged:
-    """Read an answer as the output type: as JSON, else as the one value in its text that fits, else as it is.
+def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type
+    if isinstance(annotation, type) and not get_args(annotation):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _classes_in(each)
 
-    Of several values that fit nobody knows which is the answer.
-    """
+
+@dataclass(frozen=True, slots=True)
+class OfType:
+    """Looks whether an answer is of the output type."""
+
+    adapter: TypeAdapter[Any]
+    classes: tuple[type, ...]
+    """The classes that the type is made of."""
+
+    async def __call__(self, output: JsonValue) -> Judged:
+        """Read an answer as the output type: as JSON, else as the one value in its text that fits, else as it is.
+
+        Of several values that fit nobody knows which is the answer.
+        """
+        return _of_type(self.adapter, output)
+
+
+def _of_type(adapter: TypeAdapter[Any], output: JsonValue) -> Judged:
     problems = []
     for values in _readings(output):
         fitting: list[JsonValue] = []

@@ -54,8 +54,8 @@ class Below:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What makes it this agent and no other one of its name; not its prices, nor the hooks of those above."""
-        return self.header.model_copy(update={"prices": None, "hooks": ()}), id(self.model)
+        """What makes it this agent and no other one of its name; not its prices, its code, nor the hooks of those above."""
+        return self.header.model_copy(update={"prices": None, "hooks": (), "sources": None}), id(self.model)
 
 
 class Cast:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
     from playhead.kernel.world import Fallbacks
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec
+    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -58,6 +58,10 @@ class FrozenWorld:
         self._ended_from_outside = ended_from_outside(recording)
         self.interrupts = Interrupts(recording)
         """Who ends agents that were ended from outside."""
+        self.hooks: dict[str, Hooks | None] = {}
+        """What the code would ask in the runs of agents, by owner; it is not asked."""
+        self.sources: dict[str, tuple[SourceInfo, ...]] = {}
+        """The fingerprints of the code of agents, by owner."""
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers of this owner."""
@@ -128,6 +132,13 @@ class FrozenWorld:
         """Return whether somebody was asked to approve a call."""
         return (owner, call_id) in self._approvals
 
+    def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
+        """Return the header of an agent that code declares, with its hooks; how its own code differs is noted."""
+        hooks = self.hooks[context.child_owner] = agent.hooks_below(self.hooks.get(context.owner))
+        header = agent.declared(hooks)
+        self.sources[context.child_owner] = header.sources or ()
+        return as_declared(header, then)
+
     def was_entered(self, owner: str) -> bool:
         """Return whether the recording holds this agent."""
         return owner in self._recording.owners
@@ -183,6 +194,19 @@ class FrozenWorld:
                     each.event for each in below.records if isinstance(each.event, KillswitchFired) and each.event.ends
                 ]
         return found
+
+
+def as_declared(header: AgentHeader, then: AgentHeader) -> AgentHeader:
+    """Return an agent's header as code declares it now; what is of the place where it ran, and no declaration, is as recorded."""
+    prices = {(each.model, each.address): each.prices for each in then.fallbacks}
+    update = {
+        "prices": then.prices,
+        "address": then.address,
+        "fallbacks": tuple(
+            each.model_copy(update={"prices": prices.get((each.model, each.address))}) for each in header.fallbacks
+        ),
+    }
+    return header.model_copy(update=update)
 
 
 def _spent_by_scope(recording: Recording) -> dict[str, list[EventBase]]:
@@ -313,11 +337,7 @@ class FrozenAgent(FrozenTool):
         if recorded.started is None:
             raise NotReplayableError(f"the recording does not say what agent {context.child_owner} is")
         then = recorded.started.agent
-        header = (
-            self._given.header.model_copy(update={"hooks": then.hooks, "address": then.address})
-            if self._given
-            else then
-        )
+        header = self._world.declared(context, self._given, then) if self._given else then
         model = FrozenModel(self._world, recorded, header.model)
         return await AgentTool(header, model, self._given.tools if self._given else {}).run(arguments, context)
 

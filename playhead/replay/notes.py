@@ -79,7 +79,7 @@ def _of_bodies(recording: Recording, past: Past) -> Iterator[str]:
 
 def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
     differing = [name for name in recorded.__class__.model_fields if getattr(recorded, name) != getattr(given, name)]
-    differing = [name for name in differing if name not in ("prices", "model")]
+    differing = [name for name in differing if name not in ("prices", "model", "sources")]
     if differing:
         yield f"agent= is not the agent that was recorded: {', '.join(differing)}"
 

@@ -15,11 +15,12 @@ from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
-from playhead.replay.frozen import FrozenWorld
+from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.interrupts import ended_from_outside, raced
 from playhead.replay.loading import load_recording
 from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_own, require_sound, require_strategy
+from playhead.replay.source_changes import SourceChange, changed_sources
 from playhead.replay.stops import recorded_stops
 from playhead.running import record_run
 from playhead.trace.clock import SystemClock
@@ -63,6 +64,8 @@ class Reproduction:
     raced: tuple[str, ...]
     """Agents that a switch ended which fired beside them: what they still got to before they noticed was timing, and is
     not compared."""
+    changed_sources: tuple[SourceChange, ...]
+    """With `agent=`: code that differs from that of the recording, or may, and that a reproduction does not run."""
     not_compared: tuple[str, ...]
     """Kinds and fields of events that this version does not know, and so could not compare, and request parameters of which
     the recording holds a fingerprint that another key made, or none made."""
@@ -95,7 +98,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     )
     open_ended = known.status in ("open", "truncated") or bool(ended_from_outside(recording))
     follower = _Follower(Comparison(recorded, open_ended=open_ended, open_owners=beside))
-    await _run_frozen(known, agent, follower)
+    world = await _run_frozen(known, agent, follower)
     if follower.errors:
         raise follower.errors[0]
     cut_short = bool(follower.ended) or known is not recording
@@ -111,6 +114,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         not_entered=tuple(sorted(set(inside.values()))),
         raced=tuple(sorted(beside)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
+        changed_sources=tuple(changed_sources(recording, world.sources)),
     )
 
 
@@ -153,7 +157,7 @@ class _Follower:
             self.errors.append(error)
 
 
-async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Follower) -> None:
+async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Follower) -> FrozenWorld:
     subscriptions = Subscriptions()
     subscriptions.add(None, follower)
     world = FrozenWorld(recording, follower.ended.append, tools_from_code=agent is not None)
@@ -161,6 +165,9 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = _parts(recording, agent)
+    if agent is not None:
+        world.hooks[recording.root.owner] = agent.hooks()
+        world.sources[recording.root.owner] = agent.sources()
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(
             run,
@@ -171,6 +178,7 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
             replay_of=recording.run_id,
             replay_mode="reproduce",
         )
+    return world
 
 
 def _until_stopped(recording: Recording) -> Recording:
@@ -204,9 +212,7 @@ def _closes(record: Record) -> bool:
 def _parts(recording: Recording, agent: Agent | None) -> tuple[AgentHeader, dict[str, Tool]]:
     if agent is None:
         return recording.header.agent, {}
-    then = recording.header.agent
-    header = agent.header.model_copy(update={"prices": then.prices, "address": then.address})
-    return header, agent.tools
+    return as_declared(agent.header, recording.header.agent), agent.tools
 
 
 def _inside_tools(recording: Recording) -> dict[str, str]:

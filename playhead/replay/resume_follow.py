@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader
     from playhead.trace.values import JsonValue
 
-LIMITS: Final = frozenset(
-    {"address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s"}
-)
+LIMITS: Final = frozenset({
+    "address", "fallbacks", "hooks", "max_iterations", "max_parallel", "max_retries", "prices", "retry_delay_s", "sources",
+})  # fmt: skip
 """Fields of an agent that may be others when it goes on: none of them is in a request."""
 HEADERS: Final = frozenset({"run-started", "agent-started"})
 

@@ -336,6 +336,30 @@ class HookInfo(Value):
     """Whether the run ends when it fails: nothing may pass that it has not looked at."""
     settings: dict[str, JsonValue] | None = None
     """Of a killswitch of Playhead's own: what it was given, so that a replay can make it again."""
+    timeout_s: float | None = None
+    """Seconds that it may take, where that is not the usual time."""
+    inherit: bool | None = None
+    """False when it is not for the agents below."""
+
+
+class SourceInfo(Value):
+    """Code of the caller's for which a recording answers, so that no reproduction runs it."""
+
+    kind: SourceKind
+    """What it is for."""
+    name: str
+    """Whose it is: a tool's name, a hook's with its place, an agent's."""
+    fingerprint: str | None = None
+    """Of its source: SHA-256, 16 digits; None when that is not known, "" when there is none to look at."""
+    values: str | None = None
+    """Of the values that it holds, such as defaults and what is in a closure: keyed, as of parameters; None: it holds none."""
+
+
+SourceKind = Literal[
+    "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "synthesizer", "redactor", "model",
+    "agent",
+]  # fmt: skip
+"""`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
 
 
 class ReviewInfo(Value):
@@ -472,6 +496,8 @@ class AgentHeader(Value):
     """How long results are shown; None: whole."""
     profile: ContextProfile | None = None
     """How much of the past is sent; None: all."""
+    sources: tuple[SourceInfo, ...] | None = None
+    """Fingerprints of the caller's code; None in recordings that are older than this field."""
     hooks: tuple[HookInfo, ...] = ()
     """What was registered to change, see or stop the run; what it did are events."""
     prices: Prices | None = None

@@ -50,6 +50,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
             max_iterations=4,
             rationale=False,
             healing=True,
+            sources=(),
             prices=Prices(input_usd=0.0, output_usd=0.0),
         ).model_dump(),
         "task": "How high?",

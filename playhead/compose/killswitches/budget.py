@@ -116,6 +116,9 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         max_cost_usd=limits.max_cost_usd,
         shared=True if budget else None,
         prompt_bound=prompt_bound,
+        output_cap=None if output_cap == OUTPUT_CAP else output_cap,
+        min_output_tokens=None if min_output_tokens == MIN_OUTPUT_TOKENS else min_output_tokens,
+        prices={name: each.model_dump(exclude_none=True) for name, each in terms.prices.items()} or None,
         on_trigger=trigger,
     )
 

@@ -42,7 +42,7 @@ def max_iterations(limit: int, *, on_trigger: OnTrigger = "stop") -> Block:
 
     def block(harness: Harness) -> None:
         # Not for agents below: each has turns of its own, and its own limit.
-        harness.before("think", check, name="max_iterations", inherit=False)
+        harness.switch("think", check, "max_iterations", {"limit": limit, "on_trigger": on_trigger})
 
     return block
 
@@ -82,7 +82,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
 
     def block(harness: Harness) -> None:
         for phase in LOOP_PHASES:
-            harness.before(phase, check, name=name, inherit=False, required=True)
+            harness.switch(phase, check, name, {"on_trigger": on_trigger}, required=True)
 
     return block
 

@@ -1,0 +1,417 @@
+"""`reproduce(agent=)` notices every change of what the code declares, and says which code it did not run differs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from playhead import Agent, load_recording, reproduce_sync, tool
+from playhead.compose.typed import Options
+from playhead.kernel.sources import source_info
+from playhead.testing import call, text
+from playhead.trace.events import RunStarted
+from tests.findings.adapter import agent, cli, reproduce, run
+from tests.findings.declarations import (
+    ELSEWHERE,
+    ENVIRONMENT,
+    HOOK_OPTIONS,
+    HOW,
+    MORE,
+    OPTIONS,
+    SWITCHES,
+    TOOL_OPTIONS,
+    code,
+    load,
+    missed,
+    said_by_other_processes,
+    use_folder,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEEDS: Final = 3
+"""Of the trees of agents in which changes are planted; `make prove` takes as many as hold 500."""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    use_folder(tmp_path / "code")
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_planted_changes_are_noticed(tmp_path, seed):
+    """Nothing is said of the same declaration, made anew; each of the changes planted in it is noticed."""
+    assert missed(seed, tmp_path, 5) == []
+
+
+def test_unchanged_agents_in_other_processes(tmp_path):
+    """Another process, with another seed of hashes, says nothing of the agents that one recorded."""
+    assert said_by_other_processes(0, tmp_path) == ""
+
+
+def test_everything_that_can_be_declared_is_planted():
+    """A parameter that an agent, a tool, a hook or a killswitch gets anew has to be given its place among the plantings."""
+    assert {*inspect.signature(Agent).parameters} == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
+    assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}
+    assert {*Options.__annotations__} == {*HOOK_OPTIONS}
+    from playhead.compose import killswitches
+
+    names = {name for name in killswitches.__all__ if inspect.isfunction(getattr(killswitches, name))}
+    assert names == {*SWITCHES}
+
+
+CODE: Final[dict[str, tuple[str, str]]] = {
+    "tool": ("key: str", "'a fact'"),
+    "approver": ("request", "True"),
+    "validator": ("output", "True"),
+    "done_when": ("output", "True"),
+    "redactor": ("words", "words"),
+    "hook": ("payload, context", "None"),
+    "phase hook": ("context", "None"),
+    "predicate": ("tag", "tag == 'prompt.system'"),
+    "tool of a sub-agent": ("key: str", "'a fact'"),
+    "approver of a sub-agent": ("request", "True"),
+    "hook of a sub-agent": ("payload, context", "None"),
+}
+ALL: Final = [(what, how) for what in CODE for how in (HOW if "tool" in what else {**HOW, **MORE})]
+CASES: Final = ALL if "PROVE" in os.environ else ALL[::7]
+
+
+def made(what: str, function: Any, **more: Any) -> Agent:
+    """Return an agent with a function at this place, and another one below it."""
+    own = what.removesuffix(" of a sub-agent")
+    used = {own: function}
+    plain = tool(name="plain")(used.get("tool", lambda key="": key))
+    asks = tool(name="pay", requires_approval=True)(lambda key="": key)
+    hooks: dict[str, Any] = {
+        "hook": lambda harness: harness.on("prompt.system", function, name="hook"),
+        "phase hook": lambda harness: harness.before("think", function, name="hook"),
+        "predicate": lambda harness: harness.on(function, lambda payload, context: None, name="hook"),
+    }
+    options = {
+        "approver": used.get("approver", _yes),
+        "compose": [hooks[own]] if own in hooks else [],
+        "validators": [function] if own == "validator" else [],
+        "done_when": used.get("done_when"),
+        "redact": [function] if own == "redactor" else [],
+    }
+    turns = [call("plain", key="k"), call("pay", key="k"), text("done")]
+    if what == own:
+        return agent(turns, [plain, asks], **options, **more)
+    sub = agent(turns, [plain, asks], name="sub", description="Helps.", **options)
+    return agent([call("sub", task="t"), text("done")], [sub], **more)
+
+
+def _yes(_: Any) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(("what", "how"), CASES)
+def test_changed_code_is_said(tmp_path, what, how):
+    """The run is identical, and whose code differs is said, or that a value which it holds does; of the same code nothing."""
+    args, result = CODE[what]
+    path = run(made(what, code((how, 1), args, result), trace=tmp_path)).trace_path
+    same, other = (reproduce(path, agent=made(what, code((how, n), args, result))) for n in (1, 2))
+    assert (same.identical, same.changed_sources) == (True, ())
+    assert other.identical
+    [change] = other.changed_sources
+    assert (change.change, change.owner) == (
+        "value" if how in ("closure", "partial", "object", "data class") else "code",
+        "root/sub@0.0" if "sub-agent" in what else "root",
+    )
+    assert str(change).endswith("differs")
+
+
+def test_what_is_said(tmp_path):
+    """Whose code it is stands in the sentence."""
+    args, result = CODE["hook"]
+    path = run(made("hook of a sub-agent", code(("body", 1), args, result), trace=tmp_path)).trace_path
+    outcome = reproduce(path, agent=made("hook of a sub-agent", code(("body", 2), args, result)))
+    assert [str(each) for each in outcome.changed_sources] == [
+        "the code of hook hook (on prompt.system) of root/sub@0.0 differs"
+    ]
+
+
+BODY: Final = "def made(payload, context):\n    return None\n"
+UNCHANGED: Final = {
+    "moved": f"\n\n# a comment\n\n{BODY}",
+    "other code in the file": f"{BODY}\n\ndef other():\n    return 1\n",
+    "a deeper place": f"if True:\n{textwrap.indent(BODY, '    ')}",
+    "code of the same names": f"{BODY}\nclass Other:\n    context = 1\n    def made(self):\n        return 2\n",
+}
+
+
+@pytest.mark.parametrize("how", UNCHANGED)
+def test_what_is_no_change_of_code(tmp_path, how):
+    """Lines that move, and what the function does not use."""
+    path = run(made("hook", load(BODY), trace=tmp_path)).trace_path
+    outcome = reproduce(path, agent=made("hook", load(UNCHANGED[how])))
+    assert (outcome.identical, outcome.changed_sources) == (True, ())
+
+
+MAIN: Final = """
+import re
+from typing import Annotated
+from pydantic import AfterValidator, BaseModel
+from . import {helpers}
+from .more import deep, LIMIT, SERVICE
+RULES = {
+    "a": 1,
+}
+PROMPT = '''
+Be
+brief.
+'''
+PATTERN: re.Pattern[str] = re.compile("a")
+ALL = [deep]
+def checked(value: str) -> str:
+    return value
+class Answer(BaseModel):
+    value: Annotated[str, AfterValidator(checked)]
+class Asks:
+    def __init__(self, given): self.given = given
+    def ask(self, payload, context): return None
+def made(payload, context):
+    helpers.help(); RULES; PROMPT; PATTERN; ALL; LIMIT; SERVICE.serve(); Answer
+    wait = lambda: (payload
+        and "late")
+    return None
+asked = Asks({"depth": [1, 2]}).ask
+"""
+MORE_OF_IT: Final = """
+import functools
+def deep(): return deeper()
+@functools.lru_cache
+def deeper(): return 3
+LIMIT = int("4")
+class Service:
+    def __init__(self, number): self.number = number
+    def serve(self): return "s"
+SERVICE = Service(5)
+"""
+HELPERS: Final = "def help():\n    return rest()\ndef rest():\n    return 6\n"
+IN_PACKAGE: Final = [
+    '"a": 1',
+    "brief",
+    'compile("a")',
+    "return value",
+    "late",
+    "return 3",
+    'int("4")',
+    '"s"',
+    "Service(5)",
+    "6",
+]
+
+
+def package(folder: Path, name: str, old: str = "", new: str = "") -> Any:
+    """Return the module of a package of several files in which a text is replaced."""
+    (folder / name).mkdir()
+    files = {"__init__": MAIN.replace("{helpers}", "helpers"), "more": MORE_OF_IT, "helpers": HELPERS}
+    for stem, source in files.items():
+        path = folder / name / f"{stem}.py"
+        path.write_text(source.replace(old, new) if old else source)
+        os.utime(path, (0, 0))  # as old as the files of a process that begins
+    return importlib.import_module(name)
+
+
+def test_what_code_names_is_of_it(tmp_path, monkeypatch):
+    """Helpers of other files of its package, constants of many lines, classes and what they are given: each is looked at."""
+    monkeypatch.syspath_prepend(tmp_path)
+    whole = package(tmp_path, "shop")
+    paths = [run(made("hook", each, trace=tmp_path)).trace_path for each in (whole.made, whole.asked)]
+    again = package(tmp_path, "shop_again")
+    for path, hook in zip(paths, (again.made, again.asked), strict=True):
+        assert reproduce(path, agent=made("hook", hook)).changed_sources == ()
+    for number, old in enumerate(IN_PACKAGE):
+        changed = package(tmp_path, f"shop_{number}", old, re.sub(r"(\w)(?=\W*$)", "7", old))
+        assert len(reproduce(paths[0], agent=made("hook", changed.made)).changed_sources) == 1, old
+    changed = package(tmp_path, "shop_given", "[1, 2]", "[1, 3]")
+    [given] = reproduce(paths[1], agent=made("hook", changed.asked)).changed_sources
+    assert given.change == "value"
+
+
+def test_no_code_of_the_callers_runs(tmp_path):
+    """A property, a representation, a comparison and an attribute that is worked out are not asked."""
+
+    class Trap:
+        def __call__(self, payload: Any, context: Any) -> None:
+            return None
+
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            raise AttributeError(name)
+
+        def __repr__(self) -> str:
+            asked.append("repr")
+            return "trap"
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            asked.append("eq")
+            return False
+
+        @property
+        def secret(self) -> str:
+            asked.append("property")
+            return ""
+
+    asked: list[str] = []
+    trap = Trap()
+    vars(trap)["other"] = Trap()
+    source_info("hook", "hook", trap)
+    assert asked == []
+
+
+def test_values_are_keyed(tmp_path, monkeypatch):
+    """A value is in no header and cannot be guessed; under another user's key it is not known whether it differs."""
+    args, result = CODE["hook"]
+    path = run(made("hook", code(("closure", 1234), args, result), trace=tmp_path)).trace_path
+    [then] = [each for each in load_recording(str(path)).header.agent.sources or () if each.values]
+    home = tmp_path / "another"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    [change] = reproduce(path, agent=made("hook", code(("closure", 1234), args, result))).changed_sources
+    assert change.change == "other-key"
+    assert source_info("hook", then.name, code(("closure", 1234), args, result)).fingerprint == then.fingerprint
+
+
+def test_the_command_line_says_it(tmp_path):
+    """`--agent` takes the agent of a file, and one line says what of its code differs."""
+    program = tmp_path / "shop.py"
+    program.write_text(
+        "from playhead import Agent, tool\nfrom playhead.testing import ScriptedModel, call, text\n"
+        "@tool\ndef look(key: str) -> str:\n    'Look.'\n    return key\n"
+        "def hook(payload, context):\n    return None\n"
+        "turns = [call('look', key='k'), text('done')]\n"
+        "agent = Agent(ScriptedModel(turns), tools=[look], compose=[lambda harness: harness.tap('**', hook)])\n"
+        "if __name__ == '__main__':\n    agent.run_sync('go')\n"
+    )
+    subprocess.run([sys.executable, program], cwd=tmp_path, check=True, timeout=60)
+    ask = ("reproduce", "latest", "--agent", "shop:agent")
+    same = cli(*ask, cwd=tmp_path)
+    program.write_text(program.read_text().replace("return None", "return 0").replace("return key", "return key[:]"))
+    other = cli(*ask, cwd=tmp_path)
+    assert (same.returncode, other.returncode) == (0, 0)
+    assert other.stdout.splitlines() == [
+        *same.stdout.splitlines(),
+        "but: the code of tool look differs; the code of hook hook (tap **) differs",
+    ]
+    assert "Known: agent" in cli("reproduce", "latest", "--agent", "shop:agnt", cwd=tmp_path).stderr
+
+
+def test_code_without_a_source(tmp_path):
+    """Of what was made from a text nobody knows the source: that is said, be it then or now."""
+    names: dict[str, Any] = {}
+    exec(BODY, names)  # noqa: S102
+    nowhere = names["made"]
+    path = run(made("hook", nowhere, trace=tmp_path)).trace_path
+    for now in (nowhere, load(BODY)):
+        [change] = reproduce(path, agent=made("hook", now)).changed_sources
+        assert (change.change, change.kind) == ("unknown", "hook")
+        assert "is not known" in str(change)
+
+
+def test_a_file_that_was_edited_while_it_ran(tmp_path):
+    """The text that stands in the file is not what runs: the source is not known, not the wrong one."""
+    file = tmp_path / "code" / "edited.py"
+    file.write_text(BODY)
+    names: dict[str, Any] = {"__name__": "edited"}
+    exec(compile(BODY, str(file), "exec"), names)  # noqa: S102 - as an import does
+    file.write_text(BODY.replace("None", "'Lie.'"))
+    path = run(made("hook", names["made"], trace=tmp_path)).trace_path
+    [known] = [each for each in load_recording(str(path)).header.agent.sources or () if each.kind == "hook"]
+    assert known.fingerprint is None
+
+
+def test_counters_are_no_code(tmp_path):
+    """What a body counts, in a variable around it or in an attribute, is state and no part of its code."""
+    count = 0
+
+    class Counting:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def count(self) -> None:
+            self.calls += 1
+
+    counting = Counting()
+
+    def hook(payload: Any, context: Any) -> None:
+        nonlocal count
+        count += 1
+        counting.count()
+
+    path = run(made("hook", hook, trace=tmp_path)).trace_path
+    assert (count > 0, counting.calls) == (True, count)
+    assert reproduce(path, agent=made("hook", partial(hook))).changed_sources == ()  # which is looked at anew
+
+
+def test_an_older_recording_says_nothing(tmp_path):
+    """Without fingerprints nothing is compared, and nothing is said."""
+    path = run(made("hook", load(BODY), trace=tmp_path)).trace_path
+    recording = load_recording(str(path))
+    first = recording.records[0]
+    assert isinstance(first.event, RunStarted)
+    header = first.event.model_copy(update={"agent": first.event.agent.model_copy(update={"sources": None})})
+    from dataclasses import replace
+
+    old = replace(recording, records=(first._replace(event=header), *recording.records[1:]))
+    outcome = reproduce_sync(old, agent=made("hook", load(BODY.replace("None", "1 and None"))))
+    assert (outcome.identical, outcome.changed_sources) == (True, ())
+    assert reproduce(path).changed_sources == ()  # the recording alone
+
+
+def test_another_process_gives_the_same_fingerprints(tmp_path):
+    """Whatever the seed of hashes is, and wherever the file lies."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\nfrom playhead import Agent, tool\nfrom playhead.testing import ScriptedModel, text\n"
+        "NAMES = {'a', 'b', 'c'}\n@tool\ndef known(key: str) -> bool:\n    'Ask.'\n    return key in {'x', 'y', 'z'} or key in NAMES\n"
+        "def block(harness):\n    harness.tap('**', lambda payload, context: None, name='all')\n"
+        "print(Agent(ScriptedModel([text('d')]), tools=[known], compose=[block], approver=lambda _: True).sources())\n"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]
+    assert b"fingerprint=None" not in told[0]
+
+
+def test_a_hook_of_a_sub_agent_is_declared(tmp_path):
+    """A hook, a tap, a switch or a seed that was added to an agent below is no less a change than one of the root's."""
+    blocks: list[Any] = [
+        lambda harness: harness.on("prompt.system", lambda prompt, context: f"LIE.\n{prompt}"),
+        lambda harness: harness.tap("**", lambda payload, context: None),
+        lambda harness: harness.before("think", lambda context: None),
+        lambda harness: harness.emit("message.user", "Lie."),
+    ]
+
+    def tree(below: list[Any], middle: list[Any]) -> Agent:
+        deep = agent([text("deep")], name="deep", description="d", compose=below)
+        sub = agent([call("deep", task="t"), text("sub")], [deep], name="sub", description="d", compose=middle)
+        return agent([call("sub", task="t"), text("done")], [sub], trace=tmp_path)
+
+    path = run(tree([], [])).trace_path
+    assert reproduce(path, agent=tree([], [])).identical
+    assert [reproduce(path, agent=tree([block], [])).identical for block in blocks] == [False] * 4
+    assert [reproduce(path, agent=tree([], [block])).identical for block in blocks] == [False] * 4
