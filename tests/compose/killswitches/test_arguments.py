@@ -157,7 +157,11 @@ def test_a_price_that_is_not_known(tmp_path: Path):
 
     below = Agent(Unpriced([text("done")], name="my/model"), name="below", trace=None)
     for agent in (
-        Agent(Unpriced([text("done")], name="my/model"), trace=tmp_path / "traces", compose=[ks.budget_limit(max_cost_usd=1)]),
+        Agent(
+            Unpriced([text("done")], name="my/model"),
+            trace=tmp_path / "traces",
+            compose=[ks.budget_limit(max_cost_usd=1)],
+        ),
         Agent(ScriptedModel([]), tools=[below], trace=tmp_path / "traces", compose=[ks.budget_limit(max_cost_usd=1)]),
     ):
         with pytest.raises(UsageError, match="the price of my/model is not known"):
