@@ -52,13 +52,13 @@ async def note(text: str) -> str:
 def main() -> None:
     """Print the plan, what became of its steps, and the answer."""
     with tempfile.TemporaryDirectory() as folder:
-        goal = "Mount Zed is 4180 feet high. Note its height in metres."
-        result = plan_and_execute.run_sync(
-            goal, llm=MODEL, tools=[lookup, calculator, note], max_steps=8, max_tokens=50_000, trace=folder
+        task = "Mount Zed is 4180 feet high. Note its height in metres."
+        result = plan_and_execute.sync(
+            task, MODEL, tools=[lookup, calculator, note], max_iterations=8, max_tokens=50_000, trace=folder
         )
-        print(f"{result.stopped}: {result.answer}")
-        assert result.run.trace_path is not None
-        recording = load_recording(result.run.trace_path)
+        print(f"{result.terminated_by}: {result.output}")
+        assert result.trace_path is not None
+        recording = load_recording(result.trace_path)
         for record in recording.records:
             if record.kind == "plan-step-changed":
                 print(f"{record.event.step_id}: {record.event.status}")  # type: ignore[attr-defined]

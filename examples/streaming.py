@@ -6,7 +6,7 @@ import asyncio
 
 from examples.tools import lookup
 from playhead import Agent
-from playhead.streaming import StreamCompleted, TextDelta, ToolCallStarted, to_sse
+from playhead.agent.streaming import StreamCompleted, TextDelta, ToolCallStarted, to_sse
 from playhead.testing import ScriptedModel, call, text
 
 

@@ -5,11 +5,9 @@ The rooms, each importing only from those before it:
     errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
 
 `trace` is what happened, `diagnose` reads it, `kernel` is the loop that makes it happen, `compose` what may change or stop
-it, `agent` the one way to run, `replay` runs a recording again. Beside them stand `handle`, `streaming` and `chat`, which
-follow and steer a run and talk with an agent, `mcp` with the tools of other servers, and `react`, `plan_and_execute` and
-`reflexion` with a run in one call. (The function `replay` is in `playhead.replay`: here its
-name would be the room's.) They stand in one package because a top-level package called `trace` would be shadowed
-by the standard library's.
+it, `agent` the one way to run, to follow a run and to talk with an agent, `replay` runs a recording again; `mcp` has the tools of
+other servers. (The function `replay` is in `playhead.replay`: here its name would be the room's.) They stand in one package because
+a top-level package called `trace` would be shadowed by the standard library's.
 
 Warnings (a trace that cannot be written, a subscriber that fails) go to the logger `playhead`. It has no handler of its
 own, so that they reach stderr in a program that has not configured logging.
@@ -22,13 +20,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from playhead.version import VERSION
+from playhead.trace import VERSION
 
 if TYPE_CHECKING:
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
+    from playhead.agent.handle import RunHandle
+    from playhead.agent.one_call import plan_and_execute, react, reflexion
+    from playhead.agent.result import RunResult
     from playhead.diagnose.diff import diff_recordings
     from playhead.errors import PlayheadError, RunError, UsageError
-    from playhead.handle import RunHandle
     from playhead.kernel.approval import Approval, ApprovalRequest
     from playhead.kernel.context.budget import allocate_budget
     from playhead.kernel.context.profiles import context_profile
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
         resume,
         resume_sync,
     )
-    from playhead.result import RunResult
     from playhead.trace.integrity import check_trace
     from playhead.trace.recording import Recording
     from playhead.trace.types import Compression, ContextProfile
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
-    "Agent": "playhead.agent",
+    "Agent": "playhead.agent.agent",
     "Approval": "playhead.kernel.approval",
     "ApprovalRequest": "playhead.kernel.approval",
     "Compression": "playhead.trace.types",
@@ -70,8 +69,8 @@ _HOMES = {
     "Recording": "playhead.trace.recording",
     "ReplayResult": "playhead.replay",
     "RunError": "playhead.errors",
-    "RunHandle": "playhead.handle",
-    "RunResult": "playhead.result",
+    "RunHandle": "playhead.agent.handle",
+    "RunResult": "playhead.agent.result",
     "Switching": "playhead.kernel.switching",
     "ToolContext": "playhead.kernel.tool_context",
     "ToolResult": "playhead.replay",
@@ -83,6 +82,9 @@ _HOMES = {
     "diff_recordings": "playhead.diagnose.diff",
     "estimate_tokens": "playhead.kernel.context.tokens",
     "load_recording": "playhead.replay",
+    "plan_and_execute": "playhead.agent.one_call",
+    "react": "playhead.agent.one_call",
+    "reflexion": "playhead.agent.one_call",
     "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies",
     "replay_sync": "playhead.replay",
@@ -118,6 +120,9 @@ __all__ = [
     "diff_recordings",
     "estimate_tokens",
     "load_recording",
+    "plan_and_execute",
+    "react",
+    "reflexion",
     "register_kernel",
     "register_strategy",
     "replay_sync",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playhead.agent.streaming import StreamCompleted, StreamEnd, text_of
 from playhead.diagnose.tokens import cost_text
 from playhead.kernel.models.scripted import ScriptedModel, Turn, call, calls, error, text, with_match
-from playhead.streaming import StreamCompleted, StreamEnd, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.result import RunResult
-    from playhead.streaming import StreamEvent
+    from playhead.agent.result import RunResult
+    from playhead.agent.streaming import StreamEvent
 
 
 class TickingClock:
@@ -57,7 +57,7 @@ def assert_stream(
     """Fail unless these are all events of one run, with one end, which comes last.
 
     Args:
-        events: the events, as `playhead.streaming.collect` gives them.
+        events: the events, as `playhead.agent.streaming.collect` gives them.
         kinds: classes of events that came, each after the one before; others may have come between.
         end: the class of the last one: `StreamCompleted`, `StreamError` or `StreamCancelled`.
         text: what the root agent said; None: whatever it said.

@@ -14,7 +14,7 @@ from playhead.testing import ScriptedModel
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from playhead.streaming import StreamEvent
+    from playhead.agent.streaming import StreamEvent
 
 
 class BreakingModel(ScriptedModel):

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from playhead import Agent, RunResult, ToolContext, load_recording, tool
+from playhead.agent.running import DEFAULT
 from playhead.errors import (
     RunIdError,
     ToolDefinitionError,
@@ -17,7 +18,6 @@ from playhead.errors import (
 )
 from playhead.kernel.state import Step
 from playhead.kernel.tools import Outcome
-from playhead.running import DEFAULT
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage

@@ -14,9 +14,9 @@ import anyio
 import pytest
 
 from playhead import load_recording, reproduce, tool
-from playhead.chat import ChatMessage, ChatReply
+from playhead.agent.chat import ChatMessage, ChatReply
+from playhead.agent.streaming import TextDelta, collect, text_of
 from playhead.errors import ChatError, ModelError, UsageError
-from playhead.streaming import TextDelta, collect, text_of
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
 from tests.kernel.runs import make_agent
@@ -24,7 +24,7 @@ from tests.kernel.runs import make_agent
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.chat import ChatSession
+    from playhead.agent.chat import ChatSession
 
 
 @tool(read_only=True)
@@ -357,7 +357,7 @@ class TestTheFile:
 
         chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
         with monkeypatch.context() as patch:
-            patch.setattr("playhead.chat.log.write_all", half)
+            patch.setattr("playhead.agent.chat.log.write_all", half)
             with pytest.raises(OSError, match="no space"):
                 await chat.chat("Hello")
         await chat.chat("Hello again")

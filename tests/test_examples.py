@@ -20,7 +20,7 @@ SPANS = [
 """What backends show of a run with one call."""
 EXPECTED = {
     "plan_and_execute": [
-        "goal_achieved: Mount Zed is 1,274 metres high; I have noted that.",
+        "end_turn: Mount Zed is 1,274 metres high; I have noted that.",
         *[f"s{number}: {status}" for number in (1, 2, 3) for status in ("in_progress", "completed")],
         "lookup returned One foot is exactly 0.3048 metres.",
         "calculator returned 1274.064",

@@ -13,10 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead import Agent, load_recording, reproduce, tool
-from playhead.compose import SUPPRESS
-from playhead.compose import killswitches as ks
-from playhead.errors import UsageError
-from playhead.streaming import (
+from playhead.agent.streaming import (
     IterationProgress,
     StreamCancelled,
     StreamCompleted,
@@ -30,8 +27,11 @@ from playhead.streaming import (
     text_of,
     to_sse,
 )
-from playhead.streaming.queue import EventQueue
-from playhead.streaming.text import LiveText
+from playhead.agent.streaming.queue import EventQueue
+from playhead.agent.streaming.text import LiveText
+from playhead.compose import SUPPRESS
+from playhead.compose import killswitches as ks
+from playhead.errors import UsageError
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.redaction import Redactor
 from playhead.trace.writer import TraceWriter

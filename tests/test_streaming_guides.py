@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import streaming
-from playhead.chat.session import LONGEST
-from playhead.streaming import StreamEvent
+from playhead.agent import streaming
+from playhead.agent.chat.session import LONGEST
+from playhead.agent.streaming import StreamEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.real_tasks.tasks import Task
+    from playhead.agent.result import RunResult
     from playhead.kernel.models.base import Model
-    from playhead.result import RunResult
 
 BARE: Final = "bare loop"
 KERNEL: Final = "playhead"

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from examples.service.shop import look_up_order, refund
 from playhead import Agent, Approval, ApprovalRequest, RunError, RunResult
+from playhead.agent.streaming import to_sse
 from playhead.compose.killswitches import (
     Budget,
     budget_limit,
@@ -20,7 +21,6 @@ from playhead.compose.killswitches import (
     timeout_after,
     tool_limit,
 )
-from playhead.streaming import to_sse
 from playhead.trace.control import Control
 from playhead.trace.store import new_run_id
 

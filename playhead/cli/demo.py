@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from playhead.agent import Agent
+from playhead.agent.agent import Agent
+from playhead.agent.running import DEFAULT
 from playhead.cli import exits, options
 from playhead.cli.check import check_as_json, verdict_lines
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
@@ -29,7 +30,6 @@ from playhead.errors import TraceWriteError
 from playhead.kernel.tools import tool
 from playhead.replay import load_recording, reproduce_sync
 from playhead.replay.engine import replay_sync
-from playhead.running import DEFAULT
 from playhead.testing import ScriptedModel, call, calls
 from playhead.testing import text as say
 from playhead.trace.integrity import check_trace
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from playhead.agent.result import RunResult
     from playhead.kernel.models.scripted import Turn
     from playhead.replay import Reproduction
     from playhead.replay.result import ReplayResult
-    from playhead.result import RunResult
     from playhead.trace.integrity import Check
     from playhead.trace.recording import Recording
     from playhead.trace.types import Request

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-    from playhead.result import RunResult
+    from playhead.agent.result import RunResult
 
 OK: Final = 0
 FAILED: Final = 1

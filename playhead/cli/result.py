@@ -13,7 +13,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from playhead.result import RunResult
+    from playhead.agent.result import RunResult
     from playhead.trace.events import RunCompleted
 
 CENT: Final = 0.01

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
+    from playhead.agent.result import RunResult
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
     from playhead.kernel.tools import Tool
     from playhead.replay import ToolResult
     from playhead.replay.resume_calls import NotHappened
-    from playhead.result import RunResult
     from playhead.trace.recording import Recording
 
 
@@ -178,7 +178,7 @@ def agent_of(  # noqa: PLR0913 - the options
     no_switches: bool,
 ) -> Agent:
     """Return the agent that a run was of, as far as its recording says; its tools and switches are given."""
-    from playhead.agent import Agent  # noqa: PLC0415 - bad options are told without the kernel
+    from playhead.agent.agent import Agent  # noqa: PLC0415 - bad options are told without the kernel
     from playhead.cli.toolbox import load_tools  # noqa: PLC0415 - as above
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from playhead.agent import Agent
+from playhead.agent.agent import Agent
+from playhead.agent.running import DEFAULT
 from playhead.cli import exits, options, suggestions
 from playhead.cli.approving import WAYS, approver_for
 from playhead.cli.given import read_parameter, read_prompt
@@ -16,16 +17,15 @@ from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools, open_servers
 from playhead.compose.killswitches.expressions import parse_switch
-from playhead.running import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from playhead.agent.result import RunResult
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
     from playhead.kernel.tools import Tool
-    from playhead.result import RunResult
 
 
 RUN_EXITS: Final = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from playhead.result import RunResult
+    from playhead.agent.result import RunResult
 
 Reached = TypeVar("Reached")
 LOG_WIDTH: Final = 160

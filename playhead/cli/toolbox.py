@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playhead.agent import Agent
+from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
 from playhead.kernel.tools import FunctionTool, Tool, tool
 

@@ -22,6 +22,7 @@ from playhead.importing.report import report_of
 from playhead.importing.tree import make_tree
 from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
+from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import FORMAT, RunStarted, ToolsDefined
 from playhead.trace.imported import ImportedFrom
@@ -32,7 +33,6 @@ from playhead.trace.store import TraceStore
 from playhead.trace.telemetry import TelemetryContext
 from playhead.trace.values import scrub, to_json
 from playhead.trace.writer import TraceWriter
-from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

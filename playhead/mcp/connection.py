@@ -21,7 +21,7 @@ from playhead.kernel.describe import describe
 from playhead.kernel.threads import asyncio_loop, loop_scheduler
 from playhead.mcp.definition import MAX_TOOLS
 from playhead.mcp.plain import one_line
-from playhead.version import VERSION
+from playhead.trace import VERSION
 
 if TYPE_CHECKING:
     import asyncio

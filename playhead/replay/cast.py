@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.agent.toolset import address_of
 from playhead.errors import UnknownModelError, UsageError, nearest
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
@@ -14,13 +15,12 @@ from playhead.kernel.models.credentials import provider_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.overrides import Overrides, changed_prompt
-from playhead.toolset import address_of
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.kernel.models.base import Model
     from playhead.kernel.tools import Tool
     from playhead.trace.recording import Recording

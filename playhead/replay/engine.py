@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from playhead.agent.result import RunResult
+from playhead.agent.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
@@ -19,8 +21,6 @@ from playhead.replay.redacted import Rebinding
 from playhead.replay.result import ReplayResult, Verdict
 from playhead.replay.stops import recorded_stops
 from playhead.replay.world import ReplayWorld
-from playhead.result import RunResult
-from playhead.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
@@ -33,7 +33,7 @@ from playhead.trace.store import new_run_id
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.diagnose.diff import RunDiff
     from playhead.kernel.tools import Tool
     from playhead.replay.missing import OnMissing

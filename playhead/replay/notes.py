@@ -13,7 +13,7 @@ from playhead.trace.events import EmissionChanged
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.replay.cast import Cast
     from playhead.replay.history import Past
     from playhead.trace.imported import ImportedFrom

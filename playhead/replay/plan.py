@@ -20,7 +20,7 @@ from playhead.trace.values import canonical_json
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.replay.history import Specs
     from playhead.replay.missing import OnMissing
     from playhead.replay.overrides import Overrides

@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
 from playhead.kernel.run_context import RunContext
@@ -22,14 +23,13 @@ from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_own, require_sound, require_strategy
 from playhead.replay.source_changes import SourceChange, changed_sources
 from playhead.replay.stops import recorded_stops
-from playhead.running import record_run
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.kernel.tools import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording, RecordingStatus

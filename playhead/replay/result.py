@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from playhead.agent.result import RunResult
     from playhead.diagnose.diff import RunDiff
-    from playhead.result import RunResult
     from playhead.trace.recording import Recording
 
 Verdict = Literal["same", "changed", "inconclusive"]

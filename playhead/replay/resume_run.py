@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from playhead.agent.running import DEFAULT, Beginning, Default, record_run
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.run_context import RunContext
@@ -26,7 +27,6 @@ from playhead.replay.resume_follow import Follower, diverged
 from playhead.replay.resume_part import Settled, settle
 from playhead.replay.resume_world import ResumeWorld
 from playhead.replay.stops import recorded_stops
-from playhead.running import DEFAULT, Beginning, Default, record_run
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
     EmissionChanged,
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
+    from playhead.agent.result import RunResult
+    from playhead.agent.running import TraceTo
     from playhead.replay.overrides import ToolResult
     from playhead.replay.resume_calls import NotHappened
-    from playhead.result import RunResult
-    from playhead.running import TraceTo
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content

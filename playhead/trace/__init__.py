@@ -1,1 +1,6 @@
 """What happened: event types, writer, reader, recording, integrity, redaction."""
+
+from typing import Final
+
+VERSION: Final = "0.1.0"
+"""The version of Playhead; it stands here since what every room needs has to be in the first one."""

@@ -188,5 +188,5 @@ def test_reading_loads_no_kernel(store: Path) -> None:
         ["stats"],
         ["diff", "good", "good"],
     ):
-        assert {"playhead.kernel", "playhead.agent", "litellm", "anyio"} & modules_of(*command) == set()
+        assert {"playhead.kernel", "playhead.agent.agent", "litellm", "anyio"} & modules_of(*command) == set()
     assert "playhead.trace.events" not in modules_of("list")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, RunError, replay_sync, reproduce_sync
+from playhead.agent.result import RunResult
 from playhead.mcp import mcp_tools
-from playhead.result import RunResult
 from playhead.testing import ScriptedModel
 
 RAW_SERVER = Path(__file__).parents[1] / "mcp" / "raw_server.py"

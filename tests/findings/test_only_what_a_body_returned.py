@@ -18,7 +18,7 @@ from tests.findings.adapter import agent, answers, observations, replay, reprodu
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.result import RunResult
+    from playhead.agent.result import RunResult
 
 END = text("done")
 

@@ -34,9 +34,6 @@ PUBLIC = (
     "playhead.mcp",
     "playhead.replay",
     "playhead.importing",
-    "playhead.react",
-    "playhead.plan_and_execute",
-    "playhead.reflexion",
 )
 OF_OTHERS = {"files_read", "to_string", "to_array", "using_attributes", "max_attribute_bytes", "max_bytes_per_trace"}
 """Names of JMESPath, OpenInference and Tempo, and of a tool that a page makes up."""

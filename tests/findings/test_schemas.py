@@ -93,7 +93,9 @@ def test_a_users_bomb_is_refused_when_the_agent_is_made(schema: dict[str, Any]):
 def test_a_recorded_bomb_is_refused_when_it_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A recording whose tool has such a schema is refused in one sentence: it came from somebody else."""
     with monkeypatch.context() as patched:
-        patched.setattr("playhead.toolset.require_bounded", lambda _: None)  # as a version that looked at no schema
+        patched.setattr(
+            "playhead.agent.toolset.require_bounded", lambda _: None
+        )  # as a version that looked at no schema
         made = agent([text("x")], [Given(bomb())], trace=tmp_path)
     result = run(made)
     with pytest.raises(NotReplayableError, match="schema of the tool t cannot be used"):

@@ -17,7 +17,7 @@ from playhead.trace.types import Usage
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.result import RunResult
+    from playhead.agent.result import RunResult
     from playhead.trace.types import Completion, Prices, Request
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead import tool
-from playhead.streaming import StreamCancelled, TextDelta, ToolCallCompleted, ToolCallStarted, collect
+from playhead.agent.streaming import StreamCancelled, TextDelta, ToolCallCompleted, ToolCallStarted, collect
 from playhead.testing import (
     TickingClock,
     assert_cost_under,

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from playhead import tool
+from playhead.agent.streaming import IterationProgress, StreamCompleted, collect
 from playhead.cli.progress import Progress
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.told import ending_line
@@ -17,7 +18,6 @@ from playhead.compose.killswitches.expressions import parse_switch
 from playhead.diagnose.statistics import run_statistics
 from playhead.replay import replay, reproduce
 from playhead.replay.backtest import backtest
-from playhead.streaming import IterationProgress, StreamCompleted, collect
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Usage
 from tests.cli.command_line import objects, playhead

@@ -23,7 +23,8 @@ from playhead import (
     reproduce_sync,
     tool,
 )
-from playhead.chat import ChatMessage, ChatReply
+from playhead.agent.chat import ChatMessage, ChatReply
+from playhead.agent.streaming import StreamEvent, to_sse
 from playhead.compose import (
     SUPPRESS,
     CallContext,
@@ -43,7 +44,6 @@ from playhead.compose.redaction import redact_results
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.tools import FunctionTool
 from playhead.replay import Divergence, Reproduction
-from playhead.streaming import StreamEvent, to_sse
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import Check

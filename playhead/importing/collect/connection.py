@@ -13,7 +13,7 @@ from playhead.importing.collect.answers import Answer, refused
 from playhead.importing.collect.arrivals import REQUEST_S, Arrivals, Holding
 from playhead.importing.collect.bodies import MAX_BODY, RefusedError
 from playhead.importing.collect.requests import answered_at_once, too_large, type_of
-from playhead.version import VERSION
+from playhead.trace import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

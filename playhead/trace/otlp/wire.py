@@ -11,9 +11,9 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urljoin, urlsplit
 
+from playhead.trace import VERSION
 from playhead.trace.otlp.answers import read_answer
 from playhead.trace.otlp.naming import plain
-from playhead.version import VERSION
 
 if TYPE_CHECKING:
     import requests

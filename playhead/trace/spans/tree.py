@@ -11,9 +11,9 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 
+from playhead.trace import VERSION
 from playhead.trace.spans.identity import SAMPLED, span_id_of
 from playhead.trace.spans.texts import clean, json_taken_apart
-from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

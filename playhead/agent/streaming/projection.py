@@ -11,18 +11,18 @@ from functools import singledispatchmethod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead import streaming as out
+from playhead.agent import streaming as out
+from playhead.agent.streaming.queue import EventQueue
+from playhead.agent.streaming.text import Level, LiveText, level_of
 from playhead.kernel.phases import PHASE_OF
-from playhead.streaming.queue import EventQueue
-from playhead.streaming.text import Level, LiveText, level_of
 from playhead.trace import events as e
 from playhead.trace.types import text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from playhead.agent.result import RunResult
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
-    from playhead.result import RunResult
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
     from playhead.trace.types import Content

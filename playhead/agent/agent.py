@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from playhead.agent.opening import open_run, redactor_of, settings_now
+from playhead.agent.running import DEFAULT, Default, TraceTo, record_run
+from playhead.agent.toolset import CustomTools, address_of, agents_below, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
-from playhead.custom_tools import CustomTools
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
@@ -18,9 +20,6 @@ from playhead.kernel.reviewers import Reviews
 from playhead.kernel.signals import listening
 from playhead.kernel.strategies import strategy_info
 from playhead.kernel.threads import Waiting, run_blocking
-from playhead.opening import open_run, redactor_of, settings_now
-from playhead.running import DEFAULT, Default, TraceTo, record_run
-from playhead.toolset import address_of, agents_below, make_fallback, make_model, make_toolset
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
@@ -32,8 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from playhead.chat.session import ChatSession
-    from playhead.handle import RunHandle
+    from playhead.agent.chat.session import ChatSession
+    from playhead.agent.handle import RunHandle
+    from playhead.agent.result import RunResult
+    from playhead.agent.run_control import RunControl
+    from playhead.agent.running import Beginning, Variant
+    from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
     from playhead.kernel.catalogue import ToolFilter
     from playhead.kernel.context.synthesis import Synthesizer
@@ -45,10 +48,6 @@ if TYPE_CHECKING:
     from playhead.kernel.reviewers import Verify
     from playhead.kernel.switching import Switching
     from playhead.kernel.tools import Tool
-    from playhead.result import RunResult
-    from playhead.run_control import RunControl
-    from playhead.running import Beginning, Variant
-    from playhead.streaming import Density
     from playhead.trace.redaction import Redactor, RedactText
     from playhead.trace.types import Compression, Content, ContextProfile, Message, SourceInfo, Tier
 
@@ -390,7 +389,7 @@ class Agent(CustomTools):
             UsageError: an argument is not valid.
             ChatError: the chat's file is in use, or holds no chat.
         """
-        from playhead.chat.session import ChatSession  # noqa: PLC0415 - few agents chat
+        from playhead.agent.chat.session import ChatSession  # noqa: PLC0415 - few agents chat
 
         async def run(message: Content, variant: Variant) -> RunResult:
             return await self._run(message, None, None, variant=variant)
@@ -403,7 +402,7 @@ class Agent(CustomTools):
     def _started(
         self, task: Content, run_id: str | None, density: Density | None, variant: Variant | None
     ) -> RunHandle:
-        from playhead.handle import start  # noqa: PLC0415 - few runs are streamed or steered
+        from playhead.agent.handle import start  # noqa: PLC0415 - few runs are streamed or steered
 
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)

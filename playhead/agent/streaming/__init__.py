@@ -1,7 +1,7 @@
 """Streaming: what a run tells while it goes on. See `Agent.start`."""
 
-from playhead.streaming.adapters import as_json, collect, text_of, to_sse
-from playhead.streaming.events import (
+from playhead.agent.streaming.adapters import as_json, collect, text_of, to_sse
+from playhead.agent.streaming.events import (
     Density,
     IterationProgress,
     PhaseCompleted,

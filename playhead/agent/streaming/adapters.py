@@ -7,13 +7,13 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from playhead.agent.streaming.events import TextDelta, TextDiscarded
 from playhead.errors import UsageError
-from playhead.streaming.events import TextDelta, TextDiscarded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable
 
-    from playhead.streaming.events import StreamEvent
+    from playhead.agent.streaming.events import StreamEvent
 
 
 def as_json(event: StreamEvent) -> dict[str, Any]:

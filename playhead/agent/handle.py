@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
+from playhead.agent.result import RunResult
+from playhead.agent.run_control import RunControl
+from playhead.agent.streaming.events import StreamEnd
+from playhead.agent.streaming.projection import CANCELLED, Stream
 from playhead.errors import UsageError
 from playhead.kernel.checks import checked_density
 from playhead.kernel.steering import STOPPED
-from playhead.result import RunResult
-from playhead.run_control import RunControl
-from playhead.streaming.events import StreamEnd
-from playhead.streaming.projection import CANCELLED, Stream
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from playhead.run_control import Stage
-    from playhead.streaming import Density, StreamEvent
+    from playhead.agent.run_control import Stage
+    from playhead.agent.streaming import Density, StreamEvent
 
 Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
 LONGEST: Final = 1000

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.agent.result import RunResult
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
 from playhead.kernel.reach import reachable
@@ -16,13 +17,12 @@ from playhead.kernel.session import Session
 from playhead.kernel.signals import ended_by_signals, forget
 from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
-from playhead.result import RunResult
+from playhead.trace import VERSION
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
 from playhead.trace.said import redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
-from playhead.version import VERSION
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model

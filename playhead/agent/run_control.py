@@ -16,9 +16,9 @@ from playhead.trace.events import RunPaused, RunResumed, RunStarted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from playhead.agent.streaming.projection import Stream
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
-    from playhead.streaming.projection import Stream
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder, Subscriptions
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.chat.log import ChatLog, ChatMessage
+from playhead.agent.chat.log import ChatLog, ChatMessage
+from playhead.agent.running import Variant
 from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS
-from playhead.running import Variant
 from playhead.trace.store import new_run_id
 from playhead.trace.types import ChatTurn, Message, text_of
 from playhead.trace.values import as_text, scrub, to_json
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from playhead.handle import RunHandle
+    from playhead.agent.handle import RunHandle
+    from playhead.agent.result import RunResult
+    from playhead.agent.streaming import Density
     from playhead.kernel.tools import Tool
-    from playhead.result import RunResult
-    from playhead.streaming import Density
     from playhead.trace.types import AgentHeader, Content
 
 log = logging.getLogger("playhead")

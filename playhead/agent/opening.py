@@ -6,18 +6,18 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from playhead.agent.running import Beginning, TraceTo, open_control, open_writer
+from playhead.agent.toolset import agents_below
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.world import LiveWorld
-from playhead.running import Beginning, TraceTo, open_control, open_writer
-from playhead.toolset import agents_below
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.agent import Agent
-    from playhead.run_control import RunControl
+    from playhead.agent.agent import Agent
+    from playhead.agent.run_control import RunControl
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.line import Record

@@ -1,0 +1,88 @@
+"""One call for one task: `await react("How high is it?", "openai/gpt-4o-mini", tools=[lookup], max_tokens=50_000)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.agent.agent import Agent
+from playhead.compose.killswitches import budget_limit, timeout_after
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.agent.agent import ToolLike
+    from playhead.agent.result import RunResult
+    from playhead.compose.durations import Duration
+    from playhead.compose.harness import Block
+    from playhead.kernel.models.base import Model
+    from playhead.trace.types import Content
+
+
+@dataclass(frozen=True, slots=True)
+class OneCall:
+    """Runs one task on a strategy, under limits; whoever needs more than that makes an `Agent`."""
+
+    strategy: str
+    """The strategy's name."""
+
+    async def __call__(  # noqa: PLR0913 - one call says all
+        self,
+        task: Content,
+        model: str | Model,
+        *,
+        tools: Sequence[ToolLike] = (),
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        max_time: Duration | None = None,
+        **options: Any,  # noqa: ANN401 - those of Agent
+    ) -> RunResult:
+        """Run a task to its end.
+
+        Args:
+            task: what to do.
+            model: `provider/model`, or anything that is a `Model`.
+            tools: functions made with `@tool`, plain typed functions, or agents.
+            max_tokens: tokens that the run may use at most, prompts and answers together.
+            max_cost_usd: US dollars that it may cost at most.
+            max_time: seconds that it may take at most, or a text such as `"5m"`.
+            options: further arguments of `Agent`, such as `max_iterations=`, `strategy_settings=` and `trace=`.
+
+        Returns:
+            What `Agent.run` returns; a limit that was reached is in `terminated_by`, and the best answer so far in `output`.
+
+        Raises:
+            UsageError: an argument is not valid, or a key is missing.
+            RunError: the run failed; it carries the partial result.
+        """
+        limits: dict[str, Any] = {"max_tokens": max_tokens, "max_cost_usd": max_cost_usd, "max_time": max_time}
+        return await self._agent(model, tools=tools, **limits, **options).run(task)
+
+    def sync(self, task: Content, model: str | Model, **arguments: Any) -> RunResult:  # noqa: ANN401 - those of a call
+        """Run a task and wait for the result; takes and raises what the call itself does."""
+        return self._agent(model, **arguments).run_sync(task)
+
+    def _agent(
+        self,
+        model: str | Model,
+        *,
+        max_tokens: int | None = None,
+        max_cost_usd: float | None = None,
+        max_time: Duration | None = None,
+        compose: Sequence[Block] = (),
+        **options: Any,  # noqa: ANN401 - those of Agent
+    ) -> Agent:
+        limits: list[Block] = []
+        if max_tokens is not None or max_cost_usd is not None:
+            limits.append(budget_limit(max_tokens=max_tokens, max_cost_usd=max_cost_usd))
+        if max_time is not None:
+            limits.append(timeout_after(max_time))
+        return Agent(model, strategy=self.strategy, compose=[*compose, *limits], **options)
+
+
+react: Final = OneCall("reactive")
+"""Think, act and observe until there is an answer."""
+plan_and_execute: Final = OneCall("plan-execute-reflect")
+"""Plan, carry the plan out, and plan anew where that fails."""
+reflexion: Final = OneCall("reflexion")
+"""Answer under a critic, until it accepts the answer."""
