@@ -260,7 +260,7 @@ class TestReading:
         handle = make_agent(tmp_path, [text("42", delay_s=0.3)]).start("Do it.")
         coming = aiter(handle)
         first = asyncio.create_task(collect(coming))
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0)  # the first reader waits by then, and nothing has come yet
         with pytest.raises(UsageError, match="one reader at a time"):
             await anext(coming)
         assert names(await first)[-1] == "StreamCompleted"
