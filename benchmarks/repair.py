@@ -81,7 +81,9 @@ class Continued(ScriptedModel):
         """Return the turn, or what the other model answers."""
         if not self.requests:
             return await super().complete(request)
-        return await self._other.complete(replace(request, model=self._other.name, parameters={"temperature": 0}))
+        return await self._other.complete(
+            replace(request, model=self._other.name, parameters={"temperature": 0, "max_tokens": 300})
+        )
 
 
 def bodies_run(
