@@ -163,6 +163,7 @@ class _Stage:
         )
         self._subscriptions = Subscriptions()
         self._subscriptions.add(None, self.records.append)
+        self._subscriptions.add("tool-call-started", self.world.answers.note_call)
         self._on_record = on_record
 
     async def run(self, folder: TraceTo) -> tuple[RunResult, str | None]:

@@ -56,6 +56,8 @@ class PastCall:
     """Whether its body may have run, or a replay served it as if it had."""
     inner_writes: Resources = NOTHING
     """What calls with side effects that its body made may have changed."""
+    course: str = ""
+    """The course of the run up to it."""
     state: str = ""
     """The state that it was answered in, of what its answer depends on; with the time, where that has a say."""
     filled: str = ""
@@ -222,7 +224,8 @@ class _Reader:
     def _start(self, call: PastCall) -> None:
         state, touches = self.past.state, call.touches
         self.past.calls.append(call)
-        call.filled, call.log_at = state.key(touches.depends, call.child), len(state.log)
+        call.course = state.begin(call.child, call.identity)
+        call.filled, call.log_at = state.key(touches.depends, call.course), len(state.log)
         call.state = self._state_of(call)
         if not call.ran:
             return
@@ -235,7 +238,7 @@ class _Reader:
                 call.adrift = other.adrift = True
         self._open[call.seq] = call
         name = call_name(call.owner, call.started.tool, call.identity or f"unknown {call.seq}")
-        state.follow(name, touches, str(call), place=call.child, adrift=call.adrift)
+        state.follow(name, touches, str(call), course=call.course, adrift=call.adrift)
 
     def _state_of(self, call: PastCall) -> str:
         spec, remembered = call.spec, self._memory.get(_memory_key(call))
@@ -245,7 +248,7 @@ class _Reader:
         then = call.recorded_spec
         if then is None or then.cache_s != spec.cache_s:
             call.doubt = call.doubt or "the time for which its cache holds is another one in the code"
-        return self.past.state.timed(call.filled, call.child)
+        return self.past.state.timed(call.filled, call.course)
 
     def _end(self, call: PastCall) -> None:
         self._open.pop(call.seq, None)

@@ -22,26 +22,27 @@ from playhead.errors import (
     UnrecordedCallError,
 )
 from playhead.kernel.tools import Outcome
-from playhead.replay.history import call_name
+from playhead.replay.history import PastCall, call_name
 from playhead.replay.misses import describe_unserved, first_calls, name_call
 from playhead.replay.missing import MissedCall, no_recording, policy_of, simulated
 from playhead.replay.state import NOTHING, State, touched, union
-from playhead.trace.events import ReplayDiverged, ReplayServed
+from playhead.trace.events import ReplayDiverged, ReplayServed, ToolCallStarted
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.owners import agent_path
-from playhead.trace.values import content_hash, from_json, to_json
+from playhead.trace.values import content_hash, from_json, json_hash, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
-    from playhead.replay.history import Past, PastCall
+    from playhead.replay.history import Past
     from playhead.replay.matching import Asked, Match, Matcher
     from playhead.replay.missing import OnMissing
     from playhead.replay.overrides import ToolResult
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events.tools import Rung
+    from playhead.trace.line import Record
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -127,6 +128,7 @@ class Answers:
         self.doubts: dict[tuple[str, str], str] = {}
         """Why nobody knows what was really asked for, or is remembered: by owner, and by call or by request."""
         self._sources: dict[tuple[str, str], str] = {}
+        self._courses: dict[tuple[str, str], str] = {}
         self._calls: dict[tuple[str, str], Call] = {}
         self._expected: dict[tuple[str, str], Callable[[], Serving]] = {}
         self._decided: dict[tuple[str, str], Serving] = {}
@@ -142,6 +144,13 @@ class Answers:
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None when none does."""
         return self._sources.get((owner, call_id))
+
+    def note_call(self, record: Record) -> None:
+        """Take in that a call was made, whether or not it is refused."""
+        started = record.event
+        if isinstance(started, ToolCallStarted):
+            made = PastCall(record.owner, started, record.iteration, record.seq, None, None, json_hash(started.args))
+            self._courses[record.owner, started.call_id] = self._state.begin(made.child, made.identity)
 
     def expect(self, call: Call, decide: Callable[[], Serving] | None = None) -> None:
         """Note a call that is going to be approved or to run, unless something refuses it."""
@@ -253,7 +262,7 @@ class Answers:
         return Serving(_rung_of(match), match.call, state=state)
 
     def _state_of(self, call: Call) -> str:
-        return self._state.key(touched(call.spec).depends, call.context.child_owner)
+        return self._state.key(touched(call.spec).depends, self._courses[call.key])
 
     def _from_memory(self, call: Call, state: str) -> Serving | str:
         """Return what the agent's memory answers; when its body has to, the state that a recorded answer has to be of."""
@@ -270,7 +279,7 @@ class Answers:
             if here is not None:
                 return Serving("exact", here, state=state)
         elif call.spec.cache_s is not None:
-            return self._state.timed(state, call.context.child_owner)
+            return self._state.timed(state, self._courses[call.key])
         return self._repeat(call, self._matcher.at(call.asked))
 
     def _repeat(self, call: Call, here: PastCall | None) -> Serving:
@@ -310,8 +319,8 @@ class Answers:
         if serving.rung in GROUNDED and asked.identity is not None:
             inner, adrift = (NOTHING, False) if recorded is None else (recorded.inner_writes, recorded.adrift)
             name = call_name(call.context.owner, call.spec.name, asked.identity)
-            place = call.context.child_owner
-            self._state.follow(name, touches.writing(inner), what, place=place, adrift=adrift)
+            course = self._courses[call.key]
+            self._state.follow(name, touches.writing(inner), what, course=course, adrift=adrift)
             return
         through_others = self._past.acting.get((agent_path(call.context.owner), call.spec.name), NOTHING)
         writes = union(touches.writes, through_others)
@@ -343,9 +352,12 @@ class Answers:
         """Keep what the agent's memory has of a cacheable call from now on."""
         if not call.spec.cache or outcome.cached:
             return
-        if outcome.ok:
+        is_known = serving.rung in GROUNDED or serving.rung == "override" or call.memory_key not in self._memory
+        if (
+            outcome.ok and is_known
+        ):  # else nobody knows whether it would have been asked, or what it held would have answered
             self._memory[call.memory_key] = Remembered(outcome, serving.state)
-        elif serving.rung in ("stale", "synthetic-error"):
+        elif outcome.ok or serving.rung in ("stale", "synthetic-error"):
             self._memory[call.memory_key] = Remembered(None, serving.state)
 
     def _why_missing(self, call: Call) -> ReplayError:

@@ -65,41 +65,52 @@ class State:
         self._versions: dict[str, str] = {}
         self._adrift: Resources = NOTHING
         self._course = ""
+        self._lost = ""
         self._unknown = count()
         self.log: list[tuple[Resources, str]] = []
         """What was changed and by what, for messages."""
 
-    def key(self, resources: Resources, place: str) -> str:
-        """Return the state that the resources are in, for a call at this place."""
+    def begin(self, place: str, identity: str | None) -> str:
+        """Take in that a call was made, whether or not it ran; return the course of the run up to it.
+
+        Args:
+            place: where it stands: the course of a run is the same only if all its calls stand where they stood.
+            identity: what tells its arguments from others; None when that is not known.
+        """
+        known = identity if identity is not None else (self._side, next(self._unknown))
+        self._course = digest(self._course, place, known)
+        return self._course
+
+    def key(self, resources: Resources, course: str) -> str:
+        """Return the state that the resources are in, for a call that the run came to by this course."""
         if resources is None:
             versions = [("", self._rest), *sorted(self._versions.items())]
         else:
             versions = [(name, self._versions.get(name, self._rest)) for name in sorted(resources)]
-        return self.timed(digest(*versions), place) if meet(resources, self._adrift) else digest(*versions)
+        return self.timed(digest(*versions), course) if meet(resources, self._adrift) else digest(*versions)
 
-    def timed(self, key: str, place: str) -> str:
+    def timed(self, key: str, course: str) -> str:
         """Return the key of an answer that depends on the time, too: only the very same course of calls has it again."""
-        return digest(key, self._course, place)
+        return digest(key, self._lost, course)
 
-    def follow(self, call: str, touches: Touched, what: str, *, place: str, adrift: bool = False) -> None:
+    def follow(self, call: str, touches: Touched, what: str, *, course: str, adrift: bool = False) -> None:
         """Take in a call that ran.
 
         Args:
             call: who called what, with which arguments.
             touches: what it has to do with.
             what: the same for messages.
-            place: where the call stands: the course of a run is the same only if all its calls stand where they stood.
+            course: the course of the run up to it.
             adrift: whether nobody knows when what it does is done: from now on these resources change by themselves.
         """
-        version = digest(call, self.key(touches.depends, place))
-        self._course = digest(self._course, call, place)
+        version = digest(call, self.key(touches.depends, course))
         self._write(touches.writes, version, what)
         if adrift:
             self._adrift = union(self._adrift, touches.writes)
 
     def lose(self, writes: Resources, why: str) -> None:
         """Note that nobody knows the state of these resources any more."""
-        self._course = digest(self._course, self._side, next(self._unknown))
+        self._lost = digest(self._side, next(self._unknown))
         self._write(writes, digest(self._side, next(self._unknown)), why)
 
     def last(self, resources: Resources, until: int | None = None) -> str | None:

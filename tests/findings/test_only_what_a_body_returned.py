@@ -530,6 +530,31 @@ def test_after_a_write_that_was_given_up_only_the_same_course_is_known(tmp_path)
     assert [each[1] for each in answers(early)] == ["exact", "reordered", "stale", "stale"]
 
 
+@pytest.mark.parametrize(
+    "other", [call("nosuch"), call("get", key=1), call("land", soon=True), call("helper", task="b")]
+)
+def test_a_call_that_did_nothing_is_a_part_of_the_course(tmp_path, other):
+    """A refused call and an agent that calls nothing take their time too: where there is another one, the late effect is open."""
+    helper = agent([END] * 3, name="helper").as_tool()
+    turns = [call("late", k="x"), call("helper", task="a"), get()]
+    ran = recorded(tmp_path, turns, [*late_shop(Shop()), helper])
+    assert answers(replay(ran.trace_path, [*turns[:2], END, get(), END]))[-1] == ("get", "exact", 0)
+    in_place = [turns[0], other, *([END] if other.calls[0].name == "helper" else []), get(), END]
+    assert answers(replay(ran.trace_path, in_place, on_missing="lenient"))[-1] == ("get", "stale", 0)
+
+
+@pytest.mark.parametrize("policy", ["lenient", lambda missed: 7])
+def test_what_a_cache_with_a_time_limit_holds_after_an_answer_in_doubt(tmp_path, policy):
+    """Its time may be over or not: neither what it answered nor what it holds from then on is known."""
+    tools = Shop().tools("get", "put", get={"cache": 0.000001})
+    turns = [get("y"), get(), put(1), get(), get()]
+    ran = recorded(tmp_path, turns, tools, clock=TickingClock)
+    assert observations(ran) == ["0", "0", "ok", "1", "1"]
+    assert [each[1] for each in answers(replay(ran.trace_path, [*turns, END]))] == ["exact"] * 5
+    moved = replay(ran.trace_path, [get(), get("y"), *turns[2:], END], on_missing=policy)
+    assert not {each[1] for each in answers(moved)[3:]} & {"exact", "reordered"}
+
+
 def test_other_resources_are_not_concerned(tmp_path):
     """A write of orders that was given up says nothing against reads of the weather."""
     tools = [*late_shop(Shop(), writes={"orders"}), *Shop().tools("put", put={"writes": {"weather"}})]

@@ -57,6 +57,11 @@ async def _wrong(*seeds: int) -> list[str]:
     return judged.wrong
 
 
+async def test_only_the_very_same_course_brings_the_same_chance() -> None:
+    """A refused call that moved, an agent that was not entered, a cache that may have answered: what chance decided then is open again."""
+    assert await _wrong(702, 807, 1011, 1348, 2948) == []
+
+
 async def test_the_oracle_sees_answers_of_another_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """It finds a matcher that serves stale answers as if they were fresh."""
     stale = matching.Matcher._stale

@@ -182,32 +182,44 @@ def test_what_parts_two_states() -> None:
     orders, weather = frozenset({"orders"}), frozenset({"weather"})
     one, other = State("one"), State("other")
     assert one.key(None, "9") == other.key(None, "9")
-    one.follow("put 1", Touched(orders, orders), "put", place="0")
+    one.follow("put 1", Touched(orders, orders), "put", course="0")
     assert (one.key(weather, "9"), one.key(NOTHING, "9")) == (other.key(weather, "9"), other.key(NOTHING, "9"))
     assert one.key(orders, "9") != other.key(orders, "9")
-    other.follow("set 2", Touched(weather, weather), "set", place="0")
-    other.follow("put 1", Touched(orders, orders), "put", place="1")
+    other.follow("set 2", Touched(weather, weather), "set", course="0")
+    other.follow("put 1", Touched(orders, orders), "put", course="1")
     assert (one.key(orders, "9"), one.last(orders), one.last(weather)) == (other.key(orders, "9"), "put", None)
-    one.follow("set 2", Touched(weather, weather), "set", place="1")
+    one.follow("set 2", Touched(weather, weather), "set", course="1")
     assert one.key(None, "9") == other.key(None, "9")
-    one.follow("move", Touched(orders | weather, weather), "move", place="2")
+    one.follow("move", Touched(orders | weather, weather), "move", course="2")
     other.lose(orders, "put, and nobody knows what that did")
-    other.follow("move", Touched(orders | weather, weather), "move", place="2")
+    other.follow("move", Touched(orders | weather, weather), "move", course="2")
     assert one.key(weather, "9") != other.key(weather, "9"), "what moved there came from another state"
 
 
 def test_what_changes_by_itself() -> None:
     """From a call on of which nobody knows when it is over, only the very same course comes to the same state."""
-    orders, weather = frozenset({"orders"}), frozenset({"weather"})
+    orders = frozenset({"orders"})
     one, other = State("one"), State("other")
     for state in (one, other):
-        state.follow("put", Touched(orders, orders), "put", place="0", adrift=True)
-    assert one.key(orders, "9") == other.key(orders, "9") != other.key(orders, "8")
-    one.follow("get", Touched(weather, NOTHING), "get", place="1")
-    assert one.key(orders, "9") != other.key(orders, "9")
-    assert one.key(weather, "9") == other.key(weather, "9")
-    other.follow("get", Touched(weather, NOTHING), "get", place="1")
-    assert one.key(orders, "9") == other.key(orders, "9")
+        state.follow("put", Touched(orders, orders), "put", course=state.begin("0", "put"), adrift=True)
+    course = one.begin("1", "get")
+    assert (
+        one.key(orders, course) == other.key(orders, other.begin("1", "get")) != one.key(orders, one.begin("2", "get"))
+    )
+    assert one.key(orders, course) != other.key(orders, other.begin("3", "get"))
+    assert one.key(frozenset({"weather"}), "7") == other.key(frozenset({"weather"}), "8")
+
+
+def test_what_parts_two_courses() -> None:
+    """Another place, other arguments, arguments that nobody knows, and a call with an unknown effect: none leads to the same again."""
+    for one, other in ((("1", "a"), ("2", "a")), (("1", "a"), ("1", "b")), (("1", None), ("1", None))):
+        then, now = State("then"), State("now")
+        assert then.begin("0", "get") == now.begin("0", "get")
+        assert then.begin(*one) != now.begin(*other)
+        assert then.begin("9", "get") != now.begin("9", "get")
+    then, now = State("then"), State("now")
+    now.lose(NOTHING, "what it did is not known")
+    assert then.timed("", then.begin("0", "get")) != now.timed("", now.begin("0", "get"))
 
 
 async def test_a_read_from_before_a_write_is_not_served_after_it() -> None:
