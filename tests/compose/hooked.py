@@ -102,10 +102,10 @@ def account(run: Ran) -> dict[str, Any]:
 
 
 def _without_names(event: Any) -> dict[str, Any]:
-    """Return an event without times and without the list of hooks."""
+    """Return an event without times, and without what it says of hooks and code."""
     fields = data(event)
     if "agent" in fields:
-        fields["agent"] = {name: value for name, value in fields["agent"].items() if name != "hooks"}
+        fields["agent"] = {name: value for name, value in fields["agent"].items() if name not in ("hooks", "sources")}
     return fields
 
 
