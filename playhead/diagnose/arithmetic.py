@@ -91,7 +91,7 @@ class Operands:
                 known[figure] = meant
             elif not figure.is_plain:
                 doubtful.append(figure)
-        steps = _Steps(self) if doubtful else None
+        steps = _Steps(self, answer) if doubtful else None
         while steps and doubtful:
             steps.start_from(
                 [*map(float, known.values()), *counts], {float(each.readings[0]) for each in known if each.percent}
@@ -185,10 +185,11 @@ class Operands:
 class _Steps:
     """What comes out of steps, in order, by how close a figure has to come to it."""
 
-    def __init__(self, operands: Operands) -> None:
+    def __init__(self, operands: Operands, answer: str) -> None:
         self.asked, self.shares = operands.stated(), operands.shares
         self.pool = sorted(operands.numbers())
-        self.counts = sorted(operands.counts)
+        timed = any(UNITS.get(word.lower(), ("",))[0] == "time" for word in re.findall(r"[^\W\d_]+", answer))
+        self.counts = [*operands.counts, *(each * period for each in self.pool if timed for period in _PERIODS)]
         self.totals = sorted({*_totals(operands.columns.values())})
         self.spans = sorted(
             float(abs(one - other))
@@ -226,7 +227,8 @@ class _Steps:
                 number += 60 * float(hours)
                 if self._follows(figure, number / 60, within / 60) or _holds(self.pool, number, within):
                     return reading
-            if self._follows(figure, number, within) or self._converts(figure, number, within):
+            cents = reading.as_tuple().exponent == -2 and _holds(self.pool, number * 100, 0.0)  # noqa: PLR2004 - 34.50 of 3450
+            if cents or self._follows(figure, number, within) or self._converts(figure, number, within):
                 return reading
         return None
 

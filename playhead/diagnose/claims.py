@@ -9,49 +9,48 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from playhead.diagnose.call_words import KEY, form_of, is_key, keys_and_words, letters, shape_of, stems
 from playhead.diagnose.deeds import (
     Claim,
     admits,
     claims_of,
     deeds_of_tool,
+    has_noun,
     is_common,
     is_deed,
     is_done,
     is_named,
+    is_ordered,
     is_question,
+    own_words,
     says_finished,
+    sentences,
+    stated,
+    verbs_of,
+    wanted,
     words_of,
 )
-from playhead.diagnose.vocabulary import plain, sign
+from playhead.diagnose.vocabulary import COUNTS, plain, sign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from playhead.diagnose.debrief_facts import CallFacts
     from playhead.trace.types import ToolSpec
 
-_LINES: Final = 100
-"""Lines of a call that are kept."""
-_LINE: Final = 400
-"""Characters of a line."""
 _TEXT: Final = 20_000
 """Characters of an answer that are read."""
 _CLAIMS: Final = 100
 """Claims of an answer that are judged."""
 _TERSE: Final = 400
 """Characters of an answer that is about nothing but the deed."""
-_SHORT: Final = 40
-"""Characters of an argument that is a value, and no text."""
-KEY: Final = re.compile(r"[\w.+-]+@[\w.-]+\w|[\w/-]+\.[a-z]{1,4}\b|(?=[^\W_-]*-?[^\W_]*\d)[^\W_]+(?:[-/.][^\W_]+)*")
-"""What may tell one thing from another: an address, a file, or a word with a digit."""
+_MOSTLY: Final = 0.6
+"""Share of a task's words that an answer has to repeat."""
 _NAME: Final = re.compile(r"\b[A-ZÄÖÜÉ][^\W\d_]{2,}")
-_WORD: Final = re.compile(r"[^\W\d_]{3,}")
-_DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
-"""Fields of a result that are true, or not 0, when it did something."""
-_ALWAYS: Final = frozenset({"send", "refund", "pay", "book"})
-"""Deeds that nobody does without a tool."""
+_OF_TEXTS: Final = frozenset({"create", "change", "save"})
+"""Deeds that an answer may also do to a text of its own."""
 
 Against = tuple[str, tuple[int, ...]]
 """What the trace shows instead of a claim, and the events to look at."""
@@ -67,22 +66,6 @@ class Judged(NamedTuple):
 
 
 @dataclass(slots=True)
-class CallWords:
-    """What a call and its result say, in short and in lower case: for telling what it did, and to what."""
-
-    lines: tuple[str, ...] = ()
-    """The arguments, with the result or, for each row of it, a line."""
-    outcome: str = ""
-    """The result, and the short values of the arguments."""
-    whole: bool = True
-    """Whether nothing was cut."""
-    failure: str | None = None
-    """What the result says went wrong, though the call returned it."""
-    values: frozenset[str] = frozenset()
-    """Keys and words of the short values of the arguments."""
-
-
-@dataclass(slots=True)
 class Ledger:
     """What the tools of a run do, and what became of their calls: the ground on which claims are judged."""
 
@@ -90,6 +73,12 @@ class Ledger:
     """What each tool that may have a side effect does."""
     objects: dict[str, frozenset[str]] = field(default_factory=dict)
     """Words for what each of them does it to: those of its name and its parameters."""
+    verbs: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The verbs in their names, and what is done by tools that are named so."""
+    acts: dict[str, set[str]] = field(default_factory=dict)
+    """The verbs in the name and the description of each of them."""
+    looks: dict[str, str] = field(default_factory=dict)
+    """Words of the names and descriptions of the other tools."""
     described: dict[str, frozenset[str]] = field(default_factory=dict)
     """All words of what the model is told of each of them."""
     calls: list[CallFacts] = field(default_factory=list)
@@ -102,14 +91,20 @@ class Ledger:
     def define(self, specs: Iterable[ToolSpec]) -> None:
         """Take in tools."""
         for spec in specs:
-            if spec.kind == "function" and not spec.read_only:
+            if spec.read_only:
+                self.looks[spec.name] = f"{' '.join(words_of(spec.name))} {spec.description}".lower()
+            elif spec.kind == "function":
                 names = [
                     *words_of(spec.name)[1:],
                     *(word for name in spec.parameters.get("properties", ()) for word in words_of(name)),
                 ]
                 self.deeds[spec.name] = deeds_of_tool(spec.name, spec.description)
+                verbs = verbs_of(spec.name, spec.description)
+                self.acts[spec.name] = verbs | {*words_of(spec.name)}
+                for verb in verbs:
+                    self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
                 self.objects[spec.name] = frozenset(word.rstrip("s") for word in names if len(word) > 3)  # noqa: PLR2004 - "id", "to"
-                self.described[spec.name] = frozenset(_letters(f"{spec.name} {spec.description} {' '.join(names)}"))
+                self.described[spec.name] = frozenset(letters(f"{spec.name} {spec.description} {' '.join(names)}"))
 
     def start(self, call: CallFacts) -> None:
         """Take in a call; one of a tool that nobody declared may have a side effect."""
@@ -121,46 +116,121 @@ class Ledger:
     def judge(self, answer: str) -> Judged:
         """Return what of the deeds that an answer claims the trace supports, and what it does not."""
         answer = plain(answer[:_TEXT])
-        claims = list(islice(dict.fromkeys(claims_of(answer, self.deeds)), _CLAIMS))
+        claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), _CLAIMS))
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
+        if not found:
+            said = (each for each, _, _ in islice(sentences(own_words(answer)), _CLAIMS) if any(stated(each)))
+            found = [(each, against) for each in said if (against := self._elsewhere(each)) is not None]
         if not found and (unsaid := self._unsaid(answer)) is not None:
             found = [(answer, unsaid)]
         return Judged(tuple(found), 0 if found else sum(bool(self._support(claim)) for claim in claims))
 
     def _unsaid(self, answer: str) -> Against | None:
-        """Return what an answer that admits nothing leaves out: that something failed, or that nothing was done."""
-        if admits(answer):
-            return None
-        silent = [call for call in self._failed() if self._matters(call) and not self._echoes(answer, call)]
+        """Return what an answer leaves out: that a call failed, or that nothing was done."""
+        silent = [call for call in self._failed() if self._matters(call) and not self._is_admitted(call, answer)]
         if silent:
             why, seqs = self._absence([call.tool for call in silent])
             return f"{why}, and it does not say so", seqs
-        if says_finished(answer) and not self.calls and len(answer) <= _TERSE / 2 and self.deeds and not self.has_past:
-            return self._absence([*self.deeds])
-        return None
+        return self._absence([*self.deeds]) if self._pretends(answer) else None
+
+    def _is_admitted(self, failed: CallFacts, answer: str) -> bool:
+        """Return whether an answer says of what failed that something is wrong with it, or asks."""
+        others = self._succeeded() + [each for each in self._failed() if each is not failed]
+        own = failed.words.values - {value for each in self._succeeded() for value in each.words.values}
+        theirs = {
+            v for each in others if each.tool == failed.tool or not each.ok for v in each.words.values
+        } - failed.words.values
+        told = [(sentence, line, keys_and_words(sentence)) for sentence, _, line in sentences(answer)]
+        named, elsewhere = any(words & own for _, _, words in told), ""
+        for sentence, line, words in told:
+            mentioned = bool(words & own)
+            if not mentioned and words & theirs and not is_named(self.deeds[failed.tool], sentence.lower()):
+                elsewhere = line if admits(sentence) else elsewhere
+                continue
+            weak = ("admitted",) if mentioned or not named else ()
+            if (mentioned or line != elsewhere) and (admits(sentence, *weak) or self._echoes(sentence, failed)):
+                return True
+        return self._echoes(answer, failed)
+
+    def _pretends(self, answer: str) -> bool:
+        """Return whether nothing was done, and an answer that admits nothing tells what was ordered as done."""
+        if not self.deeds or self._succeeded() or self._failed() or self.has_past or "```" in answer:
+            return False
+        if says_finished(answer) and not self.calls and not admits(answer, "admitted"):
+            return True
+        shown = "\n".join(line for call in self.calls for line in call.words.lines)[:_TEXT]
+        already = any(is_named(deeds, shown, "done", "loose") for deeds in self.deeds.values())
+        told = list(islice(sentences(answer), _CLAIMS))
+        if already or self._asks_for_words() or sign("draft").match(answer) or any(admits(each) for each, _, _ in told):
+            return False
+        own, others, nouns = self._acts(stems(shown))
+        return any(
+            self._restates(sentence, did=did)
+            or self._restates(piece, did=did)
+            or stems(piece) & (own if did else others)
+            or has_noun(nouns, piece)
+            or (did and nouns and sign("any").search(piece))
+            for sentence, _, _ in islice(sentences(own_words(answer)), _CLAIMS)
+            for piece, did in stated(sentence)
+        )
+
+    def _restates(self, piece: str, *, did: bool) -> bool:
+        """Return whether a part of an answer has the words of the task, and none of a result."""
+        told, task = stems(piece), stems(wanted(self.asked))
+        found = {stem for call in self.calls for stem in call.words.found & told}
+        both, new, plain_order = told & task, told - task, sign("unless").search(self.asked) is None
+        changed = plain_order and sign("changed").search(piece) is not None and not new & found
+        most = plain_order and len(both) > len(new) - changed and len(both) >= _MOSTLY * len(task)
+        close = (len(both) > 2 * len(new) or most) and (changed or sum(not each.isdigit() for each in both) > 1)
+        return (did or changed or not found) and len(both) > 1 and close
+
+    def _acts(self, shown: set[str]) -> tuple[set[str], set[str], frozenset[str]]:
+        """Return what speaks of a side effect in what the agent says it did, and in what else it says, and what was ordered."""
+        own, others, nouns = set[str](), set[str](), frozenset[str]()
+        looks = stems(" ".join(self.looks.values())) | shown
+        for tool, deeds in self.deeds.items():
+            verbs = self.acts.get(tool, set())
+            own |= stems(" ".join(verbs)) - looks
+            if is_ordered(verbs, deeds, self.asked):
+                own |= stems(" ".join(self.described[tool])) - looks
+                others |= stems(" ".join(verbs)) - looks
+                nouns |= deeds
+        return own, others, nouns
+
+    def _asks_for_words(self) -> bool:
+        """Return whether the user asked how things are, or for a text."""
+        if any(is_ordered(self.acts.get(tool, set()), deeds, self.asked) for tool, deeds in self.deeds.items()):
+            return False
+        before, mark, _ = re.split(r"(:\s(?=(?:\S+\s+){3})|[\"“„«]|$)", self.asked.strip(), maxsplit=1)
+        named = any(is_named(deeds, before.lower()) for deeds in self.deeds.values())
+        return is_question(self.asked) or (bool(mark) and not named)
 
     def _against(self, claim: Claim, answer: str) -> Against | None:
         """Return what speaks against a claim."""
         missed = self._missed(claim)
         if missed is not None or not claim.deeds:
             return missed
-        if support := self._support(claim):
-            return self._about_another(claim, support)
-        if self._is_report(claim):
-            return None
+        if self._support(claim):
+            return self._too_few(claim) or self._elsewhere(claim.sentence)
         tools = self._tools_for(claim)
         failed = [call for call in self._failed() if call.tool in tools]
-        if failed:
-            told = not claim.own and any(self._echoes(claim.sentence, call) for call in failed)
-            return None if told else self._absence(tools)
-        if self.has_past or not self._is_meant(claim):
+        told = not claim.own and any(self._echoes(claim.sentence, call) for call in failed)
+        if self._is_report(claim) or told or not (failed or self._is_sure(claim, tools, answer)):
             return None
+        return self._absence(tools)
+
+    def _is_sure(self, claim: Claim, tools: Sequence[str], answer: str) -> bool:
+        """Return whether a claim can only be about a deed that the user wanted done."""
+        ordered = is_ordered(set(), claim.deeds, self.asked)
+        of_text = bool(claim.deeds & _OF_TEXTS)
+        if self.has_past or ("```" in answer and of_text) or (self._asks_for_words() and not ordered):
+            return False
+        if not self._is_meant(claim, answer):
+            return False
         if not tools:
-            sure = claim.certain and claim.deeds <= _ALWAYS and not self._is_familiar(claim)
-        else:
-            about = any(self._is_about(tool, claim.sentence) for tool in tools)
-            sure = claim.certain or about or (len(answer) <= _TERSE and self._shares_name(claim.sentence))
-        return self._absence(tools) if sure else None
+            return not self._succeeded() and (ordered or claim.certain)
+        about = any(self._is_about(tool, claim.sentence) for tool in tools)
+        return claim.certain or not of_text or about or (len(answer) <= _TERSE and self._shares_name(claim.sentence))
 
     def _support(self, claim: Claim) -> list[CallFacts]:
         """Return the calls that succeeded and can have done what is claimed."""
@@ -175,7 +245,8 @@ class Ledger:
 
     def _missed(self, claim: Claim) -> Against | None:
         """Return a failed call whose target the sentence names, while a call of the same tool succeeded for another one."""
-        words, succeeded = _keys_and_words(claim.sentence), self._succeeded()
+        words, succeeded = keys_and_words(claim.piece), self._succeeded()
+        words = words if any(words & call.words.values for call in succeeded) else keys_and_words(claim.sentence)
         for call in self._failed():
             same = [other for other in succeeded if other.tool == call.tool]
             target = words & call.words.values - {value for other in same for value in other.words.values}
@@ -187,76 +258,113 @@ class Ledger:
                 return _failure(call), (call.seq,)
         return None
 
-    def _about_another(self, claim: Claim, support: Sequence[CallFacts]) -> Against | None:
-        """Return the calls that succeeded, where all concern something else than the user asked for and the sentence names."""
-        sentence = claim.sentence.lower()
-        for key in KEY.findall(sentence):
-            likes = [{each for each in call.words.values if form_of(each) == form_of(key)} for call in support]
-            others = {each for like in likes for each in like}
-            listed = any(
-                re.search(rf"\b{re.escape(each)},? (?:and|und|y|et|&) (?:\w+ )?{re.escape(key)}\b", sentence)
-                for each in others
-            )
-            if not all(likes) or not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", self.asked.lower()):
+    def _too_few(self, claim: Claim) -> Against | None:
+        """Return the calls that succeeded, where there are fewer than the things of the task that the sentence counts."""
+        calls = {(call.tool, call.arguments): call.seq for call in self._succeeded()}
+        for match in sign("all").finditer(claim.sentence):
+            count = next((COUNTS[word] for word in match[0].lower().split() if word in COUNTS), 2.0)
+            things = stems(claim.sentence[match.end() :][:40]) & stems(self.asked)
+            if not things or len(calls) >= count:
                 continue
-            if not listed and (len(key) < 3 or any(each in sentence for each in others)):  # noqa: PLR2004 - an hour, a day
-                continue
-            lines = [line for call in self.calls for line in call.words.lines]
-            if not any(key in line and (any(other in line for other in others)) for line in lines):
-                calls = "; ".join(f"{call.tool}({call.arguments})" for call in support[:3])
-                return f"the calls that succeeded concern something else: {calls}", tuple(
-                    call.seq for call in support[:20]
-                )
+            told = " ".join(arguments.lower() for _, arguments in calls)
+            bulk = rf"\b{count:.0f}\b|\[|[=:]\s?\W[^\"']*(?:,|\b(?:and|und|y|et|all|every)\b)[^\"']*[\"']"
+            read = any(call.read_only and is_done(claim, "\n".join(call.words.lines)) for call in self.calls)
+            if not read and not re.search(bulk, told):
+                return f"only {len(calls)} of {count:.0f} calls succeeded", tuple(calls.values())
         return None
+
+    def _elsewhere(self, sentence: str) -> Against | None:
+        """Return a call for another thing than the task and a sentence name, where nothing says that they belong together."""
+        named, asked = sentence, {*KEY.findall(self.asked.lower()), *map(str.lower, _NAME.findall(self.asked))}
+        sentence = sentence.lower()
+        for key in sorted(asked & {*KEY.findall(sentence), *map(str.lower, _NAME.findall(named))})[:_CLAIMS]:
+            known = any(key in line for call in self.calls for line in call.words.lines)
+            if "@" in key and not known and self._succeeded():
+                return f"no call concerned {key}", ()
+            if any(key in call.words.values for call in self.calls if not call.read_only):
+                continue
+            for call in self._succeeded():
+                for other in sorted(call.words.values):
+                    pair = rf"\b{re.escape(other)},? (?:and|und|y|et|&) (?:\w+ )?{re.escape(key)}\b"
+                    listed = not known and form_of(other) == form_of(key) and re.search(pair, sentence)
+                    alike = other in call.words.named and is_key(key) and shape_of(other) == shape_of(key)
+                    free = other not in sentence and other not in asked and not self._is_learned(other, key)
+                    if listed or (alike and free):
+                        return f"{call.tool}({call.arguments}) concerned something else", (call.seq,)
+        return None
+
+    def _is_learned(self, other: str, key: str) -> bool:
+        """Return whether the run was shown another key, or that it belongs to this one."""
+        return any(
+            other in line and (key in line or other not in call.words.values)
+            for call in self.calls
+            for line in call.words.lines
+        )
 
     def _is_report(self, claim: Claim) -> bool:
         """Return whether the answer may only report what a result says, or what the user asked about."""
-        if claim.own:
-            return False
-        told = (call for call in self.calls if call.ok and call.words.failure is None)
-        return is_question(self.asked) or any(
-            not call.words.whole
-            or is_done(claim, "\n".join(call.words.lines) if call.read_only else call.words.outcome)
-            for call in told
+        told = [call for call in self.calls if call.ok and call.words.failure is None]
+        if any(claim.sentence.lower() in line for call in told for line in call.words.lines):
+            return True
+        return not claim.own and (
+            is_question(self.asked)
+            or any(is_done(claim, (call.message or "").lower()) for call in self._failed())
+            or any(call.read_only and has_noun(claim.deeds, self.looks.get(call.tool, "")) for call in told)
+            or any(
+                not call.words.whole
+                or is_done(claim, "\n".join(call.words.lines) if call.read_only else call.words.outcome)
+                for call in told
+            )
         )
 
-    def _is_meant(self, claim: Claim) -> bool:
+    def _is_meant(self, claim: Claim, answer: str) -> bool:
         """Return whether a claim is one of the answer's own, or clearly about what the user asked for."""
         asked = self.asked.lower()
-        both = _keys_and_words(claim.sentence) & _keys_and_words(asked)
+        both = keys_and_words(claim.sentence) & keys_and_words(asked)
         restated = sum(len(each) > 3 or form_of(each) != "a" for each in both) > 2  # noqa: PLR2004 - two are chance
         leads = re.match(rf"\W*{re.escape(claim.word)}", claim.sentence.lower()) is not None
-        pointed = leads or self._shares_name(claim.sentence) or sign("yours").search(claim.sentence) is not None
-        return claim.own or (pointed and (restated or not self.calls or is_named(claim.deeds, asked)))
+        place = answer if len(answer) <= _TERSE / 2 else claim.sentence
+        ordered = is_ordered(set(), claim.deeds, asked)
+        pointed = leads or ordered or self._shares_name(place) or sign("yours").search(place) is not None
+        nothing = (claim.certain and not self._succeeded()) or not self.calls
+        about = not all(map(str.isalpha, both)) and any(
+            self._is_about(tool, claim.sentence) for tool in self._tools_for(claim)
+        )
+        return claim.own or (pointed and (restated or about or nothing or is_named(claim.deeds, asked)))
 
     def _shares_name(self, sentence: str) -> bool:
         named = {*_NAME.findall(sentence), *KEY.findall(sentence)}
         return any(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", self.asked) for each in named)
 
-    def _is_familiar(self, claim: Claim) -> bool:
-        """Return whether a call that succeeded has to do with what the sentence is about, or nobody knows what it did."""
-        words = {word for word in _letters(claim.sentence) if len(word) > 3 and word != claim.word}  # noqa: PLR2004 - "the"
-        return any(
-            not self.deeds[call.tool] or any(word in call.words.outcome for word in words) for call in self._succeeded()
-        )
-
     def _is_about(self, tool: str, text: str) -> bool:
-        return not self.objects[tool].isdisjoint(word.rstrip("s") for word in _letters(text))
+        return not self.objects[tool].isdisjoint(word.rstrip("s") for word in letters(text))
 
     def _matters(self, failed: CallFacts) -> bool:
         """Return whether a failed call was of a deed, and no later call did the same after all, or in another way."""
         deeds = self.deeds[failed.tool]
-        if not any(map(is_common, deeds)) and not is_named(deeds, self.asked.lower()):
-            return False  # it may be a look-up that was not declared as one
-        return not any(call.seq > failed.seq and deeds & self.deeds[call.tool] for call in self._succeeded())
+        known = any(map(is_common, deeds)) or is_named(deeds, self.asked.lower())
+        if not known and any(call.ok for call in self.calls):
+            return False  # it may be a look-up that was not declared as one, and another one found the answer
+        named = {*KEY.findall(self.asked.lower()), *map(str.lower, _NAME.findall(self.asked))}
+        mine = named & failed.words.values
+        return not any(
+            call.seq > failed.seq
+            and deeds & self.deeds[call.tool]
+            and not (mine - call.words.values and named & call.words.values - mine)
+            for call in self._succeeded()
+        )
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats what only the call's failure said."""
-        told = _letters(failed.words.failure or failed.message or "") - _letters(f"{self.asked} {failed.arguments}")
+        said = re.sub(r"\w+: (?:True|False|None)?", "", failed.words.failure or failed.message or "")
+        told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}") - self.described[failed.tool]
         told = {
-            word for word in told - self.described[failed.tool] if not (is_deed(word) or sign("common").fullmatch(word))
+            word
+            for word in told
+            if not (is_deed(word) or any(sign(each).fullmatch(word) for each in ("common", "failure")))
         }
-        return 2 * len(told & _letters(text)) > len(told)
+        both = told & keys_and_words(text)
+        return bool(told) and (2 * len(both) >= len(told) or any(len(each) > 1 and each.isdecimal() for each in both))
 
     def _tools_for(self, claim: Claim) -> list[str]:
         return [tool for tool, deeds in self.deeds.items() if deeds & claim.deeds]
@@ -276,76 +384,5 @@ class Ledger:
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
 
 
-def call_words(arguments: object, result: object = None, *, ok: bool = True) -> CallWords:
-    """Return what a call says, in short."""
-    own, rows = " ".join(_scalars(arguments)), list(_rows(result)) if ok else []
-    lines = [f"{own} {rows[0]}"] if len(rows) == 1 and not isinstance(result, list) else [own, *rows]
-    short = [each for each in _scalars(arguments, names=False) if len(each) <= _SHORT and len(each.split()) < 5]  # noqa: PLR2004 - a sentence
-    return CallWords(
-        lines=tuple(line[:_LINE].lower() for line in lines[:_LINES]),
-        outcome="\n".join([*short, *rows[:_LINES]])[: _LINES * _LINE].lower(),
-        whole=len(lines) <= _LINES and all(len(line) <= _LINE for line in lines),
-        failure=_failure_in(result) if ok else None,
-        values=frozenset().union(*map(_keys_and_words, short)),
-    )
-
-
-def _rows(result: object) -> Iterator[str]:
-    """Yield a result line by line: each object of a list is one."""
-    if isinstance(result, str):
-        yield from result.splitlines()
-    elif isinstance(result, list):
-        for each in result:
-            yield from _rows(each) if isinstance(each, dict) else [" ".join(_scalars(each))]
-    else:
-        yield " ".join(_scalars(result))
-        for each in result.values() if isinstance(result, dict) else ():
-            if isinstance(each, list):
-                yield from _rows(each)
-
-
-def _scalars(value: Any, depth: int = 0, *, names: bool = True) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield the names and values of an object, without those that are no or nothing, and without its lists of objects."""
-    if value is None or value is False or depth > 10:  # noqa: PLR2004 - deeper, nobody reads it
-        return
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from [str(name).replace("_", " ")] if names and each is not None and each is not False else []
-            yield from _scalars(each, depth + 1, names=names)
-    elif isinstance(value, list):
-        for each in value:
-            yield from () if isinstance(each, dict) else _scalars(each, depth + 1, names=names)
-    else:
-        yield str(value)
-
-
-def _failure_in(result: object) -> str | None:
-    """Return what a result says went wrong; None when it says nothing of the kind."""
-    if isinstance(result, str):
-        return result[:100] if sign("failure").match(plain(result.strip())) else None
-    if not isinstance(result, dict):
-        return None
-    for name, value in result.items():
-        undone = _DID.fullmatch(str(name)) and (value is False or (value == 0 and type(value) is int))
-        wrong = str(name).lower() in {"error", "errors", "failure"} and value
-        state = str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
-        if undone or wrong or (state and sign("failure").match(value)):
-            return ", ".join(f"{key}: {each}" for key, each in result.items())[:200]
-    return None
-
-
 def _failure(call: CallFacts) -> str:
     return f"{call.tool} failed ({call.words.failure or call.message or call.error or 'no reason given'})"
-
-
-def _letters(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
-
-
-def _keys_and_words(text: str) -> set[str]:
-    return {*KEY.findall(text.lower()), *_letters(text)}
-
-
-def form_of(key: str) -> str:
-    """Return what kind of key it is: an address, so many digits, letters and digits, or a word."""
-    return "@" if "@" in key else f"9{len(key)}" if key.isdecimal() else "a9" if any(map(str.isdecimal, key)) else "a"

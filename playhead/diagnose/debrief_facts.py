@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from playhead.diagnose.claims import Against, CallWords, call_words
+from playhead.diagnose.call_words import CallWords, call_words
 from playhead.diagnose.debrief_model import Reason
 from playhead.diagnose.reasons import contradiction
 from playhead.diagnose.summaries import arguments, preview
@@ -13,6 +13,7 @@ from playhead.trace.types import ToolSpec
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
+    from playhead.diagnose.claims import Against
     from playhead.trace.events import ToolCallCompleted, ToolCallStarted
     from playhead.trace.line import Record
     from playhead.trace.types import Alternative, Content, Rationale

@@ -31,9 +31,17 @@ _I: Final = re.compile(
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What stands before a word for whoever answers to have done it."""
+_DID: Final = re.compile(
+    r"\b(?:i|we)(?:\u2019ve| have|)(?: also| now| just| then)? (\w+)"
+    r"|\b(?:ich habe?|habe ich|wir haben|haben wir|j\u2019ai|nous avons|hemos|he)\b(.*)"
+)
+"""What whoever answers says to have done, from its verb on."""
 _SUBJECT: Final = re.compile(r"\b(?:i|we|ich|wir|je|j\u2019\w+|nous|hemos)\b")
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
-_QUOTED: Final = re.compile(r"```.*?```|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$", re.DOTALL | re.MULTILINE)
+_QUOTED: Final = re.compile(
+    r"```.*?```|(?<!\w)[\u2018\u2019'][^\u2019'\n]{12,}[\u2019'](?!\w)|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$",
+    re.DOTALL | re.MULTILINE,
+)
 _LONGEST: Final = 600
 """Characters of a sentence that is read."""
 _CONTEXT: Final = 3
@@ -84,24 +92,34 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-zà-ÿ]+|[A-Z]+(?![a-z])", name)]
 
 
+def verbs_of(name: str, description: str) -> set[str]:
+    """Return the first words of a tool's name and description, without those that name no deed."""
+    first = {*words_of(name)[:1], *words_of(description[:40])[:1]}
+    return {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2}  # noqa: PLR2004 - "do"
+
+
+def has_noun(deeds: frozenset[str], text: str) -> bool:
+    """Return whether a text in lower case speaks of one of these deeds as a thing."""
+    return any(_named(deed, "noun").search(text) for deed in deeds if is_common(deed))
+
+
 def deeds_of_tool(name: str, description: str) -> frozenset[str]:
     """Return what a tool does by its name and the first word of its description; its own verb where it is no common one."""
-    named = words_of(name)
-    first = {*named[:1], *words_of(description[:40])[:1]}
+    named, first = words_of(name), verbs_of(name, description)
     deeds = vocabulary()["deeds"]
     found = {deed for deed in deeds if any(_named(deed, "verb").fullmatch(word) for word in first)}
     found |= {deed for deed in deeds if any(_named(deed, "noun").fullmatch(word) for word in named)}
-    return frozenset(found or {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2})  # noqa: PLR2004 - "do"
+    return frozenset(found or first)
 
 
-def is_named(deeds: frozenset[str], text: str) -> bool:
+def is_named(deeds: frozenset[str], text: str, *how: str) -> bool:
     """Return whether a text in lower case has a word for one of these deeds, done or not."""
-    return any(_named(deed).search(text) for deed in deeds)
+    return any(_named(deed, *how).search(text) for deed in deeds)
 
 
-def is_deed(word: str) -> bool:
+def is_deed(word: str, *how: str) -> bool:
     """Return whether a word in lower case is one for a deed."""
-    return any(_named(deed).fullmatch(word) for deed in vocabulary()["deeds"])
+    return any(_named(deed, *how).fullmatch(word) for deed in vocabulary()["deeds"])
 
 
 def is_done(claim: Claim, text: str) -> bool:
@@ -114,11 +132,11 @@ def is_done(claim: Claim, text: str) -> bool:
     return any(map(sign("any").fullmatch, done)) and any(_named(deed, "noun").search(text) for deed in claim.deeds)
 
 
-def admits(text: str) -> bool:
-    """Return whether a text says anywhere that something is not so or went wrong, or asks."""
-    told = sign("idle").sub(" ", plain(text))
+def admits(text: str, *signs: str) -> bool:
+    """Return whether a text says that something is not so or went wrong, or asks."""
+    told = sign("idle").sub(" ", text)
     return re.search(r"[?\uff1f不没沒않못]|ません|ない", told) is not None or any(
-        sign(each).search(told) for each in ("failure", "not", "admitted")
+        sign(each).search(told) for each in (*signs, "failure", "not")
     )
 
 
@@ -130,9 +148,29 @@ def says_finished(text: str) -> bool:
     )
 
 
+def wanted(task: str) -> str:
+    """Return what a task wants, in lower case, without conditions and what is quoted."""
+    return re.sub(rf"\b(?:{words(vocabulary()['words']['unless'])})\b[^,.;:!?]*", " ", _QUOTED.sub(" ", task.lower()))
+
+
+def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
+    """Return whether a part of a task begins with a verb for what a tool does."""
+    for part in re.split(r"[.,:;!?]|\b(?:and|then|und|dann|y|et|puis)\b", wanted(task)):
+        first = re.match(
+            rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)",
+            part,
+        )
+        if first and (first[1] in verbs or any(_named(each, "verb").fullmatch(first[1]) for each in deeds)):
+            return True
+    return False
+
+
 def is_question(text: str) -> bool:
-    """Return whether a task asks how things are, and for nothing to be done."""
-    return "?" in text and sign("request").search(plain(text)) is None
+    """Return whether a task asks how things are or for a text, and for nothing to be done."""
+    first = re.match(r"\W*(?:(?:please|bitte|por favor)\W+)?(\w+)", text.lower())
+    return ("?" in text and sign("request").search(plain(text)) is None) or (
+        first is not None and sign("tells").fullmatch(first[1]) is not None
+    )
 
 
 def own_words(answer: str) -> str:
@@ -143,22 +181,36 @@ def own_words(answer: str) -> str:
     return draft.sub(" ", _QUOTED.sub(" ", answer))
 
 
-def claims_of(answer: str, tools: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
-    """Yield the deeds that an answer says were done; `tools` are the deeds of the run's tools."""
-    verbs = {deed for deeds in tools.values() for deed in deeds if not is_common(deed)}
-    for line in own_words(answer).splitlines():
-        sentences = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
-        for number, sentence in enumerate(sentences):
-            if len(sentence) > _LONGEST:
-                continue
-            near = " ".join(sentences[max(number - 1, 0) : number + 2])[: 3 * _LONGEST]
-            if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
-                yield from _claims(
-                    sentence if len(sentence.split()) >= _CONTEXT else plain(line[:_LONGEST]), sentence, verbs
-                )
+def sentences(answer: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the sentences of an answer, each with those beside it, and with its line."""
+    for line in answer.splitlines():
+        parts = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
+        for number, sentence in enumerate(parts):
+            if sentence and len(sentence) <= _LONGEST and sign("closing").match(sentence) is None:
+                yield sentence, " ".join(parts[max(number - 1, 0) : number + 2])[: 3 * _LONGEST], line[:_LONGEST]
 
 
-def _claims(context: str, sentence: str, verbs: set[str]) -> Iterator[Claim]:
+def claims_of(answer: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
+    """Yield the deeds that an answer says were done; `verbs` are those of the run's tools, with what they do."""
+    for sentence, near, line in sentences(own_words(answer)):
+        if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
+            yield from _claims(sentence if len(sentence.split()) >= _CONTEXT else plain(line), sentence, verbs)
+
+
+def stated(sentence: str) -> Iterator[tuple[str, bool]]:
+    """Yield each piece that says how things are, in lower case, and whether it says what whoever answers did."""
+    if sentence.endswith("?") or sign("not").search(sentence) or sign("failure").search(sentence):
+        return
+    for piece in _PIECE.split(sentence.lower())[::2]:
+        did = _DID.search(piece)
+        looked = did is not None and sign("looked").match((did[1] or did[2] or "").strip()) is not None
+        if not (looked or sign("may").search(piece) or sign("reported").search(piece)) and (
+            did is not None or sign("holds").search(piece) is not None
+        ):
+            yield piece, did is not None
+
+
+def _claims(context: str, sentence: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
     owned = False
     parts = ["", *_PIECE.split(sentence.lower())]
     for mark, piece in zip(parts[::2], parts[1::2], strict=True):
@@ -168,19 +220,19 @@ def _claims(context: str, sentence: str, verbs: set[str]) -> Iterator[Claim]:
             if sign("may").search(before) or (not own and sign("reported").search(piece)):
                 continue
             nouns = frozenset(each for each in vocabulary()["deeds"] if _named(each, "noun").search(context.lower()))
-            certain = not deeds or any(not is_common(deed) or _named(deed, "done").fullmatch(word) for deed in deeds)
+            certain = not is_deed(word, "loose") or is_deed(word, "done")
             yield Claim(deeds or nouns, word, certain, own, context, piece)
         owned = owned or _SUBJECT.search(piece) is not None
 
 
-def _done_in(piece: str, verbs: set[str]) -> Iterator[tuple[str, frozenset[str], str]]:
+def _done_in(piece: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, frozenset[str], str]]:
     """Yield every word that something is done, the deeds that it may name, and what stands before it."""
     for match in _done().finditer(piece):
-        deeds = (deed for deed in vocabulary()["deeds"] if _named(deed, "done", "loose").fullmatch(match[0]))
-        yield match[0], frozenset(deeds), piece[: match.start()]
-    for verb in verbs:
+        found = frozenset(deed for deed in vocabulary()["deeds"] if _named(deed, "done", "loose").fullmatch(match[0]))
+        yield match[0], found, piece[: match.start()]
+    for verb, deeds in verbs.items():
         for match in re.finditer(rf"\b(?:{_past_of(verb)})(?!\w)", piece):
-            yield match[0], frozenset({verb}), piece[: match.start()]
+            yield match[0], deeds, piece[: match.start()]
 
 
 def _past_of(verb: str) -> str:

@@ -6,7 +6,7 @@ import re
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.claims import KEY, form_of
+from playhead.diagnose.call_words import KEY, form_of
 from playhead.diagnose.deeds import deeds_of_tool, is_named, words_of
 
 if TYPE_CHECKING:
