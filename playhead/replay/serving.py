@@ -152,6 +152,10 @@ class Answers:
             made = PastCall(record.owner, started, record.iteration, record.seq, None, None, json_hash(started.args))
             self._courses[record.owner, started.call_id] = self._state.begin(made.child, made.identity)
 
+    def _course(self, call: Call) -> str:
+        """Return the course of the run up to a call; that of no recorded one for a call which came too late to be recorded."""
+        return self._courses.get(call.key, "")
+
     def expect(self, call: Call, decide: Callable[[], Serving] | None = None) -> None:
         """Note a call that is going to be approved or to run, unless something refuses it."""
         self._calls[call.key] = call
@@ -262,7 +266,7 @@ class Answers:
         return Serving(_rung_of(match), match.call, state=state)
 
     def _state_of(self, call: Call) -> str:
-        return self._state.key(touched(call.spec).depends, self._courses[call.key])
+        return self._state.key(touched(call.spec).depends, self._course(call))
 
     def _from_memory(self, call: Call, state: str) -> Serving | str:
         """Return what the agent's memory answers; when its body has to, the state that a recorded answer has to be of."""
@@ -279,7 +283,7 @@ class Answers:
             if here is not None:
                 return Serving("exact", here, state=state)
         elif call.spec.cache_s is not None:
-            return self._state.timed(state, self._courses[call.key])
+            return self._state.timed(state, self._course(call))
         return self._repeat(call, self._matcher.at(call.asked))
 
     def _repeat(self, call: Call, here: PastCall | None) -> Serving:
@@ -319,8 +323,7 @@ class Answers:
         if serving.rung in GROUNDED and asked.identity is not None:
             inner, adrift = (NOTHING, False) if recorded is None else (recorded.inner_writes, recorded.adrift)
             name = call_name(call.context.owner, call.spec.name, asked.identity)
-            course = self._courses[call.key]
-            self._state.follow(name, touches.writing(inner), what, course=course, adrift=adrift)
+            self._state.follow(name, touches.writing(inner), what, course=self._course(call), adrift=adrift)
             return
         through_others = self._past.acting.get((agent_path(call.context.owner), call.spec.name), NOTHING)
         writes = union(touches.writes, through_others)
@@ -352,10 +355,9 @@ class Answers:
         """Keep what the agent's memory has of a cacheable call from now on."""
         if not call.spec.cache or outcome.cached:
             return
+        # Nobody knows whether what it held before would have answered, unless this answer is sure.
         is_known = serving.rung in GROUNDED or serving.rung == "override" or call.memory_key not in self._memory
-        if (
-            outcome.ok and is_known
-        ):  # else nobody knows whether it would have been asked, or what it held would have answered
+        if outcome.ok and is_known:
             self._memory[call.memory_key] = Remembered(outcome, serving.state)
         elif outcome.ok or serving.rung in ("stale", "synthetic-error"):
             self._memory[call.memory_key] = Remembered(None, serving.state)
