@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dis
-import inspect
 import linecache
 import os
 import re
 import sys
 import textwrap
 import time
-import tokenize
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from keyword import kwlist
@@ -84,24 +84,22 @@ def function_source(file: str, code: CodeType) -> tuple[str, Names]:
 @lru_cache(maxsize=1024)
 def statements(file: str, name: str) -> tuple[tuple[str, Names], ...]:
     """Return the statements at the top of a file that assign a name, and the classes of that name, with their names."""
-    lines = _lines(file)
-    return tuple(_read("".join(_statement(lines, first))) for first in _index(file).get(name, ()))
+    return tuple(_statement(_lines(file), first) for first in _index(file).get(name, ()))
 
 
-def _statement(lines: list[str], first: int) -> list[str]:
-    if _CLASS.match(lines[first]):
-        start = first
-        while start and lines[start - 1].lstrip().startswith("@"):
-            start -= 1
-        return [*lines[start:first], *inspect.getblock(lines[first:])]
-    rest = iter(lines[first:])
-    tokens = tokenize.generate_tokens(lambda: next(rest, ""))
-    return lines[first : first + next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE)]
-
-
-def _read(lines: str) -> tuple[str, Names]:
-    text = textwrap.dedent(lines)
-    return text, _names(compile(text, "", "exec", dont_inherit=True))
+def _statement(lines: list[str], first: int) -> tuple[str, Names]:
+    """Return the shortest text from a line on that is a whole statement: the next one is no deeper than it."""
+    depth = len(lines[first]) - len(lines[first].lstrip())
+    start = first
+    while start and lines[start - 1].lstrip().startswith("@"):
+        start -= 1
+    for last in range(first + 1, len(lines) + 1):
+        if last == len(lines) or lines[last][: depth + 1].strip():
+            text = textwrap.dedent("".join(lines[start:last]))
+            with suppress(SyntaxError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Python has said them when it read the file
+                return text, _names(compile(text, "", "exec", dont_inherit=True))
+    raise UnknownSourceError(lines[first])
 
 
 def _lines(file: str) -> list[str]:

@@ -183,9 +183,9 @@ def _source_of(function: FunctionType) -> tuple[str, Names]:
 
 def _is_written(default: object, text: str) -> bool:
     """Return whether a default stands in the source as it is."""
-    written = re.escape(repr(default)) if type(default) in _PLAIN else "(?!)"
-    quoted = f'"{written[1:-1]}"' if type(default) is str else written
-    return re.search(rf"=\s*(?:{written}|{quoted})(?![\w.])", text) is not None
+    shown = repr(default) if type(default) in _PLAIN else None
+    forms = () if shown is None else (f"={shown}", f"= {shown}", f'="{shown[1:-1]}"', f'= "{shown[1:-1]}"')
+    return any(each in text for each in forms)
 
 
 def _is_filled(cell: CellType) -> bool:
