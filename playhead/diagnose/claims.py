@@ -24,6 +24,7 @@ from playhead.diagnose.deeds import (
     is_named,
     is_ordered,
     is_question,
+    orders,
     own_words,
     says_finished,
     sentences,
@@ -120,7 +121,9 @@ class Ledger:
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
         if not found:
             said = (each for each, _, _ in islice(sentences(own_words(answer)), _CLAIMS) if any(stated(each)))
-            found = [(each, against) for each in said if (against := self._elsewhere(each)) is not None]
+            found = [
+                (each, against) for each in said if (against := self._elsewhere(each) or self._left_out(each, answer))
+            ]
         if not found and (unsaid := self._unsaid(answer)) is not None:
             found = [(answer, unsaid)]
         return Judged(tuple(found), 0 if found else sum(bool(self._support(claim)) for claim in claims))
@@ -207,9 +210,8 @@ class Ledger:
 
     def _against(self, claim: Claim, answer: str) -> Against | None:
         """Return what speaks against a claim."""
-        missed = self._missed(claim)
-        if missed is not None or not claim.deeds:
-            return missed
+        if not claim.deeds:
+            return None
         if self._support(claim):
             return self._too_few(claim) or self._elsewhere(claim.sentence)
         tools = self._tools_for(claim)
@@ -243,21 +245,6 @@ class Ledger:
             if claim.deeds and (call.tool in tools or is_done(claim, call.words.outcome))
         ]
 
-    def _missed(self, claim: Claim) -> Against | None:
-        """Return a failed call whose target the sentence names, while a call of the same tool succeeded for another one."""
-        words, succeeded = keys_and_words(claim.piece), self._succeeded()
-        words = words if any(words & call.words.values for call in succeeded) else keys_and_words(claim.sentence)
-        for call in self._failed():
-            same = [other for other in succeeded if other.tool == call.tool]
-            target = words & call.words.values - {value for other in same for value in other.words.values}
-            if not same or not target or (claim.deeds and not claim.deeds & self.deeds[call.tool]):
-                continue
-            if not self._echoes(claim.sentence, call) and not any(
-                each in other.words.outcome for other in succeeded for each in target
-            ):
-                return _failure(call), (call.seq,)
-        return None
-
     def _too_few(self, claim: Claim) -> Against | None:
         """Return the calls that succeeded, where there are fewer than the things of the task that the sentence counts."""
         calls = {(call.tool, call.arguments): call.seq for call in self._succeeded()}
@@ -277,7 +264,8 @@ class Ledger:
         """Return a call for another thing than the task and a sentence name, where nothing says that they belong together."""
         named, asked = sentence, {*KEY.findall(self.asked.lower()), *map(str.lower, _NAME.findall(self.asked))}
         sentence = sentence.lower()
-        for key in sorted(asked & {*KEY.findall(sentence), *map(str.lower, _NAME.findall(named))})[:_CLAIMS]:
+        words = letters(self.asked) & letters(sentence)
+        for key in sorted(words | asked & {*KEY.findall(sentence), *map(str.lower, _NAME.findall(named))})[:_CLAIMS]:
             known = any(key in line for call in self.calls for line in call.words.lines)
             if "@" in key and not known and self._succeeded():
                 return f"no call concerned {key}", ()
@@ -285,12 +273,28 @@ class Ledger:
                 continue
             for call in self._succeeded():
                 for other in sorted(call.words.values):
-                    pair = rf"\b{re.escape(other)},? (?:and|und|y|et|&) (?:\w+ )?{re.escape(key)}\b"
+                    pair = rf"\b{re.escape(other)},? (?:and|und|y|et|&) (?:\w+ )?#?{re.escape(key)}\b"
                     listed = not known and form_of(other) == form_of(key) and re.search(pair, sentence)
                     alike = other in call.words.named and is_key(key) and shape_of(other) == shape_of(key)
                     free = other not in sentence and other not in asked and not self._is_learned(other, key)
                     if listed or (alike and free):
                         return f"{call.tool}({call.arguments}) concerned something else", (call.seq,)
+        return None
+
+    def _left_out(self, sentence: str, answer: str) -> Against | None:
+        """Return a tool that a part of the task orders and nobody called, while the sentence tells that part as done."""
+        succeeded = self._succeeded()
+        known = {stem for call in self.calls for line in call.words.lines for stem in stems(line)}
+        for tool, deeds in self.deeds.items() if succeeded and not self.has_past and not admits(answer) else ():
+            done = any(is_named(deeds, call.words.outcome, "done", "loose", "noun") for call in succeeded)
+            verbs = self.acts.get(tool, set())
+            same = any(self.deeds[call.tool] & deeds or self.described[call.tool] & verbs for call in succeeded)
+            if done or same or any(call.tool == tool for call in self.calls):
+                continue
+            for part in orders(verbs, deeds, self.asked):
+                told = stems(sentence) & (stems(part) - known)
+                if told and not any(sign(each).search(sentence) for each in ("admitted", "may", "reported")):
+                    return self._absence([tool])
         return None
 
     def _is_learned(self, other: str, key: str) -> bool:

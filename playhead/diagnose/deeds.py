@@ -155,14 +155,18 @@ def wanted(task: str) -> str:
 
 def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
     """Return whether a part of a task begins with a verb for what a tool does."""
-    for part in re.split(r"[.,:;!?]|\b(?:and|then|und|dann|y|et|puis)\b", wanted(task)):
+    return next(orders(verbs, deeds, task), None) is not None
+
+
+def orders(verbs: set[str], deeds: frozenset[str], task: str) -> Iterator[str]:
+    """Yield the parts of a task that begin with a verb for what a tool does, in lower case."""
+    for part in re.split(r"[.,:;!?](?=\s|$)|\b(?:and|then|und|dann|y|et|puis)\b", wanted(task)):
         first = re.match(
             rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)",
             part,
         )
         if first and (first[1] in verbs or any(_named(each, "verb").fullmatch(first[1]) for each in deeds)):
-            return True
-    return False
+            yield part
 
 
 def is_question(text: str) -> bool:

@@ -132,6 +132,30 @@ def test_fewer_calls_than_the_answer_counts():
     assert said_of("Both orders are refunded.", one, other, task=task) == []
 
 
+@tool
+def notify(channel: str) -> str:
+    """Post to a channel."""
+    return channel
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("405 is settled and #ops knows about it.", "no call of notify succeeded"),
+        ("405 is settled, with #ops in the picture.", "no call of notify succeeded"),
+        ("405 is settled. I have yet to tell #ops.", None),
+        ("405 is settled. What should #ops hear?", None),
+    ],
+)
+def test_a_part_of_the_task_that_nobody_did(answer: str, why: str | None):
+    """One tool was called, and the other part of the task, which no tool was called for, is told as done."""
+    turns = [call("refund", order="405", amount=5.0), text(answer)]
+    found = run(agent(turns, [refund, notify]), "Refund order 405 and tell #ops.").debrief
+    assert [flag.text for flag in found.flags if flag.severity != "info"] == (
+        [f'the answer says "{answer.replace("#", "")}"; {why}'] if why else []
+    )
+
+
 def test_support_is_what_was_found():
     """High support takes a figure or a deed that stands in the trace; an unrelated call that succeeded is none."""
     done = debrief(call("refund", order="405", amount=5.0), text("I refunded order 405."), task="Refund order 405.")
