@@ -170,7 +170,8 @@ def score(file: Path, other: Model | None = None, *, verbose: bool) -> Counter[t
     for title, of in (("broken calls", "broken"), ("traps", "trap"), ("refused calls, in the next turn", "refused")):
         named = {became: count for (kind, became), count in sorted(counts.items()) if kind == of}
         shares = [f"{each} {count} ({count / sum(named.values()):.1%})" for each, count in named.items()]
-        print(f"{title}: {sum(named.values())}", *shares, sep=", ")
+        if named:
+            print(f"{title}: {sum(named.values())}", *shares, sep=", ")
     return counts
 
 
