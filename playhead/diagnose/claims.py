@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 _TEXT: Final = 20_000
 """Characters of an answer that are read."""
 _CLAIMS: Final = 100
-"""Claims of an answer that are judged."""
+"""Claims and sentences of an answer that are judged."""
+_CALLS: Final = 100
+"""Calls of a run in which what an answer says of each thing can be looked for."""
 _TERSE: Final = 400
 """Characters of an answer that is about nothing but the deed."""
 _MOSTLY: Final = 0.6
@@ -117,10 +119,12 @@ class Ledger:
     def judge(self, answer: str) -> Judged:
         """Return what of the deeds that an answer claims the trace supports, and what it does not."""
         answer = plain(answer[:_TEXT])
-        claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), _CLAIMS))
+        most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # the more calls to look through, the fewer
+        claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), most or 1))
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
         if not found:
-            said = (each for each, _, _ in islice(sentences(own_words(answer)), _CLAIMS) if any(stated(each)))
+            few = len(self.calls) <= _CALLS
+            said = (each for each, _, _ in islice(sentences(own_words(answer)), _CLAIMS) if few and any(stated(each)))
             found = [
                 (each, against) for each in said if (against := self._elsewhere(each) or self._left_out(each, answer))
             ]
@@ -130,7 +134,8 @@ class Ledger:
 
     def _unsaid(self, answer: str) -> Against | None:
         """Return what an answer leaves out: that a call failed, or that nothing was done."""
-        silent = [call for call in self._failed() if self._matters(call) and not self._is_admitted(call, answer)]
+        failed = self._failed()[-_CALLS:]
+        silent = [call for call in failed if self._matters(call) and not self._is_admitted(call, answer)]
         if silent:
             why, seqs = self._absence([call.tool for call in silent])
             return f"{why}, and it does not say so", seqs
@@ -213,7 +218,8 @@ class Ledger:
         if not claim.deeds:
             return None
         if self._support(claim):
-            return self._too_few(claim) or self._elsewhere(claim.sentence)
+            few = len(self.calls) <= _CALLS
+            return (self._too_few(claim) or self._elsewhere(claim.sentence)) if few else None
         tools = self._tools_for(claim)
         failed = [call for call in self._failed() if call.tool in tools]
         told = not claim.own and any(self._echoes(claim.sentence, call) for call in failed)
