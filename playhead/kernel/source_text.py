@@ -11,7 +11,6 @@ import textwrap
 import time
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
 from keyword import kwlist
 from pathlib import Path
@@ -19,13 +18,12 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _since: Final = time.time()
 """A file that was changed after that may not be what runs."""
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
-_PACKAGES: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _MAKES: Final = ("__init__", "__new__", "__post_init__")
 _METHODS: Final = (FunctionType, staticmethod, classmethod)
 _READS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
@@ -36,14 +34,14 @@ class UnknownSourceError(Exception):
     """The source of something is not known."""
 
 
-@dataclass(frozen=True, slots=True)
 class Names:
     """The names that a piece of code uses."""
 
-    globals: set[str] = field(default_factory=set)
-    attributes: set[str] = field(default_factory=set)
-    stored: set[str] = field(default_factory=set)
-    """Attributes, and variables of functions around it, that it sets: what they hold then is state, no part of the code."""
+    def __init__(self, names: Iterable[str] = (), attributes: Iterable[str] = ()) -> None:
+        self.globals = set(names)
+        self.attributes = set(attributes)
+        self.stored: set[str] = set()
+        """Attributes, and variables of functions around it, that it sets: what they hold is state, no part of the code."""
 
 
 def is_ours(file: str) -> bool:
@@ -53,7 +51,7 @@ def is_ours(file: str) -> bool:
 
 def is_installed(file: str) -> bool:
     """Return whether a file is of the standard library, of an installed package or of Playhead; "" is of Python itself."""
-    return not file or file.startswith(_INSTALLED) or _PACKAGES.search(file) is not None
+    return not file or file.startswith(_INSTALLED) or "site-packages" in file or "dist-packages" in file
 
 
 def file_of(thing: Any) -> str:  # noqa: ANN401 - a class or a module
