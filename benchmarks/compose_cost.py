@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from benchmarks.step_cost import fetch_async, scripted
-from playhead import Agent
+from playhead import Agent, Context
 from playhead.compose.killswitches import budget_limit, circuit_breaker, timeout_after, tool_limit, watchdog
 from playhead.kernel.session import Session
 
@@ -54,7 +54,12 @@ def runner(folder: Path, *blocks: Block) -> Callable[[], Awaitable[object]]:
     async def run() -> None:
         model = scripted(STEPS, fetch_async.spec.name)
         agent = Agent(
-            model, tools=[fetch_async], max_iterations=STEPS + 1, trace=folder, rationale=False, compose=blocks
+            model,
+            tools=[fetch_async],
+            max_iterations=STEPS + 1,
+            trace=folder,
+            context=Context(rationale=False),
+            compose=blocks,
         )
         result = await agent.run("go")
         assert result.output == "done"

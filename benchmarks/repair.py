@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jsonschema import Draft202012Validator, FormatChecker
 
 from playhead import Agent
+from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import parsed_arguments
 from playhead.kernel.models.scripted import ScriptedModel, Turn, text
 from playhead.kernel.repair.repair import is_healthy, repair
@@ -33,6 +34,7 @@ from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,7 +107,7 @@ def bodies_run(
             "meta_tools": (),
             "max_iterations": 2 if other else 10,
         }
-        made = Agent(model, tools=[Recording(spec, ran) for spec in specs], trace=None, **options)
+        made = Agent(model, **grouped(tools=[Recording(spec, ran) for spec in specs], trace=None, **options))
         made.run_sync(case.get("task") or "go")
     return ran
 
@@ -236,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.replies:
         score_replies(asked.file.resolve(), verbose=asked.verbose)
         return
-    other = Agent(REAL, api_base=asked.real, api_key="none").model if asked.real else None
+    other = Agent(resolve_model(REAL, api_base=asked.real, api_key="none")).model if asked.real else None
     score(asked.file.resolve(), other, verbose=asked.verbose)
     healthy, broken = costs()
     print(f"a check of a healthy call {healthy:.1f} µs, a repair of a broken one {broken:.0f} µs")

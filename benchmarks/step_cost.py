@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
+from playhead.compose.policies import novelty
 from playhead.kernel.models.scripted import ScriptedModel, call, text
 from playhead.trace.types import Message, Request
 
@@ -86,9 +87,8 @@ async def playhead_loop(steps: int, folder: Path, function: Any, profile: Any = 
         tools=[function],
         max_iterations=steps + 1,
         trace=folder,
-        rationale=False,
-        profile=profile,
-        novelty=None if profile is None else 0.2,
+        context=Context(rationale=False, profile=profile),
+        compose=[] if profile is None else [novelty(0.2)],
     )
     result = await agent.run("go")
     assert result.output == "done"

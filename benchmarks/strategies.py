@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.step_cost import STEPS, bare_loop, cpu_us_per_step, fetch_async
-from playhead import Agent
+from playhead import Agent, Context
 from playhead.testing import ScriptedModel, call, text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def run_strategy(steps: int, folder: Path, strategy: str) -> Path:
         strategy=strategy,
         strategy_settings=settings,
         max_iterations=2 * steps + 10,
-        rationale=False,
+        context=Context(rationale=False),
         trace=folder,
     )
     result = await agent.run("go")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 
-from playhead import Agent, context_profile, reproduce_sync, tool
+from playhead import Agent, Context, context_profile, reproduce_sync, tool
+from playhead.compose.policies import tool_budgets
 from playhead.testing import ScriptedModel, call, text
 
 
@@ -29,7 +30,13 @@ def main() -> None:
     model = ScriptedModel(SCRIPT)
     profile = context_profile("local", compact_after_steps=2, full_detail_steps=2, prior_work_chars=500)
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(model, tools=[prices], profile=profile, tool_budgets={"prices": 2}, rationale=False, trace=folder)
+        agent = Agent(
+            model,
+            tools=[prices],
+            context=Context(profile=profile, rationale=False),
+            compose=[tool_budgets({"prices": 2})],
+            trace=folder,
+        )
         for kind in ("curator-decision", "context-synthesized", "nudge-issued"):
             agent.subscribe(kind, lambda record: print(record.kind))
         result = agent.run_sync("Which house is the dearest in Oslo?")

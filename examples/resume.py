@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playhead import Agent, ToolResult, load_recording, reproduce_sync, resume_sync, tool
+from playhead import Agent, Context, ToolResult, load_recording, reproduce_sync, resume_sync, tool
 from playhead.errors import UnresolvedCallError
 from playhead.testing import ScriptedModel, Turn, call, text
 
@@ -41,7 +41,9 @@ def answer(request: Request) -> Turn:
 
 def make_agent(folder: Path) -> Agent:
     """Return the agent; it has to be the same before and after."""
-    return Agent(ScriptedModel([answer] * 3), tools=[find_order, charge], rationale=False, trace=folder)
+    return Agent(
+        ScriptedModel([answer] * 3), tools=[find_order, charge], context=Context(rationale=False), trace=folder
+    )
 
 
 def lose_power(folder: Path) -> None:

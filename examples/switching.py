@@ -6,6 +6,7 @@ import tempfile
 
 from examples.tools import lookup
 from playhead import Agent, Switching, load_recording, reproduce_sync
+from playhead.compose.policies import switch_strategy
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import StrategySwitched
 
@@ -21,7 +22,9 @@ def main() -> None:
     )
     switching = Switching(candidates=["reactive", "direct"])
     with tempfile.TemporaryDirectory() as folder:
-        result = Agent(model, tools=[lookup], switching=switching, trace=folder).run_sync("How high is Mount Zed?")
+        result = Agent(model, tools=[lookup], compose=[switch_strategy(switching)], trace=folder).run_sync(
+            "How high is Mount Zed?"
+        )
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)
         for record in recording.records:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.agent.handle import RunHandle
     from playhead.agent.one_call import plan_and_execute, react, reflexion
+    from playhead.agent.options import Context, Execution
     from playhead.agent.result import RunResult
     from playhead.diagnose.diff import diff_recordings
     from playhead.errors import PlayheadError, RunError, UsageError
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from playhead.kernel.context.tokens import estimate_tokens
     from playhead.kernel.kernels import register_kernel
     from playhead.kernel.loop_detector import LoopDetection
+    from playhead.kernel.models.litellm import LiteLLM
+    from playhead.kernel.models.ollama import Ollama
     from playhead.kernel.review import Verdict
     from playhead.kernel.strategies import register_strategy
     from playhead.kernel.switching import Switching
@@ -61,6 +64,10 @@ _HOMES = {
     "Agent": "playhead.agent.agent",
     "Approval": "playhead.kernel.approval",
     "ApprovalRequest": "playhead.kernel.approval",
+    "Context": "playhead.agent.options",
+    "Execution": "playhead.agent.options",
+    "LiteLLM": "playhead.kernel.models.litellm",
+    "Ollama": "playhead.kernel.models.ollama",
     "Compression": "playhead.trace.types",
     "ContextProfile": "playhead.trace.types",
     "LoopDetection": "playhead.kernel.loop_detector",
@@ -100,8 +107,12 @@ __all__ = [
     "Approval",
     "ApprovalRequest",
     "Compression",
+    "Context",
     "ContextProfile",
+    "Execution",
+    "LiteLLM",
     "LoopDetection",
+    "Ollama",
     "Overrides",
     "PlayheadError",
     "Recording",

@@ -21,6 +21,7 @@ from playhead.kernel.tools import Outcome
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ async def lookup(key: str) -> str:
 def an_agent(*turns: Any, **options: Any) -> Agent:
     """Return an agent that answers with these turns."""
     defaults: dict[str, Any] = {"tools": [lookup], "trace": None, "clock": TickingClock, "rationale": False}
-    return Agent(ScriptedModel(turns or [text("42")]), **{**defaults, **options})
+    return Agent(ScriptedModel(turns or [text("42")]), **grouped(**{**defaults, **options}))
 
 
 def files(folder: Path) -> list[str]:
@@ -312,7 +313,7 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
         ({"max_iterations": True}, UsageError, "max_iterations must be a whole number of at least 1; it is True"),
         ({"max_iterations": 2.5}, UsageError, "max_iterations must be a whole number of at least 1; it is 2.5"),
-        ({"max_retries": -1}, UsageError, "max_retries must be a whole number of at least 0; it is -1"),
+        ({"retries": -1}, UsageError, "retries must be a whole number of at least 0; it is -1"),
         ({"max_parallel": 0}, UsageError, "max_parallel must be a whole number of at least 1; it is 0"),
         ({"retry_delay_s": -1}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is -1"),
         (
@@ -337,7 +338,7 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
 def test_arguments_that_are_not_valid(options: dict[str, Any], kind: type[UsageError], message: str):
     """Whatever is wrong with an agent is said when it is made, in one line that names it."""
     with pytest.raises(kind, match=f"^{re.escape(message)}"):
-        Agent(**{"model": ScriptedModel([]), "tools": [lookup], "trace": None, **options})
+        Agent(**grouped(**{"model": ScriptedModel([]), "tools": [lookup], "trace": None, **options}))
 
 
 async def test_functions_and_agents_are_tools():

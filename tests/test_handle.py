@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, RunHandle, load_recording, reproduce, tool
+from playhead import Agent, Context, RunHandle, load_recording, reproduce, tool
 from playhead.agent.streaming import IterationProgress, StreamCancelled, StreamCompleted, StreamError, collect
 from playhead.compose import SUPPRESS, Stop
 from playhead.compose import killswitches as ks
@@ -260,7 +260,7 @@ class TestItsBlock:
         """What swallows its cancellation is left behind, and the block is left all the same."""
         with hanging() as hang:
             model = HungModel(hang.swallow)
-            agent = Agent(model, tools=[lookup], trace=tmp_path, rationale=False, meta_tools=())
+            agent = Agent(model, tools=[lookup], trace=tmp_path, context=Context(rationale=False, meta_tools=()))
             async with agent.start("Do it.", run_id="run") as handle:
                 await until(hang.started.is_set)
             assert handle.result is not None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from examples.tools import lookup
 from playhead import Agent
-from playhead.compose import PHASES, SUPPRESS, TAGS, CallContext, Context, NudgeContext, Resume, ToolResultContext
+from playhead.compose import PHASES, SUPPRESS, TAGS, CallContext, HookContext, NudgeContext, Resume, ToolResultContext
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import EVENT_TYPES
+from tests.options import grouped
 
 if TYPE_CHECKING:
     import pytest
@@ -52,7 +53,9 @@ def everything(passed: list[tuple[Any, Any]]) -> Agent:
         text("one"),
         *[text("more")] * 6,
     ]
-    return Agent(ScriptedModel(script), tools=[lookup], required_tools=["lookup"], compose=[block], trace=None)
+    return Agent(
+        ScriptedModel(script), **grouped(tools=[lookup], required_tools=["lookup"], compose=[block], trace=None)
+    )
 
 
 class TestTheGuide:
@@ -70,7 +73,7 @@ class TestTheGuide:
     async def test_payloads_and_contexts_are_what_it_says(self) -> None:
         """Types, the keys of objects, and what the context has besides are those of a real run."""
         of_context = {
-            "": Context,
+            "": HookContext,
             "nudge": NudgeContext,
             "call": CallContext,
             "call, result": ToolResultContext,

@@ -30,6 +30,7 @@ from playhead.compose.killswitches import (
     watchdog,
 )
 from playhead.testing import ScriptedModel, call, calls, error, text
+from tests.options import grouped
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "killswitches"
@@ -172,7 +173,7 @@ LOOKS = [call("look")] * 9
 def run(turns: Any, *blocks: Any, **options: Any) -> RunResult:
     """Run an agent on a script."""
     tools = {"tools": [look, fail, wait], "retry_delay_s": 0, **options}
-    return Agent(ScriptedModel(turns), compose=blocks, trace=None, **tools).run_sync("Go.")
+    return Agent(ScriptedModel(turns), **grouped(compose=blocks, trace=None, **tools)).run_sync("Go.")
 
 
 def results(of: RunResult) -> list[str]:
@@ -193,7 +194,7 @@ def test_what_is_progress() -> None:
     """Answers and results are, failures and waiting are not."""
     steady = run([call("wait", seconds=0.1)] * 5 + [text("done")], watchdog(0.4))
     assert (steady.terminated_by, steady.duration_ms > 400) == ("end_turn", True)
-    failing = run([error("busy", retryable=True)] * 99, watchdog(0.1), max_retries=99, retry_delay_s=0.04)
+    failing = run([error("busy", retryable=True)] * 99, watchdog(0.1), retries=99, retry_delay_s=0.04)
     assert failing.terminated_by == "watchdog"
     refused = run([call("look"), text("…", delay_s=60)], watchdog(0.15), require_approval_for("look", lambda _: False))
     assert (refused.terminated_by, refused.iterations) == ("watchdog", 2)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import Agent, load_recording, reproduce, tool
+from playhead import Agent, Context, load_recording, reproduce, tool
 from playhead.agent.streaming import (
     IterationProgress,
     StreamCancelled,
@@ -181,23 +181,15 @@ class TestWhatIsTold:
 
 class TestDensity:
     async def test_the_nearest_wins(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        """The call before the agent, the agent before the settings, and else `tokens`."""
+        """The call before the settings, and else `tokens`."""
 
-        async def is_full(density: Any, **options: Any) -> bool:
-            return "PhaseStarted" in names(await events(None, [text("42")], density=density, **options))
+        async def is_full(density: Any) -> bool:
+            return "PhaseStarted" in names(await events(None, [text("42")], density=density))
 
         assert not await is_full(None)
         monkeypatch.setenv("PLAYHEAD_STREAM_DENSITY", "full")
         assert await is_full(None)
-        assert not await is_full(None, stream_density="tokens")
-        monkeypatch.setenv("PLAYHEAD_STREAM_DENSITY", "tokens")
-        assert await is_full(None, stream_density="full")
-        assert not await is_full("tokens", stream_density="full")
-
-    def test_there_are_two(self):
-        """Another one is an error where it is given."""
-        with pytest.raises(UsageError, match="'tokens' or 'full'"):
-            Agent(ScriptedModel([]), stream_density="some")  # type: ignore[arg-type]
+        assert not await is_full("tokens")
 
 
 class TestReading:
@@ -351,7 +343,7 @@ class TestStreamsThatFail:
 
     async def test_broken_for_good(self, tmp_path: Path):
         """The run fails with the model's error, and nothing of what was shown stands."""
-        found = await events(tmp_path, BreakingModel([], after=1, attempts=9), max_retries=1)
+        found = await events(tmp_path, BreakingModel([], after=1, attempts=9), retries=1)
         assert [told(each) for each in found if isinstance(each, (TextDiscarded, StreamError))] == [
             ("TextDiscarded", 0, 0, "the line broke"),
             ("TextDiscarded", 0, 1, "the line broke"),
@@ -361,7 +353,7 @@ class TestStreamsThatFail:
 
     async def test_without_an_answer_at_its_end(self, tmp_path: Path):
         """A stream that just ends is none that answered."""
-        found = await events(tmp_path, Endless([]), max_retries=0)
+        found = await events(tmp_path, Endless([]), retries=0)
         assert isinstance(found[-1], StreamError)
         assert found[-1].cause == "the stream of scripted/model ended before the answer did"
 
@@ -400,8 +392,7 @@ class TestLimits:
                     tools=[lookup],
                     compose=[getattr(ks, switch)(LIMIT_S)],
                     trace=tmp_path,
-                    rationale=False,
-                    meta_tools=(),
+                    context=Context(rationale=False, meta_tools=()),
                 )
                 started = anyio.current_time()
                 release = asyncio.get_running_loop().run_in_executor(None, _release_later, hang)

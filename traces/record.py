@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from examples.tools import calculator, lookup
-from playhead import Agent, RunError, tool
+from playhead import Agent, Context, RunError, tool
+from playhead.kernel.models import resolve_model
 from playhead.trace.types import Message, ToolCall
+from tests.options import grouped
 
 FOLDER = Path(__file__).parent
 MODEL = "openai/qwen2.5-coder-1.5b"
@@ -65,14 +67,13 @@ class Sample:
 def samples(api_base: str) -> list[Sample]:
     """Return the samples."""
     researcher = Agent(
-        MODEL,
+        resolve_model(MODEL, api_base=api_base),
         name="researcher",
         description="Looks facts up. Give it one question.",
         tools=[lookup],
-        api_base=api_base,
         parameters={"temperature": 0, "max_tokens": 200},
         max_iterations=3,
-        rationale=False,
+        context=Context(rationale=False),
         trace=None,
     )
     answered = ("end_turn", "final_answer", "final_answer_tool")
@@ -103,7 +104,7 @@ def record(sample: Sample, api_base: str) -> bool:
     """Record one sample and put it in its place when it ended as it should."""
     options = {"parameters": {"temperature": 0, "max_tokens": 300}, "max_iterations": 5, **sample.options}
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(MODEL, tools=sample.tools, api_base=api_base, trace=folder, **options)
+        agent = Agent(MODEL, **grouped(tools=sample.tools, api_base=api_base, trace=folder, **options))
         with suppress(RunError):
             result = agent.run_sync(sample.task, run_id=sample.name)
             kept = result.terminated_by in sample.terminated_by

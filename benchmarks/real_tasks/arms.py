@@ -16,9 +16,11 @@ from benchmarks.real_tasks.harness import Run, ServerGoneError
 from benchmarks.real_tasks.tools import TOOLS
 from playhead import Agent, RunError, context_profile
 from playhead.compose.killswitches import timeout_after
+from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
 from playhead.kernel.strategies import strategy_info
 from playhead.trace.events.run import ANSWERED
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +61,9 @@ def warm_up() -> None:
         {"messages": [{"role": "user", "content": "Hi."}]}
     )
     agent = Agent(
-        setting.MODEL, api_base=setting.API_BASE, api_key="not-needed", parameters={"max_tokens": 1}, trace=None
+        resolve_model(setting.MODEL, api_base=setting.API_BASE, api_key="not-needed"),
+        parameters={"max_tokens": 1},
+        trace=None,
     )
     agent.run_sync("Hi.")
 
@@ -160,7 +164,7 @@ class Kernel:
             **served,
             **self.options,
         }
-        return Agent(model, tools=TOOLS, parameters=setting.parameters(repeat), trace=traces, **options)
+        return Agent(model, **grouped(tools=TOOLS, parameters=setting.parameters(repeat), trace=traces, **options))
 
 
 def in_text() -> Kernel:

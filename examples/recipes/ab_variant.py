@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead import Recording
-    from playhead.compose import Block, Context, Harness
+    from playhead.compose import Block, Harness, HookContext
 
 PREFIX: Final = "variant:"
 STYLES: Final = {"short": "Answer in one sentence.", "stepwise": "Explain every step."}
@@ -40,7 +40,7 @@ def ab_variant(variants: Mapping[str, str]) -> Block:
     def block(harness: Harness) -> None:
         for name in names:
 
-            def added(prompt: str, context: Context, name: str = name) -> str | None:
+            def added(prompt: str, context: HookContext, name: str = name) -> str | None:
                 return f"{prompt}\n{variants[name]}" if variant_of(context.run_id, names) == name else None
 
             harness.on("prompt.system", added, name=f"{PREFIX}{name}", inherit=False)

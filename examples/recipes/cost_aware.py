@@ -19,7 +19,7 @@ from playhead.testing import ScriptedModel, call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.compose import Block, Context, Harness, PhaseContext
+    from playhead.compose import Block, Harness, HookContext, PhaseContext
     from playhead.trace.types import Completion, Request
     from playhead.trace.values import JsonValue
 
@@ -47,7 +47,7 @@ def cost_ceiling(usd: float) -> Block:
 def report_evaluations(tell: Callable[[str], object]) -> Block:
     """Return a block that calls `tell` with each judgement of the strategy beside the cost up to then."""
 
-    def report(evaluation: dict[str, JsonValue], context: Context) -> None:
+    def report(evaluation: dict[str, JsonValue], context: HookContext) -> None:
         spent = context.state.cost_usd if context.state else 0.0
         cost = "unknown" if spent is None else f"{spent:.4f} US dollars"
         tell(

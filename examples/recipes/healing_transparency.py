@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, call, text
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def main() -> None:
             text("4,180 feet"),
         ]
     )
-    agent = Agent(model, tools=[height], compose=[healing_transparency(print)], rationale=False, trace=None)
+    agent = Agent(
+        model, tools=[height], compose=[healing_transparency(print)], context=Context(rationale=False), trace=None
+    )
     for step in agent.run_sync("How high is Mount Zed?").steps:
         if step.type == "observation":
             print(f"{step.call_id}: {step.content}")

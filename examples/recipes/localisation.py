@@ -19,7 +19,7 @@ from playhead.testing import ScriptedModel, text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.compose import Block, Context, Harness
+    from playhead.compose import Block, Harness, HookContext
 
 GERMAN: Final = {
     "You are a clerk.": "Du arbeitest im Büro.",
@@ -31,7 +31,7 @@ GERMAN: Final = {
 def localise(translate: Callable[[str], Awaitable[str]], *, timeout_s: float = 5.0) -> Block:
     """Return a block that lets a translator have the system prompt and every nudge."""
 
-    async def translated(original: str, _: Context) -> str:
+    async def translated(original: str, _: HookContext) -> str:
         return await translate(original)
 
     def block(harness: Harness) -> None:

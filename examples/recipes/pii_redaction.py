@@ -21,7 +21,7 @@ from playhead.testing import ScriptedModel, call, text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.compose import Block, Context, Harness
+    from playhead.compose import Block, Harness, HookContext
 
 ADDRESS: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
@@ -38,7 +38,7 @@ redact_addresses = redact_results(without_addresses, name="redact-addresses")
 def audit(write: Callable[[str], object]) -> Block:
     """Return a block that writes one line for everything that passes: what, in which run, of which agent."""
 
-    def log(_: Any, context: Context) -> None:  # noqa: ANN401 - a payload of any tag
+    def log(_: Any, context: HookContext) -> None:  # noqa: ANN401 - a payload of any tag
         write(f"{context.tag} {context.run_id} {context.owner}")
 
     def block(harness: Harness) -> None:

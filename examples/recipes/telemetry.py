@@ -21,7 +21,7 @@ from playhead.testing import ScriptedModel, call, text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.compose import Block, Context, Harness
+    from playhead.compose import Block, Harness, HookContext
 
 AttributeValue = str | int
 
@@ -81,7 +81,7 @@ class Phases:
         self._tracer = tracer
         self._open: dict[tuple[str, str], tuple[tuple[int | None, str | None], Span]] = {}
 
-    def see(self, _: Any, context: Context) -> None:  # noqa: ANN401 - a payload of any tag
+    def see(self, _: Any, context: HookContext) -> None:  # noqa: ANN401 - a payload of any tag
         """Note what passed in the span of its phase."""
         agent, place = (context.run_id, context.owner), (context.iteration, context.phase)
         if agent not in self._open or self._open[agent][0] != place:
@@ -122,7 +122,7 @@ def open_telemetry() -> Tracer:
     return tracer
 
 
-def _attributes(context: Context) -> dict[str, AttributeValue]:
+def _attributes(context: HookContext) -> dict[str, AttributeValue]:
     fields = {
         "agent.run_id": context.run_id,
         "agent.owner": context.owner,

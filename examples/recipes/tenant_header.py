@@ -17,7 +17,7 @@ from playhead import Agent
 from playhead.testing import ScriptedModel, Turn, text
 
 if TYPE_CHECKING:
-    from playhead.compose import Context, Harness
+    from playhead.compose import Harness, HookContext
     from playhead.trace.types import Request
 
 TENANT: Final[ContextVar[str | None]] = ContextVar("tenant", default=None)
@@ -29,7 +29,7 @@ def tenant_header(harness: Harness) -> None:
     harness.on("prompt.system", _with_tenant, name="tenant-header", required=True)
 
 
-def _with_tenant(prompt: str, _: Context) -> str:
+def _with_tenant(prompt: str, _: HookContext) -> str:
     tenant = TENANT.get()
     if tenant is None:
         raise LookupError("this run has no tenant; set TENANT in the task that runs the agent")

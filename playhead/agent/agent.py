@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.agent.opening import open_run, redactor_of, settings_now
+from playhead.agent.options import Context, Execution
 from playhead.agent.running import DEFAULT, Default, TraceTo, record_run
 from playhead.agent.toolset import CustomTools, address_of, agents_below, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
+from playhead.compose.policies.declared import Declared
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
@@ -15,6 +17,7 @@ from playhead.kernel.context.settings import call_fields, context_fields, with_r
 from playhead.kernel.guards import check_guards
 from playhead.kernel.kernels import checked_kernel
 from playhead.kernel.main_script import require_guard
+from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.reviewers import Reviews
 from playhead.kernel.signals import listening
@@ -38,19 +41,16 @@ if TYPE_CHECKING:
     from playhead.agent.running import Beginning, Variant
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
-    from playhead.kernel.catalogue import ToolFilter
-    from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.hooks import Hooks
-    from playhead.kernel.loop_detector import LoopDetection
     from playhead.kernel.models.base import Model
-    from playhead.kernel.review import Judge, Validator
-    from playhead.kernel.reviewers import Verify
-    from playhead.kernel.switching import Switching
+    from playhead.kernel.review import Judge
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import Redactor, RedactText
-    from playhead.trace.types import Compression, Content, ContextProfile, Message, SourceInfo, Tier
+    from playhead.trace.types import Content, Message, SourceInfo
 
+CONTEXT: Final = Context()
+EXECUTION: Final = Execution()
 ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 
 
@@ -67,194 +67,132 @@ class Agent(CustomTools):
         strategy: str = "reactive",
         strategy_settings: dict[str, JsonValue] | None = None,
         system_prompt: str | None = None,
-        task_context: dict[str, JsonValue] | None = None,
         examples: Sequence[Message] = (),
         parameters: dict[str, JsonValue] | None = None,
-        record_parameters: Sequence[str] = (),
         max_iterations: int | None = None,
         kernel: str = "react",
-        max_retries: int = 2,
-        retry_delay_s: float = 0.5,
-        max_parallel: int = 3,
-        rationale: bool | None = None,
-        tool_filter: ToolFilter | None = None,
-        required_tools: Sequence[str] | Mapping[str, int] = (),
-        required_retries: int = 2,
-        infer_required: bool = False,
-        tool_budgets: Mapping[str, int] | None = None,
-        novelty: float | None = None,
-        compression: Compression | Mapping[str, Any] | bool | None = None,
-        profile: ContextProfile | Tier | Literal["auto"] | None = None,
-        max_context_tokens: int | None = None,
-        synthesizer: Synthesizer | None = None,
-        meta_tools: Sequence[str] | None = None,
-        fallbacks: Sequence[str | Model] = (),
-        fallback_after: int | None = None,
         output_type: Any = None,  # noqa: ANN401 - any type
-        validators: Sequence[Validator] = (),
-        output_retries: int = 2,
-        done_when: Callable[[Any], bool] | None = None,
-        verify: Verify | None = None,
-        min_iterations: int = 0,
-        loop_detection: bool | LoopDetection | dict[str, Any] | None = None,
-        switching: bool | Switching | dict[str, Any] | None = None,
-        max_required_failures: int | None = 3,
-        heal: bool = True,
-        tool_format: Literal["native", "text"] = "native",
+        context: Context = CONTEXT,
+        execution: Execution = EXECUTION,
+        repair: bool = True,
         approver: Approver | None = None,
         compose: Sequence[Block] = (),
         redact: Sequence[RedactText] = (),
         trace: TraceTo = DEFAULT,
-        stream_density: Density | None = None,
-        api_base: str | None = None,
-        api_key: str | None = None,
         clock: Callable[[], Clock] = SystemClock,
     ) -> None:
         """Describe an agent; nothing is sent, read or written before it runs.
 
         Args:
-            model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or anything that is a `Model`.
+            model: `provider/model` (`openai/gpt-4o-mini`, `ollama/qwen3:8b`), or a model: `LiteLLM("openai/x", api_base=…,
+                tool_format="text")`, or anything that is a `Model`.
             name: the agent's name in traces, and its tool name when another agent may call it.
             description: what another agent is told about it.
             tools: functions made with `@tool`, plain typed functions, or agents.
             strategy: name of a registered strategy.
             strategy_settings: the strategy's own settings.
             system_prompt: replaces the default prompt; the request for reasons is added to either.
-            task_context: background facts by name, which the model is told after the system prompt.
             examples: turns placed before the task, to show a small model how (few-shot).
             parameters: sampling and other request parameters, such as `{"temperature": 0}`. The trace holds the values of
                 the known ones alone; of any other one, which may be a credential, that it was there.
-            record_parameters: names of further parameters whose values may be recorded: `metadata`, or
-                `extra_headers.X-Title` for one inside another.
             max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
             kernel: name of a registered kernel, the loop that the strategy thinks and acts with.
-            max_retries: attempts after the first for a model call that failed in a way that may pass.
-            retry_delay_s: seconds before the first retry, doubled for each further one.
-            max_parallel: read-only calls of one turn that run at once.
-            rationale: ask the model to state a reason for every call, and record when it does not; by default as the
-                strategy says, which all but `direct` do.
-            tool_filter: which of `tools` stay: keywords, one of which has to stand in a tool's name or description, or a
-                function of its `ToolSpec`.
-            required_tools: tools that have to return a result before the agent may end by itself; in a dict, how many.
-            required_retries: how often a model that answers before that is sent back; then its answer is taken, as
-                `required_tools_missing`.
-            infer_required: ask the model first which tools the task requires, beside those.
-            tool_budgets: calls that each tool has; one more is refused and the run goes on, where the killswitch
-                `tool_limit` ends it. A required tool has two more than it needs, unless `max_parallel` is 1.
-            novelty: share of new words, 0 to 1, below which results count as nothing new, and the model is told to answer.
-            compression: show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`.
-                None: as the profile says, False: never.
-            profile: how much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name,
-                or a `ContextProfile`; None: all of it.
-            max_context_tokens: tokens that the model can read, for the profile; without one it is `auto`.
-            synthesizer: a function of old turns as text that returns what is to stand for them, for the profile's `synthesis`.
-            meta_tools: tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`, `brief`, `find`,
-                `pulse`, `recall`; by default as the strategy says, mostly `final-answer`.
-            fallbacks: models that take over, one after the other, when the one before does not answer. A name of the same
-                provider is asked at the same address with the same key; one of another provider at that one's own, which is
-                in `header.fallbacks`.
-            fallback_after: attempts that fail in a row before the next model is asked; by default all that `max_retries` allows.
             output_type: what the output has to be: a pydantic model, or any type that pydantic can read from JSON. The
                 model is told its schema, and `RunResult.output` is of it whenever `success` is true.
-            validators: functions of the output that return True, False or `Verdict(valid, feedback)`; an answer that one of
-                them refuses goes back to the model. They may be async.
-            output_retries: how often the model is asked again for a form or a validator; then the run ends as
-                `output_rejected`, which is a failure.
-            done_when: a function of the output; while it returns False the run goes on, at most three times.
-            verify: let the model check its answer: `reflect` records what it says, `loop` sends a wrong answer back once.
-            min_iterations: turns before an answer is accepted.
-            loop_detection: tell the model when it goes round in circles; True for the usual limits of `LoopDetection`.
-            switching: let another strategy take over when it does; True, or a `Switching` that says which. Off by default.
-            max_required_failures: failures in a row, with the same error, of a tool in `required_tools` that end the run as
-                `required_tools_missing`; None: no number does.
-            heal: repair a broken tool call before it runs (a misspelt name, a number given as text), where it reads one
+            context: what the model is told and offered beside the system prompt, the task and the tools.
+            execution: how calls are made: retries, fallbacks, how many at once.
+            repair: put right a broken tool call before it runs (a misspelt name, a number given as text), where it reads one
                 way only; see docs/repair.md.
-            tool_format: `native`, or `text`: tools and calls stand in the prompt, for small models (docs/guides/real-models.md).
             approver: asked before a tool with `requires_approval` runs; only True or `Approval(True)` is a yes.
-            compose: blocks that change, watch or stop runs, such as `max_iterations(5)`; see `playhead.compose`.
+            compose: blocks that change, watch or stop runs: killswitches (`max_iterations(5)`), policies
+                (`require_tools("search")`) and your own; see `playhead.compose`.
             redact: functions that every recorded text goes through; API keys are redacted without them.
             trace: folder of the trace; None for no trace; by default the settings' folder.
-            stream_density: what the events of `start` tell: `tokens` or `full`; None: as the settings say.
-            api_base: address of the provider, when it is not the usual one.
-            api_key: the provider's key, when it is not in the environment.
             clock: makes the clock of a run; tests give a ticking one.
 
         Raises:
             UsageError: an argument is not valid; the message says which and what is.
         """
-        self.model = make_model(model, api_base, api_key)
-        self.fallbacks = tuple(make_fallback(each, self.model) for each in checks.listed("fallbacks", fallbacks))
+        checks.instance("context", context, Context)
+        checks.instance("execution", execution, Execution)
+        self.model = make_model(model)
+        self.fallbacks = tuple(
+            make_fallback(each, self.model) for each in checks.listed("fallbacks", execution.fallbacks)
+        )
+        self._harness = Harness()
+        for block in checks.listed("compose", compose):
+            self._harness.use(block)
+        policies = Declared(self._harness.policies)
         strategy, known = strategy_info(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self.description = description
         settings = checks.checked_settings(strategy, known, to_json(strategy_settings or {}))
-        meta_tools = known.meta_tools if meta_tools is None else checks.listed("meta_tools", meta_tools)
-        detection, switches, of_others = checks.checked_progress(loop_detection, switching)
+        meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
+        detection, switches, of_others = checks.checked_progress(policies.detection, policies.switching)
         of_strategies = {**of_others, **known.tools_for(settings)}
-        context = context_fields(
+        past = context_fields(
             self.model.name,
-            compression=compression,
-            profile=profile,
-            max_context_tokens=max_context_tokens,
-            novelty=novelty,
-            has_synthesizer=synthesizer is not None,
+            compression=context.compression,
+            profile=context.profile,
+            max_context_tokens=context.max_tokens,
+            novelty=policies.novelty,
+            has_synthesizer=context.synthesizer is not None,
         )
-        meta_tools = with_recall(meta_tools, context["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, tool_filter, settings)
+        meta_tools = with_recall(meta_tools, past["compression"], has_tools=bool(tools))
+        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, settings)
         self._reviews = Reviews(
             output_type=output_type,
-            validators=validators,
-            output_retries=output_retries,
-            done_when=done_when,
-            verify=verify,
-            min_iterations=min_iterations,
-            synthesizer=synthesizer,
+            validators=policies.validators,
+            output_retries=policies.output_retries,
+            done_when=policies.done_when,
+            verify=policies.verify,
+            min_iterations=policies.min_iterations,
+            synthesizer=context.synthesizer,
         )
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,
             address=address_of(self.model),
-            record_parameters=checks.listed("record_parameters", record_parameters) or None,
+            record_parameters=checks.listed("record_parameters", execution.record_parameters) or None,
             strategy=strategy,
             strategy_settings=settings,
             kernel=checks.checked_own_kernel(strategy, known, checked_kernel(kernel)),
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
-            task_context=to_json(task_context or {}),
+            task_context=to_json(dict(context.facts)),
             examples=checks.checked_examples(examples),
-            rationale=known.rationale if rationale is None else rationale,
+            rationale=known.rationale if context.rationale is None else context.rationale,
             meta_tools=tuple(meta_tools),
-            healing=heal,
-            tool_format=tool_format,
-            max_iterations=checks.checked_turns(turns, min_iterations),
-            max_retries=checks.at_least("max_retries", max_retries, 0),
-            retry_delay_s=checks.seconds("retry_delay_s", retry_delay_s),
-            max_parallel=checks.at_least("max_parallel", max_parallel, 1),
+            healing=repair,
+            tool_format=tool_format_of(self.model),
+            max_iterations=checks.checked_turns(turns, policies.min_iterations),
+            max_retries=checks.at_least("retries", execution.retries, 0),
+            retry_delay_s=checks.seconds("retry_delay_s", execution.retry_delay_s),
+            max_parallel=checks.at_least("max_parallel", execution.max_parallel, 1),
             fallbacks=tuple(FallbackInfo(model=each.name, address=address_of(each)) for each in self.fallbacks),
-            fallback_after=None if fallback_after is None else checks.at_least("fallback_after", fallback_after, 1),
+            fallback_after=None
+            if execution.fallback_after is None
+            else checks.at_least("fallback_after", execution.fallback_after, 1),
             reviews=self._reviews.infos,
-            **context,
+            **past,
             **call_fields(
                 self.tools,
-                required_tools=required_tools,
-                required_retries=required_retries,
-                infer_required=infer_required,
-                tool_budgets=tool_budgets,
-                max_parallel=max_parallel,
+                required_tools=policies.required["tools"],
+                required_retries=policies.required["retries"],
+                infer_required=policies.required["infer"],
+                tool_budgets=policies.budgets,
+                max_parallel=execution.max_parallel,
             ),
             loop_detection=detection,
             switching=switches,
-            max_required_failures=checks.checked_failures(max_required_failures)
-            if required_tools or infer_required
+            max_required_failures=checks.checked_failures(policies.required["max_failures"])
+            if policies.required["tools"] or policies.required["infer"]
             else None,
+            hooks=self._harness.info(),
         ).with_parameters(checked_parameters(parameters or {}, getattr(self.model, "known_parameters", None)))
         self._redact = checks.functions("redact", redact)
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
-        self._stream_density = None if stream_density is None else checks.checked_density(stream_density)
         self._clock = clock
         self._subscriptions = Subscriptions()
-        self._harness = Harness()
-        for block in checks.listed("compose", compose):
-            self.compose(block)
         self.approver = checks.checked_approver(approver, self.tools, self._harness.approves)
         self._as_root: AgentTool | None = None
 
@@ -267,7 +205,11 @@ class Agent(CustomTools):
         Raises:
             UsageError: the block is none, or registers what cannot be.
         """
+        policies = self._harness.policies
         undo = self._harness.use(block)
+        if self._harness.policies != policies:
+            undo()
+            raise UsageError("a policy is part of what an agent is: give it as Agent(compose=[…])")
         self.header = self.header.model_copy(update={"hooks": self._harness.info()})
 
         def undo_both() -> None:
@@ -364,7 +306,7 @@ class Agent(CustomTools):
         Args:
             task: what to do: text, or parts of text and images.
             run_id: the run's id, a new ULID by default.
-            density: what the events tell, `tokens` or `full`; by default as the agent or the settings say, else `tokens`.
+            density: what the events tell, `tokens` or `full`; by default as the settings say, else `tokens`.
 
         Raises:
             UsageError: an argument is not valid, or no asyncio loop runs here; what else is wrong, awaiting tells.
@@ -406,7 +348,7 @@ class Agent(CustomTools):
 
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
-        wanted = density or self._stream_density or settings_now().stream_density
+        wanted = density or settings_now().stream_density
         return start(
             run_id, wanted, lambda control: self._run(task, run_id, control.waiting, control=control, variant=variant)
         )

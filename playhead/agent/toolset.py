@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import warnings
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
-from playhead.kernel.catalogue import filtered
 from playhead.kernel.context.settings import with_recall
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
     from playhead.compose.harness import Harness
     from playhead.kernel.approval import Approver
-    from playhead.kernel.catalogue import ToolFilter
     from playhead.trace.types import AgentHeader
 
 log = logging.getLogger("playhead")
+
+MANY_TOOLS: Final = 30
+"""Tools that an agent may have before it is told that they are many."""
 
 
 @runtime_checkable
@@ -53,14 +55,14 @@ def address_of(model: Model) -> str | None:
     return scrub(address) if isinstance(address, str) else None
 
 
-def make_model(model: str | Model, api_base: str | None = None, api_key: str | None = None) -> Model:
+def make_model(model: str | Model) -> Model:
     """Return a model that was given as one, or by its name.
 
     Raises:
         UsageError: it is neither.
     """
     if isinstance(model, str):
-        return resolve_model(model, api_base=api_base, api_key=api_key)
+        return resolve_model(model)
     if not isinstance(model, Model):
         raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
     return model
@@ -92,14 +94,12 @@ def make_toolset(
     tools: Sequence[Any],
     meta_tools: tuple[str, ...],
     of_strategy: Mapping[str, Tool],
-    keep: ToolFilter | None,
     settings: Mapping[str, Any],
 ) -> dict[str, Tool]:
     """Return an agent's tools by name: its own, then the kernel's; `settings` are the strategy's, which may name its tools.
 
     Raises:
         ToolDefinitionError: something is no tool, or two are called the same.
-        UsageError: the filter is none, or keeps no tool.
     """
     own = make_meta_tools(meta_tools)
     of_strategies = set(map(_folded, of_strategy))
@@ -117,7 +117,14 @@ def make_toolset(
         if _folded(name) in found:
             raise ToolDefinitionError(_same_name(found[_folded(name)].spec.name, name))
         found[_folded(name)] = made
-    return {**filtered({each.spec.name: each for each in found.values()}, keep), **own}
+    if len(found) > MANY_TOOLS:
+        warnings.warn(
+            f"the agent has {len(found)} tools, and each is sent with every request; over {MANY_TOOLS} cost much and make the "
+            "choice hard: name fewer",
+            UserWarning,
+            stacklevel=3,
+        )
+    return {each.spec.name: each for each in (*found.values(), *own.values())}
 
 
 def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -> str:
@@ -177,7 +184,7 @@ class CustomTools:
     def add_tool(self, tool: Any) -> None:  # noqa: ANN401 - as in `tools`
         """Give the agent one more tool, for the runs that begin from now on; those that go on keep what they have.
 
-        An agent that has this one as its tool is not changed. `tool_filter` is not asked: this one was chosen.
+        An agent that has this one as its tool is not changed.
 
         Raises:
             ToolDefinitionError: it is no tool, or there is one of this name.
@@ -205,6 +212,6 @@ class CustomTools:
 
     def _set_tools(self, own: list[Any]) -> None:
         meta = with_recall(self.header.meta_tools, self.header.compression, has_tools=bool(own))
-        tools = make_toolset(own, meta, tools_of(self.header)[0], None, self.header.strategy_settings)
+        tools = make_toolset(own, meta, tools_of(self.header)[0], self.header.strategy_settings)
         self.approver = checks.checked_approver(self.approver, tools, self._harness.approves)
         self.tools, self.header = tools, self.header.model_copy(update={"meta_tools": meta})

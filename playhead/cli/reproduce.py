@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from playhead.agent import Agent
+    from playhead.agent.agent import Agent
     from playhead.replay import Divergence, Reproduction
 
 SHOWN: Final = 10

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from playhead.agent.options import Context, Execution
 from playhead.cli import exits, options, suggestions
 from playhead.cli.approving import WAYS, approver_for
 from playhead.cli.changes import read_rebinding
@@ -15,7 +16,9 @@ from playhead.cli.output import text_console, write_json
 from playhead.cli.reading import read_run
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
+from playhead.compose.policies import require_tools
 from playhead.errors import UsageError
+from playhead.kernel.models import resolve_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -204,7 +207,7 @@ def agent_of(  # noqa: PLR0913 - the options
     if had and not given and not no_switches:
         raise UsageError(f"the run was under {', '.join(had)}: give that again with --switch, or pass --no-switches")
     agent = Agent(
-        name,
+        resolve_model(name, api_base=api_base, tool_format=header.tool_format),
         name=header.name,
         tools=[*load_tools(tool_names), *served],
         strategy=header.strategy,
@@ -212,18 +215,19 @@ def agent_of(  # noqa: PLR0913 - the options
         system_prompt=header.system_prompt,
         examples=header.examples,
         parameters=sent,
-        record_parameters=header.record_parameters or (),
         max_iterations=header.max_iterations if max_iterations is None else max_iterations,
-        max_retries=header.max_retries,
-        retry_delay_s=header.retry_delay_s,
-        max_parallel=header.max_parallel,
-        rationale=header.rationale,
-        required_tools=header.required_tools,
-        meta_tools=header.meta_tools,
-        tool_format=header.tool_format,
+        context=Context(rationale=header.rationale, meta_tools=header.meta_tools),
+        execution=Execution(
+            retries=header.max_retries,
+            retry_delay_s=header.retry_delay_s,
+            max_parallel=header.max_parallel,
+            record_parameters=header.record_parameters or (),
+        ),
         approver=approver,
-        compose=[each.block for each in given],
-        api_base=api_base,
+        compose=[
+            *(each.block for each in given),
+            *([require_tools(header.required_tools)] if header.required_tools else []),
+        ],
     )
     unlike = [each for each in different_fields(header, agent.header) if each != "model"]
     if unlike:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.agent.agent import Agent
+from playhead.agent.options import Context
 from playhead.agent.running import DEFAULT
 from playhead.cli import exits, options, suggestions
 from playhead.cli.approving import WAYS, approver_for
@@ -17,6 +18,7 @@ from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools, open_servers
 from playhead.compose.killswitches.expressions import parse_switch
+from playhead.kernel.models import resolve_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,7 +170,7 @@ def make_agent(  # noqa: PLR0913 - the options
 ) -> Agent:
     """Return the agent that the options describe."""
     return Agent(
-        model,
+        resolve_model(model, api_base=api_base),
         tools=[*load_tools(tool_names), *served],
         system_prompt=None if system_prompt is None else read_prompt(system_prompt),
         strategy=strategy,
@@ -176,8 +178,7 @@ def make_agent(  # noqa: PLR0913 - the options
         max_iterations=max_iterations,
         parameters=dict(map(read_parameter, parameters)),
         compose=[parse_switch(each, live=True).block for each in switches],
-        api_base=api_base,
-        rationale=not no_rationale,
+        context=Context(rationale=not no_rationale),
         approver=approver,
         trace=DEFAULT if trace_dir is None else trace_dir,
     )

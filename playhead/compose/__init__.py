@@ -6,7 +6,7 @@ r"""What may change or stop a run from outside: transforms, taps, phase hooks an
 """
 
 from playhead.compose.approvers import ask_in_terminal, file_inbox
-from playhead.compose.contexts import CallContext, Context, NudgeContext, PhaseContext, ToolResultContext
+from playhead.compose.contexts import CallContext, HookContext, NudgeContext, PhaseContext, ToolResultContext
 from playhead.compose.harness import Block, Harness
 from playhead.compose.tags import TAGS, declare_tag
 from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Resume, Skip, Stop, Terminate
@@ -17,8 +17,8 @@ __all__ = [
     "TAGS",
     "Block",
     "CallContext",
-    "Context",
     "Harness",
+    "HookContext",
     "NudgeContext",
     "PhaseContext",
     "Recover",

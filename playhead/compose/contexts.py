@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Context:
+class HookContext:
     """Where in which run it happens."""
 
     _session: Session = field(repr=False)
@@ -67,7 +67,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class NudgeContext(Context):
+class NudgeContext(HookContext):
     """Where the kernel is about to tell the model something."""
 
     trigger: str = ""
@@ -77,7 +77,7 @@ class NudgeContext(Context):
 
 
 @dataclass(frozen=True)
-class CallContext(Context):
+class CallContext(HookContext):
     """Where a call is about to be made, or its reason is about to be recorded."""
 
     tool: str = ""
@@ -97,7 +97,7 @@ class ToolResultContext(CallContext):
 
 
 @dataclass(frozen=True)
-class PhaseContext(Context):
+class PhaseContext(HookContext):
     """Where a phase begins, ends or failed."""
 
     timing: Literal["before", "after", "on-error"] = "before"
@@ -111,12 +111,12 @@ class PhaseContext(Context):
         return readable(state, self._session)
 
 
-def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Context:
+def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> HookContext:
     """Return the context for a tag, of the type that holds its details.
 
     Its fields are set all at once: one is made for everything that passes, and a frozen data class sets one by one.
     """
-    kind: type[Context] = Context
+    kind: type[HookContext] = HookContext
     if details:
         kind = ToolResultContext if "duration_ms" in details else NudgeContext if "trigger" in details else CallContext
     context = kind.__new__(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
+from playhead.compose.policies.base import Policy, checked_policies
 from playhead.compose.registration import Registration
 from playhead.compose.runtime import ComposedHooks
 from playhead.compose.tags import check_tag
@@ -35,6 +36,8 @@ class Harness(Registrar):
         self._seeds: tuple[tuple[str, Any], ...] = ()
         self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
+        self.policies: tuple[Policy, ...] = ()
+        """What is declared beside hooks and guards, for the agent to read when it is made."""
         self._collecting: list[list[Undo]] = []
 
     def before(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
@@ -98,6 +101,19 @@ class Harness(Registrar):
 
         def undo() -> None:
             self._guards = tuple(each for each in self._guards if each is not maker)
+
+        return self._collected(undo)
+
+    def declare(self, policy: Policy) -> Undo:
+        """Add a policy, which an agent reads when it is made.
+
+        Raises:
+            UsageError: there is one of this name, of which an agent has one.
+        """
+        self.policies = checked_policies((*self.policies, policy))
+
+        def undo() -> None:
+            self.policies = tuple(each for each in self.policies if each is not policy)
 
         return self._collected(undo)
 

@@ -28,7 +28,7 @@ from playhead.trace.values import scrub, to_json
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from playhead.compose.contexts import Context
+    from playhead.compose.contexts import HookContext
     from playhead.compose.registration import Registration
     from playhead.kernel.hooks import Hooks, PhaseName, Timing
     from playhead.kernel.session import Session
@@ -233,7 +233,7 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     return accepted
 
 
-async def _transformed(route: _Route, at: _Place, payload: Any, context: Context) -> Any:  # noqa: ANN401 - by tag
+async def _transformed(route: _Route, at: _Place, payload: Any, context: HookContext) -> Any:  # noqa: ANN401 - by tag
     """Return what the transforms make of a payload, or SUPPRESS."""
     session, tag, key = at
     for hook in route.transforms:

@@ -59,10 +59,8 @@ def checked_progress(
     from playhead.kernel.loop_detector import LoopDetection  # noqa: PLC0415 - the same
     from playhead.kernel.switching import Switching  # noqa: PLC0415 - the same
 
-    switches = _checked_option("switching", switching, Switching)
-    if detection is False and switches is not None:
-        raise UsageError("switching needs the loop detector; leave out loop_detection=False")
-    stuck = _checked_option("loop_detection", True if detection is None else detection, LoopDetection)
+    switches = _checked_option("switch_strategy", switching, Switching)
+    stuck = _checked_option("detect_loops", True if detection is None else detection, LoopDetection)
     _check_rules(stuck)
     return stuck, switches, {} if switches is None else tools_of_all(switches["settings"])
 
@@ -73,14 +71,12 @@ def _check_rules(detection: Mapping[str, Any] | None) -> None:
         return
     rules = {name: limit for name, limit in detection.items() if name != "window" and limit is not None}
     if not rules:
-        raise UsageError(
-            "loop_detection has no rule: each is None, so that it could never find a loop; set one of them"
-        )
+        raise UsageError("detect_loops has no rule: each is None, so that it could never find a loop; set one of them")
     window = detection["window"]
     for name in ("identical_calls", "identical_thoughts"):
         if rules.get(name, 0) > window:
             raise UsageError(
-                f"loop_detection: {name}={rules[name]} can never be reached in a window of {window}; raise window, "
+                f"detect_loops: {name}={rules[name]} can never be reached in a window of {window}; raise window, "
                 f"lower {name}, or set it to None"
             )
 
@@ -100,7 +96,7 @@ def _checked_option(name: str, given: object, model: type[BaseModel]) -> dict[st
         return None
     values = {} if given is True else given.model_dump() if isinstance(given, model) else given
     if not isinstance(values, dict):
-        raise UsageError(f"{name} is True, {model.__name__}(…), or its fields in a dict; it is {given!r}")
+        raise UsageError(f"{name} takes a {model.__name__}(…), or its fields in a dict; it is {given!r}")
     unknown = [key for key in values if key not in model.model_fields]
     if unknown:
         raise UsageError(f"{name} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), model.model_fields)}")
@@ -112,7 +108,7 @@ def _checked_option(name: str, given: object, model: type[BaseModel]) -> dict[st
 
 def checked_failures(limit: int | None) -> int | None:
     """Return how often a required tool may fail in the same way."""
-    return None if limit is None else at_least("max_required_failures", limit, 1)
+    return None if limit is None else at_least("max_failures", limit, 1)
 
 
 def checked_name(name: str) -> str:
@@ -143,6 +139,12 @@ def listed(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def instance(name: str, value: Any, kind: type) -> None:  # noqa: ANN401 - checked here
+    """Refuse what is not of a type."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} is a {kind.__name__}(…); it is {value!r}")
+
+
 def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     """Return a list of functions."""
     for value in listed(name, values):
@@ -153,10 +155,10 @@ def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 
 def known_tools(names: Iterable[str], tools: Mapping[str, Tool]) -> tuple[str, ...]:
     """Return names of tools that the agent has."""
-    unknown = [name for name in listed("required_tools", names) if name not in tools]
+    unknown = [name for name in listed("require_tools", names) if name not in tools]
     if unknown:
         raise UsageError(
-            f"required_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
+            f"require_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
         )
     return tuple(names)
 

@@ -91,7 +91,7 @@ class Progress:
         for tool in session.tools.tally.missing(state.tools_used):
             error, count = self._failures.get(tool, ("", 0))
             if count >= self._failures_allowed:
-                fix = "Fix: mend the tool, leave it out of required_tools=, or raise max_required_failures="
+                fix = "Fix: mend the tool, leave it out of require_tools, or raise its max_failures="
                 why = f"{tool}, which is required, failed {count} times in a row with: {error[:500]}. {fix}"
                 session.terminate("required_tools_missing", state.best, because=why)
                 session.require_running()

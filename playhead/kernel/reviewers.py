@@ -56,7 +56,7 @@ class Reviews:
             self.output_type, schema = _adapter(output_type)
             info = ReviewInfo(kind="output-type", name=OUTPUT_TYPE, max_retries=retries, form=schema)
             self._add(info, OfType(self.output_type, tuple(_classes_in(output_type))))
-        for function in checks.functions("validators", validators):
+        for function in checks.functions("validate", validators):
             name = self._free(name_of(function))
             info = ReviewInfo(kind="validator", name=name, max_retries=retries)
             self._add(info, partial(judge_by, function, self.restored, feedback=f"{name} does not accept it."))

@@ -24,6 +24,7 @@ from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, err
 from playhead.trace.guidance import Guidance
 from playhead.trace.types import ContextProfile, ImagePart, Message, Prices, TextPart, Usage
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,9 @@ def agent(turns: list[Any], *tools: Any, model: str = MODEL, **options: Any) -> 
         "rationale": False,
         "meta_tools": (),
     }
-    return Agent(PricedModel(turns, name=model), tools=tools or (lookup, calculator), **{**defaults, **options})
+    return Agent(
+        PricedModel(turns, name=model), **grouped(tools=tools or (lookup, calculator), **{**defaults, **options})
+    )
 
 
 def plain(turns: list[Any], *tools: Any, task: Content = TASK, **options: Any) -> Callable[[Path, str], RunResult]:

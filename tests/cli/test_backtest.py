@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.types import Usage
 from tests.cli.command_line import objects, playhead
@@ -30,7 +30,11 @@ def runs(home: Path) -> Path:
     usage = Usage(input_tokens=400, output_tokens=50)
     turns = [*(replace(call("search", query=each), usage=usage) for each in "abc"), text("No idea.", usage=usage)]
     agent = Agent(
-        ScriptedModel(turns), tools=[search], trace=folder, clock=TickingClock, rationale=False, meta_tools=()
+        ScriptedModel(turns),
+        tools=[search],
+        trace=folder,
+        clock=TickingClock,
+        context=Context(rationale=False, meta_tools=()),
     )
     agent.run_sync("Find it.", run_id="long")
     record_run(folder, "short")

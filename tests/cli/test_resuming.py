@@ -11,6 +11,7 @@ from playhead import Agent
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, text
 from tests.cli.command_line import objects, playhead
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +131,7 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
 )
 def test_a_run_of_a_program(home: Path, given: Any, message: str) -> None:
     """What the command line cannot give the agent again is not left out without a word."""
-    agent = Agent(ScriptedModel([text("Done.")], name="ollama/m"), trace=home / ".playhead/traces", **given)
+    agent = Agent(ScriptedModel([text("Done.")], name="ollama/m"), **grouped(trace=home / ".playhead/traces", **given))
     path = agent.run_sync("How high?", run_id="mine").trace_path
     assert path is not None
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from playhead import Agent, tool
+from playhead import Agent, Execution, tool
 from playhead.cli.progress import Progress
 from playhead.cli.screen import WAITING, Screen
 from playhead.cli.standing import Standing, elapsed_text
@@ -447,7 +447,11 @@ def test_a_run_that_is_told_is_recorded_as_one_that_is_not(tmp_path: Path) -> No
     for name in ("a", "b"):
         turns = [call("lookup", key="a"), error("busy", retryable=True), text("done")]
         agent = Agent(
-            ScriptedModel(turns), tools=[lookup], trace=tmp_path / name, clock=TickingClock, retry_delay_s=0.001
+            ScriptedModel(turns),
+            tools=[lookup],
+            trace=tmp_path / name,
+            clock=TickingClock,
+            execution=Execution(retry_delay_s=0.001),
         )
         with Progress(Console(file=Terminal(), width=60)) as progress:
             if name == "b":

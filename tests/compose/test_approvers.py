@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, Approval, ApprovalRequest, tool
+from playhead import Agent, Approval, ApprovalRequest, Context, tool
 from playhead.compose import approvers
 from playhead.compose.approvers import PROMPT, ask_in_terminal, file_inbox
 from playhead.errors import UsageError
@@ -385,6 +385,6 @@ def test_a_whole_run_is_answered_from_another_thread(tmp_path: Path, monkeypatch
 
     threading.Thread(target=answer, daemon=True).start()
     model = ScriptedModel([call("pay", amount=5), text("done")])
-    agent = Agent(model, tools=[pay], approver=file_inbox(10), trace=tmp_path, rationale=False)
+    agent = Agent(model, tools=[pay], approver=file_inbox(10), trace=tmp_path, context=Context(rationale=False))
     assert agent.run_sync("Pay.", run_id="run").output == "done"
     assert paid == [5]

@@ -13,6 +13,7 @@ from playhead.errors import ToolCallError
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.compose.hooked import changes, contents, failures, fired, lookup, run_with, save, sent
 from tests.kernel.runs import Ran, ending, record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,9 @@ INNER = "root/child@0.0"
 def child(turns: list[Any], *tools: Any, compose: Any = (), name: str = "child", **options: Any) -> Agent:
     """Return an agent to be called by another one."""
     model = ScriptedModel(turns, name=f"scripted/{name}")
-    return Agent(model, name=name, tools=tools, compose=compose, **{"rationale": False, "meta_tools": (), **options})
+    return Agent(
+        model, **grouped(name=name, tools=tools, compose=compose, **{"rationale": False, "meta_tools": (), **options})
+    )
 
 
 async def run_boss(folder: Path, below: Agent, *blocks: Block, **options: Any) -> Ran:

@@ -131,7 +131,7 @@ async def test_a_failure_of_the_model_is_told(tmp_path: Path):
         tmp_path,
         [error("busy", retryable=True), error("busy", retryable=True)],
         lambda harness: harness.tap("lifecycle.*", lambda event, context: seen.append((context.tag, event))),
-        max_retries=1,
+        retries=1,
     )
     assert seen[1:] == [
         ("lifecycle.failure", {"reason": "llm-failure", "error_message": "busy", "attempt_number": 2, "failure_streak": 1, "current_strategy": "reactive"}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, RunError, ToolContext, load_recording, tool
+from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import apply_edits, diff_recordings, structured_difference, tool_sequence
 from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_values import differences, same
@@ -16,6 +16,7 @@ from playhead.testing import ScriptedModel, TickingClock, call, calls, error, te
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
 from playhead.trace.types import Usage
 from tests.diagnose.planted import altered, recording_of, renamed
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ class Runs:
         run_id = f"run-{self.count}"
         defaults: dict[str, Any] = {"rationale": False, "meta_tools": (), "retry_delay_s": 0}
         model = ScriptedModel(list(turns), name=options.pop("model", "scripted/m"))
-        agent = Agent(model, tools=tools, trace=self.folder, clock=TickingClock, **{**defaults, **options})
+        agent = Agent(model, **grouped(tools=tools, trace=self.folder, clock=TickingClock, **{**defaults, **options}))
         with suppress(RunError):  # a failed run is a recording, too
             agent.run_sync(task, run_id=run_id)
         return load_recording(self.folder / f"{run_id}.jsonl")
@@ -175,7 +176,8 @@ def test_a_replay_says_what_it_was_told_to_change(runs: Runs) -> None:
 def agent_below(turns: list[Any], **options: Any) -> Agent:
     """Return a sub-agent."""
     return Agent(
-        ScriptedModel(turns), name="helper", tools=[lookup], rationale=False, meta_tools=(), trace=None, **options
+        ScriptedModel(turns),
+        **grouped(name="helper", tools=[lookup], rationale=False, meta_tools=(), trace=None, **options),
     )
 
 
@@ -201,7 +203,9 @@ def test_the_order_in_which_sub_agents_work_does_not_count(runs: Runs) -> None:
     """What agents do beside each other stands in the file in any order."""
     inner = [call("lookup", key="x"), text("found")]
     both = calls(call("helper", task="a"), call("other", task="b"))
-    other_agent = Agent(ScriptedModel(inner), name="other", tools=[lookup], rationale=False, meta_tools=(), trace=None)
+    other_agent = Agent(
+        ScriptedModel(inner), name="other", tools=[lookup], context=Context(rationale=False, meta_tools=()), trace=None
+    )
     one = runs(both, text("done"), tools=[agent_below(inner), other_agent])
     first = [record for record in one.records if record.owner.startswith("root/helper")]
     rest = [record for record in one.records if not record.owner.startswith("root/helper")]

@@ -13,6 +13,7 @@ from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, text
 from tests.diagnose.recordings import made
 from tests.kernel.runs import make_agent, record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,9 @@ def lookup(key: str) -> str:
 def child(prompt: str, **options: Any) -> Agent:
     """Return a sub-agent."""
     bare: dict[str, Any] = {"tools": [lookup], "rationale": False, "meta_tools": ()}
-    return Agent(ScriptedModel([text("c")], name="scripted/c"), name="child", system_prompt=prompt, **bare, **options)
+    return Agent(
+        ScriptedModel([text("c")], name="scripted/c"), **grouped(name="child", system_prompt=prompt, **bare, **options)
+    )
 
 
 @pytest.fixture

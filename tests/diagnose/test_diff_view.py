@@ -18,6 +18,7 @@ from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.types import Usage
 from tests.diagnose.planted import altered, recording_of
 from tests.diagnose.test_diff_sequence import recording_of as calls_of
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff import RunDiff
@@ -60,7 +61,8 @@ def run(folder: Path, run_id: str, turns: list[Any], **options: Any) -> Recordin
     model = ScriptedModel(turns, name="scripted/guide")
     defaults: dict[str, Any] = {"system_prompt": PROMPT, "parameters": {"temperature": 0}, "meta_tools": ()}
     agent = Agent(
-        model, name="guide", tools=[lookup, convert], trace=folder, clock=TickingClock, **{**defaults, **options}
+        model,
+        **grouped(name="guide", tools=[lookup, convert], trace=folder, clock=TickingClock, **{**defaults, **options}),
     )
     agent.run_sync("Which is higher, Mount Zed or Mount Ypsilon?", run_id=run_id)
     return load_recording(folder / f"{run_id}.jsonl")

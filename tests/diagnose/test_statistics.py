@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, Context, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
@@ -160,7 +160,9 @@ async def test_a_call_that_stopped_a_strict_replay_is_not_grounded(tmp_path: Pat
 async def test_an_agent_with_another_task_is_no_call_without_an_answer(tmp_path: Path):
     """It is entered in a replay, so that its own calls count, and not the one that entered it."""
     inner = [call("lookup", key="a"), text("found")]
-    helper = Agent(ScriptedModel(inner * 2), name="helper", tools=[lookup], rationale=False, meta_tools=())
+    helper = Agent(
+        ScriptedModel(inner * 2), name="helper", tools=[lookup], context=Context(rationale=False, meta_tools=())
+    )
     ran = await record(tmp_path, [call("helper", task="t"), text("done")], helper)
     models = {"scripted/model": ScriptedModel([call("helper", task="other"), *inner, text("done")])}
     done = await replay(ran.recording, {"model": models}, trace=None)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.diagnose.runs import RunList, unique_beginnings
 from playhead.diagnose.terminal import escape
 from playhead.diagnose.timeline import Heading, Timeline
@@ -56,7 +56,7 @@ def recorded(tmp_path: Path) -> Path:
         """Look a fact up."""
         raise LookupError(f"nothing under {key!r}")
 
-    helper = Agent(ScriptedModel([text("4,180 feet")]), name="helper", rationale=False, trace=None)
+    helper = Agent(ScriptedModel([text("4,180 feet")]), name="helper", context=Context(rationale=False), trace=None)
     reason = '<rationale call="1">{"why": "the table has heights", "confidence": 0.9}</rationale>'
     turns = [
         calls(call("lookup", key="Mt Zed"), text=f"I look it up. {reason}"),

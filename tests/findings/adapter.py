@@ -13,6 +13,7 @@ from playhead import Agent, RunError, replay_sync, reproduce_sync
 from playhead.agent.result import RunResult
 from playhead.mcp import mcp_tools
 from playhead.testing import ScriptedModel
+from tests.options import grouped
 
 RAW_SERVER = Path(__file__).parents[1] / "mcp" / "raw_server.py"
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 def agent(turns: Sequence[Any], tools: Sequence[Any] = (), **options: Any) -> Agent:
     """Make an agent whose model says `turns`, one after the other; no trace unless `trace=` names a folder."""
-    return Agent(ScriptedModel(list(turns)), tools=list(tools), **{"trace": None, **options})
+    model = ScriptedModel(list(turns), tool_format=options.pop("tool_format", "native"))
+    return Agent(model, **grouped(tools=list(tools), **{"trace": None, **options}))
 
 
 def run(made: Agent, task: str = "go", **options: Any) -> RunResult:

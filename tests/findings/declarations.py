@@ -26,6 +26,7 @@ from playhead.compose import killswitches
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Message
 from tests.findings.adapter import reproduce, run
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,22 +122,22 @@ CODE: Final[dict[str, tuple[str, str]]] = {
     "synthesizer": ("old", "'short'"),
 }
 """Parameters of `Agent` that take a function."""
-ENVIRONMENT: Final = {"trace", "stream_density", "api_base", "api_key", "clock"}
+ENVIRONMENT: Final = {"trace", "clock"}
 """Parameters that say where an agent runs, and nothing of what it does."""
-ELSEWHERE: Final = {"model", "name", "tools", "compose", "tool_filter", *CODE, "validators", "redact", "output_type"}
+ELSEWHERE: Final = {"model", "name", "tools", "compose", *CODE, "validators", "redact", "output_type"}
 EXAMPLES: Final = (Message(id=0, role="user", content="Hi"), Message(id=1, role="assistant", content="Yes?"))
 OPTIONS: Final[dict[str, list[Any]]] = {
     "description": ["Helps.", "Helps much."],
     "strategy": ["reactive", "direct", "reflexion", "chain-of-thought", "autonomous"],
     "strategy_settings": [None],
     "system_prompt": [None, "Be brief.", "Be brief. ", "Be long."],
-    "task_context": [None, {"today": "Monday"}, {"today": "Tuesday"}, {"day": "Monday"}],
+    "facts": [{}, {"today": "Monday"}, {"today": "Tuesday"}, {"day": "Monday"}],
     "examples": [(), EXAMPLES, EXAMPLES[:1]],
     "parameters": [None, {"temperature": 0}, {"temperature": 0.5}, {"temperature": 0, "seed": 1}, {"x_tenant": "a"}, {"x_tenant": "b"}],
     "record_parameters": [(), ("metadata",)],
     "max_iterations": [None, 7, 8],
     "kernel": ["react"],
-    "max_retries": [2, 3],
+    "retries": [2, 3],
     "retry_delay_s": [0.5, 0.25],
     "max_parallel": [3, 2, 1],
     "rationale": [None, False],
@@ -147,7 +148,7 @@ OPTIONS: Final[dict[str, list[Any]]] = {
     "novelty": [None, 0.1, 0.2],
     "compression": [None, True, {"budget": 900}, {"budget": 900, "preview_items": 4}],
     "profile": [None, "local", "mid", "large", "frontier"],
-    "max_context_tokens": [None, 9000, 9001],
+    "max_tokens": [None, 9000, 9001],
     "meta_tools": [None, ("final-answer", "context-status"), ()],
     "fallbacks": [(), ("second",), ("second", "third"), ("third", "second")],
     "fallback_after": [None, 1, 2],
@@ -157,7 +158,7 @@ OPTIONS: Final[dict[str, list[Any]]] = {
     "loop_detection": [None, True, {"identical_calls": 4}, {"identical_calls": 5}],
     "switching": [None, True, {"max_switches": 2}, {"candidates": ["reactive", "reflexion"]}],
     "max_required_failures": [3, 4, None],
-    "heal": [True, False],
+    "repair": [True, False],
     "tool_format": ["native", "text"],
 }  # fmt: skip
 """What each parameter of `Agent` may be."""
@@ -285,8 +286,10 @@ class Declared:
         }
         functions = {name: code(value, *CODE[name]) for name, value in self.code.items() if value is not None}
         return Agent(
-            {"Quiet": Quiet, "Loud": Loud}[self.model_class](list(self.turns), name=self.model),
-            name=self.name,
+            {"Quiet": Quiet, "Loud": Loud}[self.model_class](
+                list(self.turns), name=self.model, tool_format=options.pop("tool_format")
+            ),
+            **grouped(name=self.name,
             tools=[*map(_tool, self.tools), *subs],
             compose=[_block(each) for each in self.blocks],
             validators=[code(each, "output", "True") for each in self.validators],
@@ -294,7 +297,7 @@ class Declared:
             output_type=OUTPUT_TYPES[self.output_type],
             trace=folder,
             **options,
-            **functions,
+            **functions),
         )  # fmt: skip
 
     def tree(self) -> Iterator[Declared]:

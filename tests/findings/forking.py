@@ -52,6 +52,7 @@ def run_shared(shared: Any) -> bool:
 def run_badly(shared: Any) -> bool:
     """Run with broken calls, an approval, a timeout, a validator, and look at the debrief."""
     from playhead import Agent, tool
+    from playhead.compose.policies import validate
     from playhead.testing import ScriptedModel, call, text
 
     @tool(requires_approval=True)
@@ -61,7 +62,11 @@ def run_badly(shared: Any) -> bool:
 
     turns = [call("pya", amuont="3"), call("pay", amount="three"), call("pay", amount=3), text("no"), text("c")]
     made = Agent(
-        ScriptedModel(turns), tools=[pay], approver=lambda _: True, validators=[lambda said: said == "c"], trace=None
+        ScriptedModel(turns),
+        tools=[pay],
+        approver=lambda _: True,
+        compose=[validate(lambda said: said == "c")],
+        trace=None,
     )
     result = made.run_sync("x")
     return result.output == "c" and result.debrief is not None

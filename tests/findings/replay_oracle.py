@@ -35,6 +35,7 @@ from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.events.tools import GROUNDED
 from playhead.trace.recording import Recording
 from playhead.trace.types import Completion, Prices, Request, ToolCall
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -261,7 +262,7 @@ def agent_of(world: World, setting: Setting, scripts: Scripts) -> Agent:
     for name in setting.agents:
         reads = [each for each in own if each.spec.read_only or each.spec.name == "peek"]
         common["approver"] = None if name.startswith("reader") else approver
-        below.append(Agent(model, name=name, tools=reads if name.startswith("reader") else own, **common))
+        below.append(Agent(model, **grouped(name=name, tools=reads if name.startswith("reader") else own, **common)))
     common["approver"] = approver
     if setting.budget is not None:
         common["tool_budgets"] = {"get_order": setting.budget, "put_order": setting.budget}
@@ -269,14 +270,16 @@ def agent_of(world: World, setting: Setting, scripts: Scripts) -> Agent:
         common["strategy"] = "plan-execute-reflect"
     return Agent(
         model,
-        tools=[*own, *below],
-        clock=TickingClock,
-        redact=[lambda text: re.sub(r"\w+@[\w.]+", "[email]", text)] if setting.redacted else [],
-        compose=[
-            *([tool_limit("find_order", setting.limit, on_trigger="refuse")] if setting.limit is not None else []),
-            *([_changing] if setting.changing_hook else []),
-        ],
-        **common,
+        **grouped(
+            tools=[*own, *below],
+            clock=TickingClock,
+            redact=[lambda text: re.sub(r"\w+@[\w.]+", "[email]", text)] if setting.redacted else [],
+            compose=[
+                *([tool_limit("find_order", setting.limit, on_trigger="refuse")] if setting.limit is not None else []),
+                *([_changing] if setting.changing_hook else []),
+            ],
+            **common,
+        ),
     )
 
 

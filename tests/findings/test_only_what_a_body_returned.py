@@ -424,10 +424,10 @@ def age(kind: Any, **options: Any) -> Any:
 )
 def test_the_codes_schema_counts(tmp_path, then, now, n, rung, stopped):
     """Arguments are checked by it; a refusal of then is no answer to what it takes now, nor is what it reads otherwise."""
-    ran = recorded(tmp_path, [call("age", n=n)], [age(then)], heal=False)
-    code = agent([call("age", n=n), END], [age(now)], heal=False)
+    ran = recorded(tmp_path, [call("age", n=n)], [age(then)], repair=False)
+    code = agent([call("age", n=n), END], [age(now)], repair=False)
     assert [each[1] for each in answers(replay(ran.trace_path, agent=code, on_missing="lenient"))] == [rung]
-    strict = replay(ran.trace_path, agent=agent([call("age", n=n), END], [age(now)], heal=False))
+    strict = replay(ran.trace_path, agent=agent([call("age", n=n), END], [age(now)], repair=False))
     assert str(stopped) in str(strict.stopped)
     noted = [
         note for note in strict.notes if "the tool age is not the one that was recorded: its parameters differ" in note

@@ -9,12 +9,13 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playhead import Agent, load_recording, reproduce_sync, tool
+from playhead import Agent, Context, Execution, load_recording, reproduce_sync, tool
 from playhead.compose.typed import Options
 from playhead.kernel.sources import source_info
 from playhead.testing import call, text
@@ -62,7 +63,9 @@ def test_unchanged_agents_in_other_processes(tmp_path):
 
 def test_everything_that_can_be_declared_is_planted():
     """A parameter that an agent, a tool, a hook or a killswitch gets anew has to be given its place among the plantings."""
-    assert {*inspect.signature(Agent).parameters} == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
+    grouped = {each.name for kind in (Context, Execution) for each in fields(kind)}
+    parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | grouped | {"tool_format"}
+    assert parameters == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
     assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}
     assert {*Options.__annotations__} == {*HOOK_OPTIONS}
     from playhead.compose import killswitches

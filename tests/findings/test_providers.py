@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from playhead import Agent
+from playhead import Agent, Execution, LiteLLM
 from playhead.compose.killswitches import timeout_after
 from playhead.errors import ModelUnavailableError, RateLimitError
 from playhead.kernel.fallback import MAX_RETRY_DELAY_S
+from playhead.kernel.models import resolve_model
 from playhead.kernel.models.failures import retry_after_s
-from playhead.kernel.models.litellm import LiteLLMModel
-from playhead.kernel.models.ollama import OllamaModel, from_ollama
+from playhead.kernel.models.ollama import Ollama, from_ollama
 from playhead.testing import text
 from playhead.trace.types import Message, Request, Usage
 from tests.findings.adapter import agent, events, reproduce, run
@@ -137,7 +137,7 @@ def test_the_pause_that_a_provider_asks_for_is_made(
     done = openai() if provider == "openai" else ollama()
     with serving(refused(status, **headers), (200, {}, done)) as (url, asked):
         base = f"{url}/v1" if provider == "openai" else url
-        result = run(Agent(f"{provider}/m", api_base=base, trace=tmp_path))
+        result = run(Agent(resolve_model(f"{provider}/m", api_base=base), trace=tmp_path))
     assert (result.output, len(asked), slept) == ("done", 2, [pause])
     assert [each["delay_s"] for each in events(result, "llm-retried")] == [pause]
     assert reproduce(result.trace_path).identical
@@ -149,13 +149,17 @@ def test_a_pause_that_is_too_long_is_not_made(provider: str, slept: list[float],
     """Beyond a minute the error comes at once, and says so; another model may take over."""
     with serving(refused(429, retry_after="3600")) as (url, asked):
         base = f"{url}/v1" if provider == "openai" else url
-        made = Agent(f"{provider}/m", api_base=base, trace=tmp_path)
+        made = Agent(resolve_model(f"{provider}/m", api_base=base), trace=tmp_path)
         with pytest.raises(
             RateLimitError, match=r"asks for a pause of 3600 s, longer than the 60 s that are waited at most"
         ):
             made.run_sync("x")
         result = run(made)
-        with_fallback = Agent(f"{provider}/m", api_base=base, fallbacks=[agent([text("the other")]).model], trace=None)
+        with_fallback = Agent(
+            resolve_model(f"{provider}/m", api_base=base),
+            execution=Execution(fallbacks=[agent([text("the other")]).model]),
+            trace=None,
+        )
         assert run(with_fallback).output == "the other"
     assert (len(asked), slept) == (3, [])
     assert reproduce(result.trace_path).identical
@@ -216,11 +220,8 @@ def test_a_fallback_of_the_same_provider_has_its_address_and_key() -> None:
     """Prompts of a local server never go to the provider's usual address because that server was down."""
     with serving((500, {}, b"{}"), (200, {}, openai())) as (url, asked):
         made = Agent(
-            "openai/a",
-            fallbacks=["openai/b"],
-            api_base=f"{url}/v1",
-            api_key="sk-of-the-local-one",
-            max_retries=0,
+            LiteLLM("openai/a", api_base=f"{url}/v1", api_key="sk-of-the-local-one"),
+            execution=Execution(fallbacks=["openai/b"], retries=0),
             trace=None,
         )
         assert addresses(made) == [f"{url}/v1"]
@@ -244,7 +245,11 @@ def test_the_header_says_where_each_fallback_is_asked(
     model: str, fallbacks: list[str], expected: list[str | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The address is that of the primary for its own provider, never for another one; that prompts leave it is said."""
-    made = Agent(model, fallbacks=fallbacks, api_base="http://127.0.0.1:9/v1", api_key="sk-primary", trace=None)
+    made = Agent(
+        resolve_model(model, api_base="http://127.0.0.1:9/v1", api_key="sk-primary"),
+        execution=Execution(fallbacks=fallbacks),
+        trace=None,
+    )
     assert addresses(made) == expected
     strangers = [name for name, address in zip(fallbacks, expected, strict=True) if address is None]
     assert [
@@ -259,7 +264,9 @@ def test_a_fallback_of_another_provider_has_its_own_address(
 ) -> None:
     """The environment says where it is, and nothing is warned of then."""
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:11")
-    made = Agent("openai/a", fallbacks=["ollama/b"], api_base="http://127.0.0.1:9/v1", trace=None)
+    made = Agent(
+        LiteLLM("openai/a", api_base="http://127.0.0.1:9/v1"), execution=Execution(fallbacks=["ollama/b"]), trace=None
+    )
     assert addresses(made) == ["http://127.0.0.1:11"]
     assert "usual address" not in caplog.text
 
@@ -297,7 +304,7 @@ COUNTED = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 501
 async def test_what_a_stream_that_broke_off_has_spent(body: bytes, spent: int | None) -> None:
     """It is at least what had been counted by then, else it is not known; it is never nothing."""
     with serving((200, {"content-type": "text/event-stream"}, body)) as (url, _):
-        failure = await failure_of(LiteLLMModel("openai/m", api_base=f"{url}/v1"))
+        failure = await failure_of(LiteLLM("openai/m", api_base=f"{url}/v1"))
     usage = failure.get("usage")
     assert (usage and (usage.output_tokens, usage.unknown)) == (spent and (spent, 1))
 
@@ -307,14 +314,14 @@ async def test_what_a_stream_of_ollamas_that_broke_off_has_spent_is_not_known() 
     line = json.dumps({"model": "m", "message": {"role": "assistant", "content": "word"}, "done": False}).encode()
     for body in (line + b"\n", b"{", b""):
         with serving((200, {}, body)) as (url, _):
-            assert "usage" not in await failure_of(OllamaModel("ollama/m", host=url))
+            assert "usage" not in await failure_of(Ollama("ollama/m", api_base=url))
 
 
 async def test_an_attempt_that_reached_nobody_has_spent_nothing() -> None:
     """Where nobody listens nothing was sent, so totals stay exact."""
     for model in (
-        LiteLLMModel("openai/m", api_base="http://127.0.0.1:9/v1"),
-        OllamaModel("ollama/m", host="127.0.0.1:9"),
+        LiteLLM("openai/m", api_base="http://127.0.0.1:9/v1"),
+        Ollama("ollama/m", api_base="127.0.0.1:9"),
     ):
         failure = await failure_of(model)
         assert (failure["usage"], failure["cost_usd"]) == (Usage(), 0.0)

@@ -61,7 +61,7 @@ def read_file(path: str) -> str:
     return f"what is in {path}"
 
 
-@pytest.mark.parametrize("options", [{}, {"heal": False}, {"tool_format": "text"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"repair": False}, {"tool_format": "text"}], ids=str)
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("form", FORMS)
 def test_words_around_a_call_run_nothing(form: str, words: str, options: dict[str, Any]) -> None:

@@ -118,7 +118,7 @@ TWICE = {
 def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path, heal: bool):
     """Arguments for which a schema takes too many steps are a failed call, which says so; the recording reproduces."""
     with mcp_server({"name": "t", "inputSchema": TWICE}) as tools:
-        result = run(agent([call("t", a=deep(60)), text("f")], tools, heal=heal, trace=tmp_path))
+        result = run(agent([call("t", a=deep(60)), text("f")], tools, repair=heal, trace=tmp_path))
     assert observations(result)[0].startswith("error: ")
     assert reproduce(result.trace_path).identical
 
@@ -140,7 +140,7 @@ def test_trees_are_still_arguments():
     }
     turns = [call("t", **{"in": {"in": {"leaf": 1}}}), call("t", **{"in": {"leaf": "one"}}), text("f")]
     with mcp_server({"name": "t", "inputSchema": tree}, answers={"t": DONE}) as tools:
-        told = observations(run(agent(turns, tools, heal=False)))
+        told = observations(run(agent(turns, tools, repair=False)))
     assert told[0] == "done"
     assert 'in.leaf: "one" is not of type "integer"' in told[1]
 

@@ -19,10 +19,12 @@ import pytest
 
 from playhead import Agent, load_recording, resume_sync
 from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
+from playhead.kernel.models import resolve_model
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import fingerprint_key
 from playhead.trace.otlp import current, live_export
 from tests.findings.adapter import agent, cli, replay, reproduce, run
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,12 +255,12 @@ KEYS = {
 }
 
 
-def attempted(model: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
+def attempted(model: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, api_base: str, **options: Any) -> list[str]:
     """Run an agent on a real adapter, which fails; return all that the failure says and the trace holds."""
     for name, key in KEYS.items():
         monkeypatch.setenv(name, key)
     with pytest.raises((RunError, UsageError)) as raised:
-        Agent(model, trace=folder, max_retries=0, **options).run_sync("go")
+        Agent(resolve_model(model, api_base=api_base), **grouped(trace=folder, retries=0, **options)).run_sync("go")
     return [bytes_below(folder).decode(errors="replace"), *everything_of(raised.value)]
 
 

@@ -18,7 +18,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, ToolContext, load_recording, tool
+from playhead import Agent, Execution, ToolContext, load_recording, tool
 from playhead.compose.killswitches import (
     budget_limit,
     kill_file,
@@ -36,6 +36,7 @@ from playhead.trace.types import Usage
 from tests.findings.adapter import cli, replay, reproduce, run
 from tests.findings.totals import Billed, told_by_all, total_of
 from tests.importing.traces import Trace, imported
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,7 @@ WORDS: Final = "word " * 50
 def made(turns: list[Any], tools: list[Any], **options: Any) -> tuple[Agent, Billed]:
     """Return an agent and the model that keeps its books."""
     model = Billed([FOREVER, text("so and so", match="What of "), *turns])
-    return Agent(model, tools=tools, retry_delay_s=0, **options), model
+    return Agent(model, **grouped(tools=tools, retry_delay_s=0, **options)), model
 
 
 def below(*tools: Any, name: str = "sub", turns: list[Any] | None = None, **options: Any) -> tuple[Agent, Billed]:
@@ -298,7 +299,7 @@ async def test_a_stream_that_breaks_off(tmp_path):
                     raise ModelUnavailableError("the connection broke")
 
     model = Breaks([text(WORDS), text(WORDS)])
-    handle = Agent(model, trace=tmp_path, retry_delay_s=0).start("go", run_id="r")
+    handle = Agent(model, trace=tmp_path, execution=Execution(retry_delay_s=0)).start("go", run_id="r")
     assert [each async for each in handle]
     result = await handle
     total = total_of(tmp_path / "r.jsonl", result)

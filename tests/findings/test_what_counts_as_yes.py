@@ -8,12 +8,12 @@ from unittest.mock import MagicMock, Mock, create_autospec
 
 import pytest
 
-from playhead import Agent, Approval, Verdict, resume_sync, tool
+from playhead import Approval, Verdict, resume_sync, tool
 from playhead.compose.killswitches import require_approval_for
 from playhead.errors import UsageError
 from playhead.kernel.hooks import Stop
 from playhead.replay import DID_NOT_HAPPEN, load_recording
-from playhead.testing import ScriptedModel, call, text
+from playhead.testing import call, text
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.types import ToolCall
 from tests.findings.adapter import agent, observations, run
@@ -149,19 +149,6 @@ def test_only_the_word_itself_lets_a_call_run_again(tmp_path, answer):
     with pytest.raises(UsageError, match="DID_NOT_HAPPEN"):
         resume_sync(agent(turns, [pay], trace=tmp_path), load_recording(path), unresolved={"call_0_0": answer})
     assert ran == [1]
-
-
-@pytest.mark.parametrize("answer", posing(bool), ids=_class)
-def test_a_filter_of_tools_says_true_or_false(answer):
-    """A filter that answers with anything else is refused: nobody learns by chance what is offered."""
-
-    @tool
-    def pay() -> str:
-        """Pay."""
-        return "paid"
-
-    with pytest.raises(UsageError, match="return True or False"):
-        Agent(ScriptedModel([text("done")]), tools=[pay], tool_filter=lambda _: answer, trace=None)
 
 
 @pytest.mark.parametrize(

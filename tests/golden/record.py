@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, RunError, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,7 @@ def earlier_run(folder: Path) -> None:
 
 def below(name: str, turns: Any, **options: Any) -> Agent:
     """Return an agent for another one to call."""
-    return Agent(ScriptedModel(turns), name=name, tools=[lookup], trace=None, **options)
+    return Agent(ScriptedModel(turns), **grouped(name=name, tools=[lookup], trace=None, **options))
 
 
 def with_reason(turn: Any) -> Any:
@@ -269,7 +270,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
 def agent_of(strategy: str, golden: Golden, folder: Path) -> Agent:
     """Return the agent of a golden run."""
     options = {"tools": [lookup, note], **golden.options}
-    return Agent(ScriptedModel(golden.turns), strategy=strategy, trace=folder, clock=TickingClock, **options)
+    return Agent(ScriptedModel(golden.turns), **grouped(strategy=strategy, trace=folder, clock=TickingClock, **options))
 
 
 def record(strategy: str, case: str, golden: Golden) -> None:

@@ -19,6 +19,7 @@ from playhead.trace.recording import Recording, read_recording
 from playhead.trace.types import Completion
 from tests.importing.test_round_trip import GOLDEN, brought_back, exported
 from tests.importing.traces import imported
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +131,7 @@ def test_what_tools_declare_and_the_agents_settings_come_back(tmp_path: Path):
 )
 def test_what_else_steered_a_run_is_said(tmp_path: Path, options: dict[str, Any], decided: str):
     """What hooks, validators and switches decided is not in spans: the run comes back as `tools-only`, with the reason."""
-    back = run_back(Agent(ScriptedModel(TURNS), tools=[look, pay], trace=tmp_path, **options), tmp_path)
+    back = run_back(Agent(ScriptedModel(TURNS), **grouped(tools=[look, pay], trace=tmp_path, **options)), tmp_path)
     assert back.header.imported is not None
     assert back.header.imported.replayability == "tools-only"
     assert any(decided in reason for reason in back.header.imported.reasons)

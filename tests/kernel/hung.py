@@ -15,6 +15,7 @@ import anyio
 from playhead import Agent, tool
 from playhead.errors import PlayheadError
 from playhead.testing import ScriptedModel, call, text
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,7 +127,7 @@ def hung_agent(where: str, kind: str, hang: Hang, folder: Path, *switches: Any) 
     """Return an agent that looks up `a`, and then hangs in its model or in a tool."""
     options: dict[str, Any] = {"rationale": False, "meta_tools": (), "trace": folder, "compose": switches}
     if where == "model":
-        return Agent(HungModel(hang.asynchronously(kind)), tools=[lookup], **options)
+        return Agent(HungModel(hang.asynchronously(kind)), **grouped(tools=[lookup], **options))
     body = getattr(hang, kind) if where == "sync tool" else hang.asynchronously(kind)
 
     async def in_loop() -> str:
@@ -136,7 +137,10 @@ def hung_agent(where: str, kind: str, hang: Hang, folder: Path, *switches: Any) 
         return body()
 
     hung = tool(name="hung", timeout=None)(in_thread if where == "sync tool" else in_loop)
-    return Agent(ScriptedModel([call("lookup", key="a"), call("hung"), text("never")]), tools=[lookup, hung], **options)
+    return Agent(
+        ScriptedModel([call("lookup", key="a"), call("hung"), text("never")]),
+        **grouped(tools=[lookup, hung], **options),
+    )
 
 
 def timed(run: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[float, Any]:

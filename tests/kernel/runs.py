@@ -9,6 +9,7 @@ from playhead import Agent, PlayheadError, Recording, RunError, RunResult, load_
 from playhead.testing import ScriptedModel, TickingClock
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.integrity import check_trace
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,8 @@ class Ran:
 
 def make_agent(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
     """Return an agent that records into the folder and waits for nothing."""
-    model = turns if hasattr(turns, "complete") else ScriptedModel(turns)
+    tool_format = options.pop("tool_format", "native")
+    model = turns if hasattr(turns, "complete") else ScriptedModel(turns, tool_format=tool_format)
     # Healing is on, as it is by default; tests of what is refused turn it off.
     defaults: dict[str, Any] = {
         "clock": TickingClock,
@@ -54,7 +56,7 @@ def make_agent(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> 
         "rationale": False,
         "meta_tools": (),
     }
-    return Agent(model, tools=tools, trace=folder, **{**defaults, **options})
+    return Agent(model, **grouped(tools=tools, trace=folder, **{**defaults, **options}))
 
 
 async def record(folder: Path, turns: Any, *tools: Any, task: Any = "Do it.", **options: Any) -> Ran:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, ToolContext, load_recording, tool
+from playhead import Agent, Context, ToolContext, load_recording, tool
 from playhead.errors import ModelRequestError, ModelUnavailableError, TraceWriteError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
@@ -122,7 +122,7 @@ async def test_llm_error(tmp_path: Path):
 
 async def test_llm_error_after_the_last_retry(tmp_path: Path):
     """A failure that may pass, but does not, ends the run with its own kind of error."""
-    run = await record(tmp_path, [error("busy", retryable=True)] * 2, max_retries=1)
+    run = await record(tmp_path, [error("busy", retryable=True)] * 2, retries=1)
     assert ending(run) == ended("failed", "llm_error", None, 1, error="busy")
     assert type(run.error) is ModelUnavailableError
 
@@ -196,7 +196,10 @@ async def test_parent_ended(tmp_path: Path):
         return "stopped"
 
     child = Agent(
-        ScriptedModel([call("stop_parent"), text("never")]), name="child", tools=[stop_parent], rationale=False
+        ScriptedModel([call("stop_parent"), text("never")]),
+        name="child",
+        tools=[stop_parent],
+        context=Context(rationale=False),
     )
     run = await record(tmp_path, [call("child", task="Stop it."), text("never")], child)
     assert ending(run) == ended("done", "killed", "enough", 1, terminated_source="switch")

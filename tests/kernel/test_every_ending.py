@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 import playhead
-from playhead import Agent, PlayheadError, RunError, ToolContext, load_recording, tool
+from playhead import Agent, Context, PlayheadError, RunError, ToolContext, load_recording, tool
 from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
 from playhead.errors import RecordingEndedError
@@ -54,7 +54,11 @@ def agent(folder: Path, turns: Any, *blocks: Any, **options: Any) -> Agent:
 def hung(folder: Path, *blocks: Any) -> Agent:
     """Return an agent that looks up `a`, and then waits for ever."""
     return Agent(
-        HungModel(anyio.sleep_forever), tools=[lookup], compose=blocks, trace=folder, rationale=False, meta_tools=()
+        HungModel(anyio.sleep_forever),
+        tools=[lookup],
+        compose=blocks,
+        trace=folder,
+        context=Context(rationale=False, meta_tools=()),
     )
 
 
@@ -92,7 +96,9 @@ def child_of_one_that_ends(folder: Path) -> Agent:
         context.session.parent.terminate("killed", "enough", source="switch")
         return "stopped"
 
-    below = Agent(ScriptedModel([call("stop_above")] * 2), name="below", tools=[stop_above], rationale=False)
+    below = Agent(
+        ScriptedModel([call("stop_above")] * 2), name="below", tools=[stop_above], context=Context(rationale=False)
+    )
     return make_agent(folder, [call("below", task="Go."), text("never")], below)
 
 
@@ -240,7 +246,7 @@ async def test_replay_stopped(tmp_path: Path):
     async def ended() -> None:
         raise RecordingEndedError("the recording ends here")
 
-    made = Agent(HungModel(ended), tools=[lookup], trace=tmp_path, rationale=False, meta_tools=())
+    made = Agent(HungModel(ended), tools=[lookup], trace=tmp_path, context=Context(rationale=False, meta_tools=()))
     with pytest.raises(RecordingEndedError):
         await made.run("Do it.", run_id="run")
     check_end(tmp_path, "replay_stopped", "kernel", FAILED)

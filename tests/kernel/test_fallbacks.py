@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, load_recording, reproduce, tool
+from playhead import Agent, Context, Execution, load_recording, reproduce, tool
 from playhead.compose.killswitches import budget_limit
 from playhead.errors import ModelError, UsageError
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import Prices
 from tests.kernel.runs import data
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +27,9 @@ async def lookup(key: str) -> str:
 def agent(folder: Path, *models: ScriptedModel, **options: Any) -> Agent:
     """Return an agent whose models take over from each other."""
     first, *others = models
-    return Agent(first, fallbacks=others, tools=[lookup], trace=folder, rationale=False, retry_delay_s=0.0, **options)
+    return Agent(
+        first, **grouped(fallbacks=others, tools=[lookup], trace=folder, rationale=False, retry_delay_s=0.0, **options)
+    )
 
 
 def told(path: Path, *kinds: str) -> list[dict[str, Any]]:
@@ -38,7 +41,7 @@ async def test_the_next_model_takes_over_for_good(tmp_path: Path):
     """The request that failed is sent again, to the next model; all later ones go there too; attempts count on."""
     first = ScriptedModel([call("lookup", key="a"), *[error("busy", retryable=True)] * 2], name="x/first")
     second = ScriptedModel([call("lookup", key="b"), text("42")], name="x/second")
-    result = await agent(tmp_path, first, second, max_retries=1).run("Do it.", run_id="run")
+    result = await agent(tmp_path, first, second, retries=1).run("Do it.", run_id="run")
     assert result.output == "42"
     asked = told(tmp_path / "run.jsonl", "llm-requested")
     assert [(each["request"], each.get("attempt", 0), each["model"]) for each in asked] == [
@@ -58,7 +61,7 @@ async def test_after_so_many_failures(tmp_path: Path):
     first = ScriptedModel([error("busy", retryable=True)] * 9, name="x/first")
     second = ScriptedModel([error("busy", retryable=True)] * 9, name="x/second")
     with pytest.raises(ModelError, match="busy"):
-        await agent(tmp_path, first, second, max_retries=2, fallback_after=1).run("Do it.", run_id="run")
+        await agent(tmp_path, first, second, retries=2, fallback_after=1).run("Do it.", run_id="run")
     assert (len(first.requests), len(second.requests)) == (1, 3)
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
@@ -104,9 +107,12 @@ async def test_an_unknown_price_of_a_fallback_is_an_error_at_the_start(tmp_path:
 async def test_agents_below_have_their_own(tmp_path: Path):
     """The fallback of an agent that another one calls is that agent's."""
     models = ScriptedModel([error("no")], name="x/first"), ScriptedModel([text("low")], name="x/second")
-    below = Agent(models[0], name="below", fallbacks=[models[1]], rationale=False)
+    below = Agent(models[0], name="below", execution=Execution(fallbacks=[models[1]]), context=Context(rationale=False))
     above = Agent(
-        ScriptedModel([call("below", task="Go."), text("done")]), tools=[below], trace=tmp_path, rationale=False
+        ScriptedModel([call("below", task="Go."), text("done")]),
+        tools=[below],
+        trace=tmp_path,
+        context=Context(rationale=False),
     )
     assert (await above.run("Do it.", run_id="run")).steps[-1].content == "low"
     assert (await reproduce(tmp_path / "run.jsonl")).identical

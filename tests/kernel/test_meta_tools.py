@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.errors import ToolDefinitionError, UsageError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
@@ -134,7 +134,9 @@ async def test_two_endings_in_one_turn(tmp_path: Path):
 )
 async def test_a_final_answer_that_does_not_fit(tmp_path: Path, arguments: dict[str, Any], message: str):
     """Wrong arguments of a final answer fail like those of any tool, and the run goes on."""
-    run = await record(tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META, heal=False)
+    run = await record(
+        tmp_path, [text(""), call("final-answer", **arguments), text("42")], meta_tools=META, repair=False
+    )
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {"type": "InvalidArguments", "message": message}
     assert run.result.terminated_by == "end_turn"
@@ -226,9 +228,9 @@ def test_unknown_and_taken_names():
 
     model = ScriptedModel([])
     with pytest.raises(UsageError, match=r"^there is no meta tool 'final_answer'. Did you mean 'final-answer'\?"):
-        Agent(model, meta_tools=("final_answer",))
+        Agent(model, context=Context(meta_tools=("final_answer",)))
     with pytest.raises(ToolDefinitionError, match=r"^'final-answer' is a tool of the kernel; rename yours or leave"):
         Agent(model, tools=[mine])
     with pytest.raises(ToolDefinitionError, match=r"^two tools are called 'lookup'; a model tells them apart by name"):
         Agent(model, tools=[lookup, lookup])
-    assert list(Agent(model, tools=[mine], meta_tools=()).tools) == ["final-answer"]
+    assert list(Agent(model, tools=[mine], context=Context(meta_tools=())).tools) == ["final-answer"]

@@ -56,7 +56,7 @@ async def test_the_system_prompt(tmp_path: Path, options: dict[str, Any], tools:
 async def test_background_facts(tmp_path: Path):
     """Facts of the caller's are told after the prompt, as text or JSON, and are a field of the header."""
     facts = {"user": "Ada", "units": ["m", "km"]}
-    run = await record(tmp_path, [text("done")], system_prompt="Be brief.", task_context=facts)
+    run = await record(tmp_path, [text("done")], system_prompt="Be brief.", facts=facts)
     told = 'Be brief.\n\nBackground facts:\n- user: Ada\n- units: ["m", "km"]'
     assert run.model.requests[0].messages[0].content == told
     assert run.recording.header.agent.task_context == facts
@@ -191,7 +191,7 @@ async def test_a_marked_answer(tmp_path: Path, said: str, answer: str | None):
 async def test_a_call_without_arguments_that_can_be_read(tmp_path: Path):
     """A malformed call is an action like any other: with its reason, its failure, and the text that could not be read."""
     broken = Turn(text=because("to know"), calls=(ToolCall(id="1", name="lookup", raw_arguments='{"key": '),))
-    run = await record(tmp_path, [broken, text("done")], lookup, rationale=True, heal=False)
+    run = await record(tmp_path, [broken, text("done")], lookup, rationale=True, repair=False)
     (started,) = run.events("tool-call-started")
     assert (started.args, started.rationale) == ('{"key": ', Rationale(why="to know"))
     assert run.steps()[:2] == [

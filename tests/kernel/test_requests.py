@@ -178,7 +178,7 @@ async def test_the_thread_of_two_turns(tmp_path: Path):
         return key.upper()
 
     turn = calls(call("read", key="a"), call("read", key="b"), call("read"), text="I read.")
-    run = await record(tmp_path, [turn, text("done")], read, system_prompt="", heal=False)
+    run = await record(tmp_path, [turn, text("done")], read, system_prompt="", repair=False)
     asked = run.model.requests[1].messages[1]
     assert run.model.requests[1].messages == (
         Message(id=0, role="user", content="Do it."),

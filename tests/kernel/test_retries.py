@@ -51,7 +51,7 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
         slept.append(seconds)
 
     monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
-    run = await record(tmp_path, [BUSY, BUSY, text("42")], max_retries=2, retry_delay_s=0.5)
+    run = await record(tmp_path, [BUSY, BUSY, text("42")], retries=2, retry_delay_s=0.5)
     asked = {"request": 0, "model": "scripted/model", "messages": ((0, 1),)}
     failed = {
         "request": 0,
@@ -78,7 +78,7 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("retries", [0, 1, 3])
 async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
     """After the last retry the failure itself comes out, with the result and the trace."""
-    run = await record(tmp_path, [BUSY] * 9, max_retries=retries)
+    run = await record(tmp_path, [BUSY] * 9, retries=retries)
     kinds = [event.kind for event in run.events(*MODEL_EVENTS)]
     assert kinds == ["llm-requested", "llm-failed", *["llm-retried", "llm-requested", "llm-failed"] * retries]
     assert type(run.error) is ModelUnavailableError
@@ -100,7 +100,7 @@ async def test_the_last_attempt_fails(tmp_path: Path, retries: int):
 )
 async def test_what_is_tried_again(tmp_path: Path, raised: PlayheadError, retryable: bool):
     """Only what may pass is tried again; all the adapters' errors come out as what they are."""
-    agent = make_agent(tmp_path, Broken(raised), max_retries=1)
+    agent = make_agent(tmp_path, Broken(raised), retries=1)
     with pytest.raises(type(raised)) as caught:
         await agent.run("Do it.", run_id="run")
     assert caught.value is raised

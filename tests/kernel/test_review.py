@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
-from playhead import Agent, UsageError, Verdict, load_recording, reproduce, tool
+from playhead import Agent, Context, UsageError, Verdict, load_recording, reproduce, tool
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, error, text
 from tests.kernel.runs import data, make_agent, record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,9 +250,7 @@ async def test_agents_below_are_looked_at_too(tmp_path: Path):
     """A validator of an agent that another one calls refuses its answers, not those above."""
     below = Agent(
         ScriptedModel([text("no"), text("yes")]),
-        name="below",
-        validators=[lambda output: output == "yes"],
-        rationale=False,
+        **grouped(name="below", validators=[lambda output: output == "yes"], context=Context(rationale=False)),
     )
     agent = make_agent(tmp_path, [call("below", task="Go."), text("done")], below)
     result = await agent.run("Do it.", run_id="run")
@@ -287,4 +286,4 @@ async def test_a_replay_with_another_answer_asks_the_code(tmp_path: Path):
 def test_what_cannot_be(arguments: dict[str, Any], says: str):
     """A wrong argument is an error that names it, before anything runs."""
     with pytest.raises(UsageError, match=says):
-        Agent(ScriptedModel([]), **arguments)
+        Agent(ScriptedModel([]), **grouped(**arguments))

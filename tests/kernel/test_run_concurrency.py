@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.errors import TraceExistsError
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.integrity import check_trace
@@ -134,7 +134,7 @@ async def test_agents_below_in_parallel_runs(tmp_path: Path):
         last = request.messages[-1]
         return call("child", task=last.content) if last.role == "user" else text(str(last.content))
 
-    child = Agent(ScriptedModel([child_says] * 50), name="child", rationale=False)
+    child = Agent(ScriptedModel([child_says] * 50), name="child", context=Context(rationale=False))
     agent = make_agent(tmp_path, ScriptedModel([says] * 100), child)
     outputs: dict[int, Any] = {}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, Context, load_recording, tool
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import make_agent
@@ -36,7 +36,7 @@ async def test_no_key_gets_out(tmp_path: Path):
         """Leak."""
         return {KEY: f"{words} {OTHER_KEY}"}
 
-    child = Agent(OtherKeyed([text(f"I use {OTHER_KEY}")]), name="child", rationale=False)
+    child = Agent(OtherKeyed([text(f"I use {OTHER_KEY}")]), name="child", context=Context(rationale=False))
     turn = calls(call("leak", words=KEY), call("child", task=f"Say {KEY}."), text=f"{KEY} {OTHER_KEY}")
     model = Keyed([turn, text(f"done with {KEY}")])
     seen: list[str] = []

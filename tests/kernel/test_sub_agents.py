@@ -6,13 +6,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.errors import UsageError
 from playhead.kernel.agent_tool import AgentTool
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.types import AgentHeader, Prices, Request, Usage
 from tests.kernel.runs import data, record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def agent(name: str, turns: list[Any], *tools: Any, **options: Any) -> Agent:
     """Return an agent to be called by another one."""
     model = ScriptedModel(turns, name=f"scripted/{name}")
-    return Agent(model, name=name, tools=tools, **{"rationale": False, "meta_tools": (), **options})
+    return Agent(model, **grouped(name=name, tools=tools, **{"rationale": False, "meta_tools": (), **options}))
 
 
 async def test_an_agent_as_a_tool(tmp_path: Path):
@@ -84,7 +85,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
 async def test_a_task_is_text(tmp_path: Path, arguments: dict[str, Any]):
     """Anything but one text is refused before the agent is entered."""
     child = agent("child", [text("never")])
-    run = await record(tmp_path, [call("child", **arguments), text("done")], child, heal=False)
+    run = await record(tmp_path, [call("child", **arguments), text("done")], child, repair=False)
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {
         "type": "InvalidArguments",
@@ -237,7 +238,7 @@ async def test_a_sub_agent_without_prices(tmp_path: Path):
         async def prices(self) -> Prices | None:
             raise RuntimeError("no table")
 
-    child = Agent(Unpriced([text("42")]), name="child", rationale=False)
+    child = Agent(Unpriced([text("42")]), name="child", context=Context(rationale=False))
     run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
     assert (run.result.output, run.events("agent-started")[0].agent.prices) == ("done", None)
 
@@ -271,7 +272,9 @@ async def test_a_cancelled_run_closes_its_sub_agents(tmp_path: Path):
     """A cancellation reaches all the way down, and every agent's end is recorded on the way up."""
     child = agent("child", [text("late", delay_s=60)])
     parent = agent("parent", [call("child", task="Go.")], child)
-    root = Agent(ScriptedModel([call("parent", task="Go.")]), tools=[parent], trace=tmp_path, meta_tools=())
+    root = Agent(
+        ScriptedModel([call("parent", task="Go.")]), tools=[parent], trace=tmp_path, context=Context(meta_tools=())
+    )
     seen: list[tuple[str, str]] = []
     for kind in ("agent-completed", "run-completed"):
         root.subscribe(kind, lambda record: seen.append((record.owner, record.event.terminated_by)))  # type: ignore[attr-defined]

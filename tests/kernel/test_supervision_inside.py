@@ -21,6 +21,7 @@ from tests.compose.killswitches import oracle
 from tests.kernel import isolated_tools
 from tests.kernel.hung import BOUND_S, LIMIT_S, TRIES, HungModel, hanging, lookup, timed, timed_await
 from tests.kernel.runs import data
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def agent_with(folder: Path, *blocks: Any, turns: Any = None, **options: Any) ->
     turns = turns or [call("lookup", key="a"), text("done")]
     compose = [ks.timeout_after(LIMIT_S), *blocks]
     defaults: dict[str, Any] = {"tools": [lookup], "trace": folder, "compose": compose, **OPTIONS}
-    return Agent(ScriptedModel(turns), **{**defaults, **options})
+    return Agent(ScriptedModel(turns), **grouped(**{**defaults, **options}))
 
 
 def whole(path: Path) -> Any:
@@ -178,10 +179,7 @@ async def test_only_the_agent_below_ends(tmp_path: Path, kind: str, how: str):
             folder = tmp_path / str(trial)
             below = Agent(
                 HungModel(getattr(hang, kind)),
-                name="below",
-                tools=[lookup],
-                compose=[ks.timeout_after(LIMIT_S)],
-                **OPTIONS,
+                **grouped(name="below", tools=[lookup], compose=[ks.timeout_after(LIMIT_S)], **OPTIONS),
             )
 
             @tool
@@ -192,7 +190,7 @@ async def test_only_the_agent_below_ends(tmp_path: Path, kind: str, how: str):
                 return "let go"
 
             turns = [call("below", task="Hang."), call("let_go"), text("done")]
-            agent = Agent(ScriptedModel(turns), tools=[below, let_go], trace=folder, **OPTIONS)
+            agent = Agent(ScriptedModel(turns), **grouped(tools=[below, let_go], trace=folder, **OPTIONS))
             if how == "run":
                 took_s, result = await timed_await(agent.run("Do it.", run_id="run"))
             else:
@@ -214,9 +212,9 @@ async def test_only_the_agent_below_ends(tmp_path: Path, kind: str, how: str):
 async def test_reproducing_a_run_of_which_only_an_agent_below_ended(tmp_path: Path):
     """What ended only an agent below ends only that one in a replay."""
     options: dict[str, Any] = {"tools": [lookup], "compose": [ks.timeout_after(0.05)], **OPTIONS}
-    below = Agent(HungModel(anyio.sleep_forever), name="below", **options)
+    below = Agent(HungModel(anyio.sleep_forever), **grouped(name="below", **options))
     turns = [call("below", task="Hang."), text("done")]
-    await Agent(ScriptedModel(turns), tools=[below], trace=tmp_path, **OPTIONS).run("Do it.", run_id="run")
+    await Agent(ScriptedModel(turns), **grouped(tools=[below], trace=tmp_path, **OPTIONS)).run("Do it.", run_id="run")
     again = await reproduce(whole(tmp_path / "run.jsonl"))
     assert (again.divergences, again.cut_short) == ((), False)
 
@@ -231,13 +229,10 @@ async def test_agents_below_one_that_is_left_behind(tmp_path: Path):
             await hang.swallow()
             return "late"
 
-        lowest = Agent(ScriptedModel([call("note"), text("late")]), name="lowest", tools=[note], **OPTIONS)
+        lowest = Agent(ScriptedModel([call("note"), text("late")]), **grouped(name="lowest", tools=[note], **OPTIONS))
         middle = Agent(
             ScriptedModel([call("lowest", task="Go."), text("late")]),
-            name="middle",
-            tools=[lowest, lookup],
-            compose=[ks.timeout_after(LIMIT_S)],
-            **OPTIONS,
+            **grouped(name="middle", tools=[lowest, lookup], compose=[ks.timeout_after(LIMIT_S)], **OPTIONS),
         )
 
         @tool
@@ -248,7 +243,7 @@ async def test_agents_below_one_that_is_left_behind(tmp_path: Path):
             return "let go"
 
         turns = [call("middle", task="Hang."), call("let_go"), text("done")]
-        agent = Agent(ScriptedModel(turns), tools=[middle, let_go], trace=tmp_path, **OPTIONS)
+        agent = Agent(ScriptedModel(turns), **grouped(tools=[middle, let_go], trace=tmp_path, **OPTIONS))
         result = await agent.run("Do it.", run_id="run")
         assert result.output == "done"
         recording = whole(tmp_path / "run.jsonl")
@@ -279,10 +274,7 @@ async def test_a_body_that_was_left_behind_with_an_open_request(tmp_path: Path):
 
         agent = Agent(
             Model([call("ask"), text("done"), text("late")]),
-            tools=[ask],
-            trace=tmp_path,
-            compose=[ks.budget_limit(max_tokens=99_999)],
-            **OPTIONS,
+            **grouped(tools=[ask], trace=tmp_path, compose=[ks.budget_limit(max_tokens=99_999)], **OPTIONS),
         )
         result = await agent.run("Do it.", run_id="run")
         assert result.output == "done"
@@ -317,7 +309,8 @@ async def test_what_was_left_behind_costs_nothing(tmp_path: Path):
     """The loop goes on as if nothing were there: nobody cancels what swallows it again and again."""
     with hanging() as hang:
         agent = Agent(
-            HungModel(hang.swallow), tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(0.02)], **OPTIONS
+            HungModel(hang.swallow),
+            **grouped(tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(0.02)], **OPTIONS),
         )
         await agent.run("Do it.")
         used_s = time.process_time()
@@ -329,7 +322,8 @@ async def test_many_at_once(tmp_path: Path):
     """Runs that hang at the same time end at their limit."""
     with hanging() as hang:
         agent = Agent(
-            HungModel(hang.swallow), tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(LIMIT_S)], **OPTIONS
+            HungModel(hang.swallow),
+            **grouped(tools=[lookup], trace=tmp_path, compose=[ks.timeout_after(LIMIT_S)], **OPTIONS),
         )
         agent.model._queue = [call("lookup", key="a")] * 10  # type: ignore[attr-defined]
         began = time.monotonic()

@@ -18,6 +18,7 @@ from playhead.kernel.watch import Watch
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Prices, ToolCall
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_call_may_have_any_id(tmp_path: Path, name: str):
     """Whatever a provider calls a call: the run that made it ends, and is recorded to its end."""
     turn = text("")
     turns = [type(turn)(calls=(ToolCall(id=name, name="look", arguments={"key": "a"}),)), text("fine")]
-    result = Agent(ScriptedModel(turns), tools=[look], trace=tmp_path, **OPTIONS).run_sync("x", run_id="run")
+    result = Agent(ScriptedModel(turns), **grouped(tools=[look], trace=tmp_path, **OPTIONS)).run_sync("x", run_id="run")
     assert (result.output, result.trace_complete) == ("fine", True)
     assert kinds(tmp_path / "run.jsonl")[-1] == "run-completed"
 
@@ -57,9 +58,11 @@ def test_a_call_may_have_any_id(tmp_path: Path, name: str):
 @pytest.mark.parametrize("limit", [1e18, timedelta.max, "999999999999h"])
 def test_a_limit_beyond_all_time(limit: Any):
     """It never fires, and keeps no other one from firing."""
-    far = Agent(ScriptedModel([text("a")]), compose=[timeout_after(limit)], trace=None, **OPTIONS)
+    far = Agent(ScriptedModel([text("a")]), **grouped(compose=[timeout_after(limit)], trace=None, **OPTIONS))
     assert far.run_sync("x").output == "a"
-    near = Agent(ScriptedModel([call("wait")]), tools=[wait], compose=[timeout_after(0.1)], trace=None, **OPTIONS)
+    near = Agent(
+        ScriptedModel([call("wait")]), **grouped(tools=[wait], compose=[timeout_after(0.1)], trace=None, **OPTIONS)
+    )
     assert near.run_sync("x").terminated_by == "timeout_after"
 
 
@@ -109,12 +112,14 @@ def test_nothing_starts_after_the_end_however_slow_redaction_is(tmp_path: Path, 
         prompt = "slow" if kind == "llm-requested" else "quick"
         agent = Agent(
             Model(turns),
-            tools=[look],
-            compose=[timeout_after(limit_s)],
-            redact=[slow],
-            parameters={"stop": prompt},
-            trace=tmp_path,
-            **OPTIONS,
+            **grouped(
+                tools=[look],
+                compose=[timeout_after(limit_s)],
+                redact=[slow],
+                parameters={"stop": prompt},
+                trace=tmp_path,
+                **OPTIONS,
+            ),
         )
         agent.run_sync("x", run_id=f"run-{number}")
         found = kinds(tmp_path / f"run-{number}.jsonl")
@@ -139,7 +144,8 @@ def test_an_end_that_meets_the_moment_at_which_it_is_left_behind(tmp_path: Path)
             return "x"
 
         agent = Agent(
-            ScriptedModel([call("tidies")]), tools=[tidies], compose=[timeout_after(0.02)], trace=tmp_path, **OPTIONS
+            ScriptedModel([call("tidies")]),
+            **grouped(tools=[tidies], compose=[timeout_after(0.02)], trace=tmp_path, **OPTIONS),
         )
         agent.subscribe("killswitch-fired", lambda _: time.sleep(0.005))
         result = agent.run_sync("x", run_id=f"run-{number}")
@@ -159,7 +165,7 @@ async def test_a_second_cancellation(tmp_path: Path):
             await asyncio.sleep(0.5)
         return "x"
 
-    agent = Agent(ScriptedModel([call("stubborn")]), tools=[stubborn], trace=tmp_path, **OPTIONS)
+    agent = Agent(ScriptedModel([call("stubborn")]), **grouped(tools=[stubborn], trace=tmp_path, **OPTIONS))
     task = asyncio.create_task(agent.run("x", run_id="run"))
     await asyncio.sleep(0.1)
     task.cancel()
@@ -184,9 +190,11 @@ async def test_no_agent_starts_after_the_end(tmp_path: Path):
         """Fail."""
         raise ValueError
 
-    child = Agent(Slow([text("x")]), name="child", **OPTIONS)
+    child = Agent(Slow([text("x")]), **grouped(name="child", **OPTIONS))
     turn = calls(call("child", task="Go."), call("fails"))
-    agent = Agent(ScriptedModel([turn]), tools=[child, fails], compose=[circuit_breaker(1)], trace=tmp_path, **OPTIONS)
+    agent = Agent(
+        ScriptedModel([turn]), **grouped(tools=[child, fails], compose=[circuit_breaker(1)], trace=tmp_path, **OPTIONS)
+    )
     result = await agent.run("x", run_id="run")
     assert result.terminated_by == "circuit_breaker"
     assert "agent-started" not in kinds(tmp_path / "run.jsonl")
@@ -204,10 +212,7 @@ def test_a_limit_that_passed_while_nobody_could_look(tmp_path: Path):
     for number in range(4):
         agent = Agent(
             ScriptedModel([call("look", key="a"), call("holds"), text("never")]),
-            tools=[look, holds],
-            compose=[timeout_after(0.1)],
-            trace=tmp_path,
-            **OPTIONS,
+            **grouped(tools=[look, holds], compose=[timeout_after(0.1)], trace=tmp_path, **OPTIONS),
         )
         result = agent.run_sync("x", run_id=f"run-{number}")
         assert (result.terminated_by, result.output) == ("timeout_after", "found a")
@@ -222,7 +227,7 @@ async def test_an_async_tool_that_holds_up_the_loop_is_too_late(tmp_path: Path):
         time.sleep(0.15)  # noqa: ASYNC251 - it holds up the loop
         return "late"
 
-    agent = Agent(ScriptedModel([call("blocks"), text("done")]), tools=[blocks], trace=tmp_path, **OPTIONS)
+    agent = Agent(ScriptedModel([call("blocks"), text("done")]), **grouped(tools=[blocks], trace=tmp_path, **OPTIONS))
     result = await agent.run("x", run_id="run")
     observed = [step.content for step in result.steps if step.type == "observation"]
     assert (result.output, "did not finish within" in observed[0]) == ("done", True)
@@ -234,7 +239,9 @@ def test_a_hook_that_was_left_behind_is_named(tmp_path: Path):
     def block(harness: Any) -> None:
         harness.before("think", lambda _: time.sleep(1), name="slow one")
 
-    agent = Agent(ScriptedModel([text("x")]), compose=[timeout_after(0.05), block], trace=tmp_path, **OPTIONS)
+    agent = Agent(
+        ScriptedModel([text("x")]), **grouped(compose=[timeout_after(0.05), block], trace=tmp_path, **OPTIONS)
+    )
     agent.run_sync("x", run_id="run")
     failed: Any = next(r.event for r in load_recording(tmp_path / "run.jsonl").records if r.kind == "hook-failed")
     assert (failed.hook, failed.where) == ("slow one", "before think")
@@ -244,7 +251,7 @@ def test_a_hook_that_was_left_behind_is_named(tmp_path: Path):
 def test_what_a_kill_file_says_is_plain(tmp_path: Path):
     """Control characters of it reach no result."""
     (tmp_path / "STOP").write_bytes(b"\xff\x1b[31m\x00 enough\r\n")
-    agent = Agent(ScriptedModel([text("x")]), compose=[kill_file(tmp_path / "STOP")], trace=None, **OPTIONS)
+    agent = Agent(ScriptedModel([text("x")]), **grouped(compose=[kill_file(tmp_path / "STOP")], trace=None, **OPTIONS))
     because = agent.run_sync("x").terminated_because
     assert because is not None
     assert because.isprintable()

@@ -135,7 +135,7 @@ async def test_examples_with_images(tmp_path: Path):
 async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, heal: bool):
     """It is no answer: the model is told why, and may write it again."""
     reply = 'I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```'
-    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], heal=heal)
+    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], repair=heal)
     why = "the JSON ends inside a value: it was cut off"
     told = (
         f"Your reply is a call that could not be made: {why}. Make the call again as a whole, or reply with the answer."
@@ -149,7 +149,7 @@ async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, heal: bool):
 async def test_a_call_of_no_tool_is_refused(tmp_path: Path, words: str, heal: bool):
     """A block of the taught form that names no tool is a call like any other, and refused like a native one."""
     turns = [text(words.format(written("wiki", page="b"))), text(written("look", key="b")), text("done")]
-    run = await run_in_text(tmp_path, turns, heal=heal)
+    run = await run_in_text(tmp_path, turns, repair=heal)
     told = "Result of wiki:\nerror: there is no tool 'wiki'. Known: add, look."
     assert turns_of(run.model.requests[1])[-1] == ("user", told)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)
@@ -278,7 +278,7 @@ async def test_it_is_one_more_field_of_the_header(tmp_path: Path):
     assert AgentHeader.model_validate(old) == header
     assert [len(each.tools) for each in run.model.requests] == [2]
     with pytest.raises(UsageError, match="tool_format"):
-        Agent(ScriptedModel([]), tool_format="xml")  # type: ignore[arg-type]
+        Agent(ScriptedModel([], tool_format="xml"))  # type: ignore[arg-type]
 
 
 async def test_chats_go_on_in_text(tmp_path: Path):

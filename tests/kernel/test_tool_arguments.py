@@ -40,7 +40,7 @@ def draw(
 
 async def told(folder: Path, function: Any, **arguments: Any) -> tuple[bool, Any]:
     """Return whether a call of the tool succeeded, and its result or what was wrong."""
-    run = await record(folder, [call(function.spec.name, **arguments), text("done")], function, heal=False)
+    run = await record(folder, [call(function.spec.name, **arguments), text("done")], function, repair=False)
     (completed,) = run.events("tool-call-completed")
     root = run.recording.root
     assert [root.request(exchange.requested) for exchange in root.exchanges] == run.model.requests
@@ -120,7 +120,7 @@ async def test_a_tool_without_parameters(tmp_path: Path):
 async def test_arguments_that_are_no_object(tmp_path: Path, raw: str):
     """Text that is no JSON object is recorded as it came, and refused."""
     turn = Turn(calls=(ToolCall(id="1", name="draw", raw_arguments=raw),))
-    run = await record(tmp_path, [turn, text("done")], draw, heal=False)
+    run = await record(tmp_path, [turn, text("done")], draw, repair=False)
     (started,) = run.events("tool-call-started")
     (completed,) = run.events("tool-call-completed")
     assert (started.args, completed.ok) == (raw, False)

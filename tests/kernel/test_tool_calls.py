@@ -231,7 +231,7 @@ async def test_an_unknown_tool(tmp_path: Path, name: str, guess: str):
     def write() -> None:
         """Write."""
 
-    run = await record(tmp_path, [call(name), text("done")], lookup, write, heal=False)
+    run = await record(tmp_path, [call(name), text("done")], lookup, write, repair=False)
     (completed,) = run.events("tool-call-completed")
     assert data(completed)["error"] == {
         "type": "UnknownTool",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, ToolContext, tool
+from playhead import Agent, Context, ToolContext, tool
 from playhead.errors import ModelRequestError, RunEndedError, ToolCallError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
@@ -228,7 +228,7 @@ async def test_a_body_in_a_body(tmp_path: Path):
 
 async def test_an_agent_called_by_a_body(tmp_path: Path):
     """A body may enter an agent; it works under the body's owner, and the agent that called the body pays."""
-    child = Agent(ScriptedModel([text("from below")]), name="child", rationale=False)
+    child = Agent(ScriptedModel([text("from below")]), name="child", context=Context(rationale=False))
 
     @tool
     async def outer(context: ToolContext) -> Any:

@@ -110,7 +110,7 @@ async def test_an_unknown_tool_stands_alone(tmp_path: Path):
     """A call of a tool that is not there fails in its place and disturbs no other."""
     watch = Watch()
     turn = calls(call("read", name="a"), call("red", name="x"), call("read", name="b"))
-    run = await record(tmp_path, [turn, text("done")], *watch.tools(), heal=False)
+    run = await record(tmp_path, [turn, text("done")], *watch.tools(), repair=False)
     assert watch.seen == [("a",), ("b",)]
     assert [event.ok for event in run.events("tool-call-completed")] == [True, False, True]
 

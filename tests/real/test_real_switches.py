@@ -15,6 +15,7 @@ import pytest
 from examples.tools import calculator, lookup
 from playhead import Agent, load_recording
 from playhead.compose.killswitches import budget_limit, timeout_after
+from playhead.kernel.models import resolve_model
 from playhead.replay import reproduce_sync
 from playhead.trace.integrity import check_trace
 
@@ -39,9 +40,7 @@ def _server() -> None:
 def agent(folder: Path, *compose: Any, **parameters: Any) -> Agent:
     """Return an agent on the real model."""
     return Agent(
-        MODEL,
-        api_base=API_BASE,
-        api_key="not-needed",
+        resolve_model(MODEL, api_base=API_BASE, api_key="not-needed"),
         tools=[lookup, calculator],
         parameters={"temperature": 0, "max_tokens": 250, **parameters},
         compose=compose,

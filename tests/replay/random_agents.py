@@ -13,6 +13,7 @@ import anyio.lowlevel
 from playhead import Agent, Approval, ToolContext, tool
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import Request, ToolCall, Usage
+from tests.options import grouped
 
 KEYS = ("a", "b", "c")
 MAX_DEPTH = 4  # one more than agents may be nested, so that the refusal is covered too
@@ -45,19 +46,21 @@ def _agent(chance: random.Random, canary: Canary, depth: int, **options: Any) ->
     approver = _approver(chance, canary)
     return Agent(
         ScriptedModel(_turns(chance, names), name=f"scripted/depth-{depth}"),
-        name=f"agent{depth}",
-        tools=tools,
-        max_iterations=chance.randint(1, 5),
-        max_retries=chance.randint(0, 2),
-        retry_delay_s=0.001,
-        max_parallel=chance.randint(1, 3),
-        rationale=chance.random() < 0.5,
-        required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
-        meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "task-complete", "context-status")]),
-        system_prompt=chance.choice([None, "Be brief.", ""]),
-        parameters=chance.choice([{}, {"temperature": 0}]),
-        approver=approver,
-        **options,
+        **grouped(
+            name=f"agent{depth}",
+            tools=tools,
+            max_iterations=chance.randint(1, 5),
+            retries=chance.randint(0, 2),
+            retry_delay_s=0.001,
+            max_parallel=chance.randint(1, 3),
+            rationale=chance.random() < 0.5,
+            required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
+            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "task-complete", "context-status")]),
+            system_prompt=chance.choice([None, "Be brief.", ""]),
+            parameters=chance.choice([{}, {"temperature": 0}]),
+            approver=approver,
+            **options,
+        ),
     )
 
 

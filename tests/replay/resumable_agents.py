@@ -20,6 +20,7 @@ from playhead.compose import Stop
 from playhead.compose import killswitches as ks
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import Request, Usage
+from tests.options import grouped
 
 KEYS = ("a", "b", "c")
 
@@ -65,18 +66,20 @@ def _agent(chance: random.Random, outside: Outside, depth: int, **options: Any) 
     seed, name = chance.random(), f"scripted/depth-{depth}"
     return Agent(
         ScriptedModel([_mind(seed, names, outside, name)] * 400, name=name, keep_requests=False),
-        name=f"agent{depth}",
-        tools=tools,
-        max_iterations=chance.randint(2, 5),
-        max_retries=chance.randint(0, 2),
-        retry_delay_s=0,
-        max_parallel=chance.randint(1, 3),
-        rationale=chance.random() < 0.5,
-        required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
-        meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "context-status")]),
-        approver=_approver(chance.choice(KEYS), outside),
-        compose=chance.sample(_blocks(chance), k=chance.choice([0, 0, 1, 2, 3])),
-        **options,
+        **grouped(
+            name=f"agent{depth}",
+            tools=tools,
+            max_iterations=chance.randint(2, 5),
+            retries=chance.randint(0, 2),
+            retry_delay_s=0,
+            max_parallel=chance.randint(1, 3),
+            rationale=chance.random() < 0.5,
+            required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
+            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "context-status")]),
+            approver=_approver(chance.choice(KEYS), outside),
+            compose=chance.sample(_blocks(chance), k=chance.choice([0, 0, 1, 2, 3])),
+            **options,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, PlayheadError, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def make(folder: Path | None, turns: Any = SHOP, *tools: Any, **options: Any) ->
     model = turns if hasattr(turns, "complete") else ScriptedModel(turns)
     given = tools or (look, charge)
     defaults: dict[str, Any] = {"rationale": False, "meta_tools": (), "clock": TickingClock, "retry_delay_s": 0}
-    return Agent(model, tools=given, trace=folder, **{**defaults, **options})
+    return Agent(model, **grouped(tools=given, trace=folder, **{**defaults, **options}))
 
 
 async def dead(folder: Path, agent: Agent, last: str, nth: int = 1, task: str = "Do it.") -> Path:

@@ -12,6 +12,7 @@ from playhead.errors import ModelRequestError
 from playhead.testing import TickingClock
 from playhead.trace.recording import Recording
 from playhead.trace.types import Completion, Prices, Request, ToolCall
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,9 +108,9 @@ def store_agent(store: Store, scripts: Scripts, agents: tuple[str, ...], **optio
     for name in agents:
         own = store_tools(f"root/{name}")
         chosen = [own[each] for each in (READS if name.startswith("reader") else own)]
-        below.append(Agent(model, name=name, tools=chosen, **common))
+        below.append(Agent(model, **grouped(name=name, tools=chosen, **common)))
     tools = [*store_tools("root").values(), *below]
-    return Agent(model, tools=tools, clock=TickingClock, **{**common, **options})
+    return Agent(model, **grouped(tools=tools, clock=TickingClock, **{**common, **options}))
 
 
 async def record_store(scripts: Scripts, agents: tuple[str, ...]) -> Recording:

@@ -20,6 +20,7 @@ from playhead.errors import RunError
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text
 from playhead.trace.types import ToolCall, Usage
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,13 +115,15 @@ def _agent(chance: random.Random, depth: int, **options: Any) -> Agent:
     names = [each.spec.name for each in tools]
     return Agent(
         ScriptedModel(_turns(chance, names), name=f"scripted/{depth}"),
-        name="child" if depth else "agent",
-        tools=tools,
-        max_iterations=chance.randint(2, 8),
-        max_retries=chance.randint(0, 2),
-        max_parallel=chance.randint(1, 3),
-        approver=chance.choice([allow, deny]),
-        **options,
+        **grouped(
+            name="child" if depth else "agent",
+            tools=tools,
+            max_iterations=chance.randint(2, 8),
+            retries=chance.randint(0, 2),
+            max_parallel=chance.randint(1, 3),
+            approver=chance.choice([allow, deny]),
+            **options,
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.compose.killswitches import tool_limit
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay import load_recording
@@ -184,7 +184,7 @@ async def test_a_request_that_would_have_waited(tmp_path: Path):
             return key
 
         turns = [text("Done.", usage=Usage(input_tokens=900, output_tokens=10), delay_s=0.01 * steps)]
-        return Agent(ScriptedModel(turns), name=name, tools=[work], rationale=False, meta_tools=())
+        return Agent(ScriptedModel(turns), name=name, tools=[work], context=Context(rationale=False, meta_tools=()))
 
     both = calls(call("one", task="a"), call("two", task="b"), usage=Usage(input_tokens=600, output_tokens=5))
     tools = [child("one", 1).as_tool(read_only=True), child("two", 2).as_tool(read_only=True)]

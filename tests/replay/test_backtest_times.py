@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, tool
+from playhead import Agent, Context, Execution, tool
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.replay.backtest import backtest
 from playhead.testing import ScriptedModel, call, error, text
@@ -102,7 +102,7 @@ def _compared(plain: Recording, live: Recording, switch: str) -> tuple[RunBackte
 async def test_what_is_cut_off(tmp_path: Path, seconds: float, cut_off: str):
     """It is said what was under way, and of that nothing is counted as saved: a provider may bill what was cut off."""
     turns = [replace(call("slow", steps=1), **after(1)), text("The end.", **after(1))]
-    agent = Agent(ScriptedModel(turns), tools=[slow], trace=tmp_path, meta_tools=(), rationale=False)
+    agent = Agent(ScriptedModel(turns), tools=[slow], trace=tmp_path, context=Context(meta_tools=(), rationale=False))
     recording = await recorded(agent, tmp_path, "run")
     told = backtest(recording, [parse_switch(f"timeout_after({seconds * STEP})")])
     assert told.stop is not None
@@ -118,8 +118,6 @@ def _agent(folder: Path, script: str, *blocks: Any) -> Agent:
         tools=[slow, broken],
         compose=blocks,
         trace=folder,
-        retry_delay_s=0,
-        max_retries=4,
-        rationale=False,
-        meta_tools=(),
+        execution=Execution(retry_delay_s=0, retries=4),
+        context=Context(rationale=False, meta_tools=()),
     )

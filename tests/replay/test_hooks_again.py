@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from playhead.compose import Block, Context, PhaseContext
+    from playhead.compose import Block, HookContext, PhaseContext
 
 CASES: Final = 300
 
@@ -60,7 +60,7 @@ def _decide(seed: int, place: str, **odds: float) -> str | None:
 def _random_block(seed: int) -> Block:
     """Return a block whose hooks change, remove, stop, skip, resume, recover and fail at random."""
 
-    async def transform(payload: Any, context: Context) -> Any:
+    async def transform(payload: Any, context: HookContext) -> Any:
         place = f"{context.tag} {context.owner} {context.iteration} {getattr(context, 'call_id', '')}"
         done = _decide(seed, place, change=0.25, suppress=0.06, fail=0.05)
         if done == "fail":

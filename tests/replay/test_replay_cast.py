@@ -8,13 +8,14 @@ import pytest
 
 from playhead import Agent
 from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
-from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.litellm import LiteLLM
 from playhead.replay import replay
 from playhead.replay.cast import Address, Cast, changed_header
 from playhead.replay.history import read_past
 from playhead.replay.overrides import Overrides
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.runs import make_agent, record, record_agent
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,17 +31,17 @@ def namesakes(folder: Path | None) -> tuple[Agent, ScriptedModel, ScriptedModel]
     inner = ScriptedModel([text("from inner")], name="scripted/inner")
     boss = Agent(
         ScriptedModel([call("helper", task="z"), text("from boss")], name="scripted/boss"),
-        name="boss",
-        tools=[Agent(inner, name="helper", system_prompt="Other.", **QUIET)],
-        **QUIET,
+        **grouped(
+            name="boss", tools=[Agent(inner, **grouped(name="helper", system_prompt="Other.", **QUIET))], **QUIET
+        ),
     )
     turns = [call("helper", task="x"), call("boss", task="y"), text("done")]
-    return make_agent(folder, turns, Agent(outer, name="helper", **QUIET), boss), outer, inner
+    return make_agent(folder, turns, Agent(outer, **grouped(name="helper", **QUIET)), boss), outer, inner
 
 
 async def recorded_family(folder: Path, root: str, child: str) -> Recording:
     """Return a recording of a root and an agent below it, which says that they were on these models."""
-    agent = Agent(ScriptedModel([text("found")], name=child), name="child", **QUIET)
+    agent = Agent(ScriptedModel([text("found")], name=child), **grouped(name="child", **QUIET))
     turns = ScriptedModel([call("child", task="t"), text("done")], name=root)
     return (await record(folder, turns, agent)).recording
 
@@ -52,7 +53,7 @@ def cast(recording: Recording, overrides: dict[str, Any], **address: str) -> Cas
 
 def keys(cast: Cast, key: str) -> set[str]:
     """Return which models a key would be sent to."""
-    return {model.name for model in cast.models() if isinstance(model, LiteLLMModel) and key in model.secrets.values()}
+    return {model.name for model in cast.models() if isinstance(model, LiteLLM) and key in model.secrets.values()}
 
 
 async def test_agents_that_share_a_name_are_answered_by_their_own_models(tmp_path: Path) -> None:
@@ -169,8 +170,8 @@ async def test_a_server_that_needs_no_key_is_asked_without_one(monkeypatch: pyte
     for name in ("GROQ_API_KEY", "FIREWORKS_AI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FIREWORKS_API_KEY", "fw-some-key")
-    await LiteLLMModel("groq/llama", api_base="http://127.0.0.1:9/v1").check()
-    await LiteLLMModel("fireworks_ai/x").check()
-    await LiteLLMModel("hosted_vllm/x").check()
-    await LiteLLMModel("openai/x", api_key="any").check()
-    await LiteLLMModel("azure/x").check()
+    await LiteLLM("groq/llama", api_base="http://127.0.0.1:9/v1").check()
+    await LiteLLM("fireworks_ai/x").check()
+    await LiteLLM("hosted_vllm/x").check()
+    await LiteLLM("openai/x", api_key="any").check()
+    await LiteLLM("azure/x").check()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, PlayheadError, load_recording, register_strategy
+from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording, register_strategy
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
@@ -116,7 +116,12 @@ async def test_a_damaged_recording_is_refused_and_a_cut_one_is_not(tmp_path: Pat
 
 async def test_every_place_where_a_recording_can_be_cut(tmp_path: Path) -> None:
     """A replay of a run that was killed goes as far as there are answers, and stops loudly."""
-    child = Agent(ScriptedModel([call("lookup", key="c"), text("found")]), name="child", tools=[lookup], meta_tools=())
+    child = Agent(
+        ScriptedModel([call("lookup", key="c"), text("found")]),
+        name="child",
+        tools=[lookup],
+        context=Context(meta_tools=()),
+    )
     turns = [call("lookup", key="a"), call("child", task="t"), text("done")]
     script = [turns[0], turns[1], call("lookup", key="c"), text("found"), turns[2]]
     recording = await recorded(tmp_path, turns, lookup, child)
@@ -203,7 +208,9 @@ async def test_an_agent_below_whose_model_fails_proves_nothing(tmp_path: Path):
     """The failed call is an answer like any other to the caller, but the verdict knows that it is none of the agent's."""
     child = Agent(ScriptedModel([text("found")], name="scripted/child"), name="child", trace=None)
     turns = [call("child", task="Look."), text("done")]
-    agent = Agent(ScriptedModel(turns, name="scripted/root"), tools=[child], trace=tmp_path, rationale=False)
+    agent = Agent(
+        ScriptedModel(turns, name="scripted/root"), tools=[child], trace=tmp_path, context=Context(rationale=False)
+    )
     await agent.run("Go.", run_id="run")
     broken = {"agents": {"child": {"model": ScriptedModel([error("boom")])}}, "model": ScriptedModel(turns)}
     outcome = await replay(tmp_path / "run.jsonl", broken, trace=None)
@@ -216,7 +223,11 @@ async def test_a_model_that_was_served_elsewhere_is_not_asked_at_its_usual_addre
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key-of-anybody")
     for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
         monkeypatch.delenv(name, raising=False)
-    agent = Agent("openai/tiny", api_base="http://user:secret@127.0.0.1:9/v1", trace=tmp_path, max_retries=0)
+    agent = Agent(
+        LiteLLM("openai/tiny", api_base="http://user:secret@127.0.0.1:9/v1"),
+        trace=tmp_path,
+        execution=Execution(retries=0),
+    )
     with pytest.raises(PlayheadError):
         await agent.run("Go.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, PlayheadError, ToolResult, load_recording, reproduce, tool
+from playhead import Agent, Context, PlayheadError, ToolResult, load_recording, reproduce, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.replay import replay
@@ -17,6 +17,7 @@ from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import ReplayDiverged
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Request
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,9 @@ def redacted() -> Block:
 
 async def record(folder: Path, *blocks: Block, model: ScriptedModel | None = None, **options: Any) -> Any:
     """Run an agent with these blocks, and return its recording and the agent."""
-    agent = Agent(model or script(), tools=[lookup], compose=blocks, trace=folder, rationale=False, **options)
+    agent = Agent(
+        model or script(), **grouped(tools=[lookup], compose=blocks, trace=folder, rationale=False, **options)
+    )
     await agent.run("Go.", run_id="run")
     return load_recording(folder / "run.jsonl"), agent
 
@@ -269,10 +272,16 @@ async def test_a_guard_that_had_nothing_to_change_still_guards(tmp_path: Path, p
 async def test_a_guard_of_the_caller_guards_the_agents_below(tmp_path: Path):
     """A hook that is for agents below too stands in their headers, and nothing new passes it there."""
     turns = [call("lookup", key="a"), text("found")]
-    child = Agent(ScriptedModel(turns, name="scripted/child"), name="child", tools=[lookup], rationale=False)
+    child = Agent(
+        ScriptedModel(turns, name="scripted/child"), name="child", tools=[lookup], context=Context(rationale=False)
+    )
     above = [call("child", task="Look."), text("done")]
     agent = Agent(
-        ScriptedModel(above, name="scripted/root"), tools=[child], compose=[redacted()], trace=tmp_path, rationale=False
+        ScriptedModel(above, name="scripted/root"),
+        tools=[child],
+        compose=[redacted()],
+        trace=tmp_path,
+        context=Context(rationale=False),
     )
     await agent.run("Go.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")

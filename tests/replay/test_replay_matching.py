@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from playhead import Agent, ToolContext, tool
+from playhead import Agent, Context, ToolContext, tool
 from playhead.replay import replay
 from playhead.replay.history import read_past
 from playhead.replay.matching import Asked, Matcher
@@ -316,7 +316,7 @@ async def test_a_key_that_does_not_identify_the_answer_is_no_reason_to_choose(tm
         return {"C": "20", "F": "68"}[unit]
 
     turns = [call("weather", city="Rome", unit="C"), call("weather", city="Rome", unit="F"), text("done")]
-    agent = Agent(ScriptedModel(turns), tools=[weather], trace=tmp_path, rationale=False)
+    agent = Agent(ScriptedModel(turns), tools=[weather], trace=tmp_path, context=Context(rationale=False))
     await agent.run("Go.", run_id="run")
     other = [call("weather", city="Rome", unit="K"), text("done")]
     outcome = await replay(tmp_path / "run.jsonl", {"model": ScriptedModel(other)}, on_missing="lenient", trace=None)

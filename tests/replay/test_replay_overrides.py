@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent
+from playhead import Agent, Context
 from playhead.errors import UsageError
 from playhead.replay import Overrides, ToolResult, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
@@ -166,7 +166,7 @@ async def test_an_overridden_side_effect_leaves_the_state_unknown(tmp_path: Path
 
 async def test_an_agents_answer_can_be_overridden(tmp_path: Path) -> None:
     """It is not entered then, and the replay's recording reproduces."""
-    child = Agent(ScriptedModel([text("found")]), name="child", meta_tools=())
+    child = Agent(ScriptedModel([text("found")]), name="child", context=Context(meta_tools=()))
     turns = [call("child", task="t"), text("done")]
     recording = await recorded(tmp_path, turns, child)
     result = await replay(

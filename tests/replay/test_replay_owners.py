@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, ToolContext, tool
+from playhead import Agent, Context, ToolContext, tool
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from tests.kernel.runs import make_agent
@@ -33,7 +33,7 @@ def researcher(delays: dict[str, float] | None = None) -> Agent:
         await anyio.sleep((delays or {}).get(str(task), 0))
         return f"{key} for {task}"
 
-    return Agent(_Researching(), name="researcher", tools=[lookup], meta_tools=(), rationale=False)
+    return Agent(_Researching(), name="researcher", tools=[lookup], context=Context(meta_tools=(), rationale=False))
 
 
 class _Researching(ScriptedModel):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, Context, load_recording, tool
 from playhead.compose.killswitches import (
     FREE,
     Budget,
@@ -28,6 +28,7 @@ from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import KillswitchFired
 from playhead.trace.types import Usage
 from tests.kernel.runs import make_agent, record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +123,7 @@ async def test_switches_of_the_agent_above(tmp_path: Path):
         ScriptedModel([call("look", key="a"), call("look", key="b"), text("x")]),
         name="child",
         tools=[look],
-        rationale=False,
+        context=Context(rationale=False),
     )
     turns = [call("look", key="r"), call("child", task="Go."), text("done")]
     run = await record(tmp_path, turns, look, child, compose=[tool_limit("look", 2)])
@@ -232,8 +233,8 @@ async def test_of_agents_beside_each_other_one_ended_from_outside(tmp_path: Path
         text("x"),
     ]
     options: dict[str, Any] = {"tools": [look], "rationale": False, "meta_tools": ()}
-    slow = Agent(Slow(looks), name="slow", compose=[timeout_after(0.1)], **options)
-    quick = Agent(ScriptedModel(looks), name="quick", **options)
+    slow = Agent(Slow(looks), **grouped(name="slow", compose=[timeout_after(0.1)], **options))
+    quick = Agent(ScriptedModel(looks), **grouped(name="quick", **options))
     turns = [calls(call("slow", task="s"), call("quick", task="q")), call("look", key="r"), text("done")]
     run = await record(tmp_path, turns, look, slow, quick)
     assert run.result.output == "done"
@@ -250,7 +251,7 @@ async def test_an_agent_below_that_something_outside_ends_after_the_one_above_ha
         name="below",
         tools=[look],
         compose=[watchdog(0.1)],
-        rationale=False,
+        context=Context(rationale=False),
     )
     turns = [call("below", task="Go."), text("never")]
     above = make_agent(tmp_path, turns, below, compose=[tool_limit("look", 1)])

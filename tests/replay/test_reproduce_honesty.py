@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, load_recording, register_strategy, tool
+from playhead import Agent, Context, Execution, load_recording, register_strategy, tool
 from playhead.errors import ModelUnavailableError
 from playhead.kernel import agent_tool
 from playhead.kernel.state import transition
@@ -16,6 +16,7 @@ from playhead.kernel.tool_port import ToolPort
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def fail(key: str) -> str:
 
 async def record(folder: Path, turns: list[Any], *tools: Any, **options: Any) -> Recording:
     """Record a run."""
-    result = await Agent(ScriptedModel(turns), tools=tools, trace=folder, **options).run("go")
+    result = await Agent(ScriptedModel(turns), **grouped(tools=tools, trace=folder, **options)).run("go")
     return load_recording(result.trace_path or "")
 
 
@@ -193,7 +194,7 @@ async def test_an_adapters_own_error_and_a_strange_cost_come_out_the_same(tmp_pa
                 raise OverloadedError("try later")
             return replace(await super().complete(request), cost_usd=float("nan"))
 
-    result = await Agent(Odd([text("done")]), retry_delay_s=0.001, trace=tmp_path).run("go")
+    result = await Agent(Odd([text("done")]), execution=Execution(retry_delay_s=0.001), trace=tmp_path).run("go")
     recording = load_recording(result.trace_path or "")
     assert verdict(await reproduce(recording)) == (True, len(recording.records), False)
 
@@ -202,12 +203,14 @@ async def test_an_agent_that_has_lost_its_tools_is_not_given_the_recorded_ones(t
     """With `agent=` the code says which tools there are, also when it says none, at the root and below."""
     turns = [call("write", key="a"), text("done")]
     recording = await record(tmp_path, turns, write, meta_tools=())
-    assert (await reproduce(recording, agent=Agent(ScriptedModel([]), tools=[write], meta_tools=()))).identical
-    outcome = await reproduce(recording, agent=Agent(ScriptedModel([]), meta_tools=()))
+    assert (
+        await reproduce(recording, agent=Agent(ScriptedModel([]), tools=[write], context=Context(meta_tools=())))
+    ).identical
+    outcome = await reproduce(recording, agent=Agent(ScriptedModel([]), context=Context(meta_tools=())))
     assert not outcome.identical
 
     def parent(*tools: Any) -> Agent:
-        child = Agent(ScriptedModel(turns), name="child", tools=tools, meta_tools=())
+        child = Agent(ScriptedModel(turns), name="child", tools=tools, context=Context(meta_tools=()))
         return Agent(ScriptedModel([call("child", task="go"), text("done")]), tools=[child], trace=tmp_path)
 
     result = await parent(write).run("go")

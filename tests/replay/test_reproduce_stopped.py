@@ -13,6 +13,7 @@ from playhead.errors import ReplayError
 from playhead.replay import ToolResult, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import record
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,9 @@ def looking_up(*keys: str) -> list[Any]:
 )
 async def test_a_call_that_was_not_recorded(turns: list[Any], tmp_path: Path) -> None:
     """Alone, beside others, before an approval, in an agent."""
-    child = Agent(ScriptedModel([call("lookup", key="a"), text("found")]), name="child", tools=[lookup], **QUIET)
+    child = Agent(
+        ScriptedModel([call("lookup", key="a"), text("found")]), **grouped(name="child", tools=[lookup], **QUIET)
+    )
     first = [calls(call("lookup", key="a"), call("child", task="t")), text("done")]
     options: dict[str, Any] = {"approver": lambda _: True}
     recording = (await record(tmp_path, first, lookup, write, launch, child, **options)).recording
@@ -121,7 +124,7 @@ async def test_two_answers_that_may_be_meant(tmp_path: Path) -> None:
         return next(answers)
 
     model = ScriptedModel([call("count"), text("x"), call("count"), text("x")])
-    child = Agent(model, name="child", tools=[count], **QUIET)
+    child = Agent(model, **grouped(name="child", tools=[count], **QUIET))
     turns = [call("child", task="a"), call("child", task="b"), text("done")]
     recording = (await record(tmp_path, turns, child)).recording
     changed = ScriptedModel([call("child", task="c"), call("count"), text("x"), text("done")])
@@ -152,7 +155,7 @@ async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, insid
     again = [calls(call("lookup", key="b"), call("lookup", key="a"), call("lookup", key="c")), text("other")]
     change: dict[str, Any] = {"tool_results": [ToolResult("lookup", {"key": "c"}, result="new")]}
     if inside:
-        child = Agent(ScriptedModel(turns), name="child", tools=[lookup], compose=[guarding(tag)], **QUIET)
+        child = Agent(ScriptedModel(turns), **grouped(name="child", tools=[lookup], compose=[guarding(tag)], **QUIET))
         parent = [calls(call("child", task="t"), call("lookup", key="a")), text("done")]
         recording = (await record(tmp_path, parent, child, lookup)).recording
         changed: dict[str, Any] = {"model": ScriptedModel(again), "system_prompt": "New."}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, resume, tool
+from playhead import Agent, Context, resume, tool
 from playhead.errors import UnresolvedCallError
 from playhead.kernel.strategies import list_strategies
 from playhead.replay import ToolResult, reproduce
@@ -72,7 +72,14 @@ def agent_of(strategy: str, turns: list[Any], folder: Path | None) -> Agent:
     """Return the agent, with what its model is still to say."""
     settings = SCRIPTS[strategy][0] if strategy in SCRIPTS else {}
     model = ScriptedModel(turns)
-    return Agent(model, tools=[look, send], strategy=strategy, strategy_settings=settings, meta_tools=(), trace=folder)
+    return Agent(
+        model,
+        tools=[look, send],
+        strategy=strategy,
+        strategy_settings=settings,
+        context=Context(meta_tools=()),
+        trace=folder,
+    )
 
 
 def test_no_strategy_is_left_out() -> None:

@@ -10,6 +10,9 @@ from playhead import (
     Agent,
     Approval,
     ApprovalRequest,
+    Context,
+    Execution,
+    LiteLLM,
     PlayheadError,
     Recording,
     RunError,
@@ -28,8 +31,8 @@ from playhead.agent.streaming import StreamEvent, to_sse
 from playhead.compose import (
     SUPPRESS,
     CallContext,
-    Context,
     Harness,
+    HookContext,
     NudgeContext,
     PhaseContext,
     Recover,
@@ -60,6 +63,7 @@ from playhead.trace.types import (
     ToolSpec,
     Usage,
 )
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from playhead.kernel.hooks import Suppressed
@@ -113,27 +117,24 @@ def function(key: str) -> str:
 
 helper = Agent("ollama/qwen3:8b", name="helper", description="Helps.", tools=[plain])
 agent = Agent(
-    "openai/gpt-4o-mini",
-    name="boss",
-    tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
-    strategy="reactive",
-    strategy_settings={"a": 1},
-    system_prompt="Be brief.",
-    examples=[Message(id=0, role="user", content="How high?")],
-    parameters={"temperature": 0},
-    max_iterations=3,
-    max_retries=0,
-    retry_delay_s=0.5,
-    max_parallel=2,
-    rationale=False,
-    required_tools=["plain"],
-    meta_tools=("final-answer",),
-    approver=approve,
-    redact=[str.lower],
-    trace=Path("traces"),
-    api_base="http://localhost:8000/v1",
-    api_key="none",
-    clock=TickingClock,
+    LiteLLM("openai/gpt-4o-mini", api_base="http://localhost:8000/v1", api_key="none"),
+    **grouped(
+        name="boss",
+        tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
+        strategy="reactive",
+        strategy_settings={"a": 1},
+        system_prompt="Be brief.",
+        examples=[Message(id=0, role="user", content="How high?")],
+        parameters={"temperature": 0},
+        max_iterations=3,
+        execution=Execution(retries=0, retry_delay_s=0.5, max_parallel=2),
+        context=Context(rationale=False, meta_tools=("final-answer",)),
+        required_tools=["plain"],
+        approver=approve,
+        redact=[str.lower],
+        trace=Path("traces"),
+        clock=TickingClock,
+    ),
 )
 Agent("openai/gpt-4o-mini", approver=approve_later, trace=None)
 Agent("openai/gpt-4o-mini", trace="traces")
@@ -181,7 +182,7 @@ def fail() -> None:
 # --- hooks ----------------------------------------------------------------------------------------------------------
 
 
-def header_line(prompt: str, context: Context) -> str:
+def header_line(prompt: str, context: HookContext) -> str:
     """Change a prompt."""
     assert_type(context.state, KernelState | None)
     assert_type(context.iteration, int | None)
@@ -194,7 +195,7 @@ def hush(text: str, context: NudgeContext) -> str | Suppressed | None:
     return SUPPRESS if context.trigger == "novelty" else None
 
 
-async def translate(message: Message, context: Context) -> Message | None:
+async def translate(message: Message, context: HookContext) -> Message | None:
     """Change a message after a while."""
     return message.model_copy(update={"content": "…"}) if context.owner == "root" else None
 
@@ -211,12 +212,12 @@ def no_payments(asked: ToolCall, context: CallContext) -> ToolCall | Suppressed:
     return SUPPRESS if context.tool == "pay" else asked
 
 
-def audit(payload: object, context: Context) -> str:
+def audit(payload: object, context: HookContext) -> str:
     """See everything."""
     return f"{context.tag}: {payload}"
 
 
-def count(number: int, context: Context) -> int:
+def count(number: int, context: HookContext) -> int:
     """Take what passes nowhere."""
     return number
 
@@ -264,14 +265,14 @@ def own_hooks(harness: Harness) -> None:
 
 def hooks_by_tag(
     harness: Harness,
-    task: Callable[[Content, Context], Content],
-    tools: Callable[[tuple[ToolSpec, ...], Context], list[ToolSpec]],
-    request: Callable[[Request, Context], Request | None],
-    response: Callable[[LlmResponded, Context], Awaitable[LlmResponded]],
+    task: Callable[[Content, HookContext], Content],
+    tools: Callable[[tuple[ToolSpec, ...], HookContext], list[ToolSpec]],
+    request: Callable[[Request, HookContext], Request | None],
+    response: Callable[[LlmResponded, HookContext], Awaitable[LlmResponded]],
     result_message: Callable[[Message, ToolResultContext], Message],
     result: Callable[[ToolCallCompleted, ToolResultContext], ToolCallCompleted],
     reason: Callable[[Rationale, CallContext], Rationale | Suppressed],
-    event: Callable[[dict[str, Any], Context], dict[str, Any]],
+    event: Callable[[dict[str, Any], HookContext], dict[str, Any]],
 ) -> None:
     """Register what takes exactly what passes."""
     harness.on("prompt.task", task)

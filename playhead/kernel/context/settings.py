@@ -50,7 +50,7 @@ def _with_synthesizer(profile: ContextProfile | None, *, given: bool) -> Context
     """Return the profile, in which a function of the caller's has its place; neither is there without the other."""
     if profile is None:
         if given:
-            raise UsageError("synthesizer puts old turns together, which only an agent with a profile= does")
+            raise UsageError("synthesizer puts old turns together, which only an agent with a profile does")
         return None
     custom = "custom" in (profile.synthesis, *profile.synthesis_by_strategy.values())
     if custom and not given:
@@ -80,7 +80,7 @@ def call_fields(  # noqa: PLR0913 - what is said about calls
     Raises:
         UsageError: one of them is not valid.
     """
-    counts = _counts("required_tools", required_tools) if isinstance(required_tools, Mapping) else {}
+    counts = _counts("require_tools", required_tools) if isinstance(required_tools, Mapping) else {}
     names = checks.known_tools(tuple(counts) or required_tools, tools)
     given = _counts("tool_budgets", tool_budgets or {})
     unknown = [name for name in given if name not in tools or tools[name].spec.kind == "meta"]

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from playhead.errors import UnknownModelError
 
 if TYPE_CHECKING:
-    from playhead.kernel.models.base import Model
+    from playhead.kernel.models.base import Model, ToolFormat
 
 
-def resolve_model(name: str, *, api_base: str | None = None, api_key: str | None = None) -> Model:
+def resolve_model(
+    name: str, *, api_base: str | None = None, api_key: str | None = None, tool_format: ToolFormat = "native"
+) -> Model:
     """Return the adapter for `provider/model`; nothing is sent and no provider package is imported yet.
 
     `ollama/…` goes through Ollama's own client, everything else through litellm.
@@ -24,9 +26,9 @@ def resolve_model(name: str, *, api_base: str | None = None, api_key: str | None
             f"{name!r} names no provider; write provider/model, such as 'openai/{name or 'gpt-4o-mini'}'"
         )
     if provider == "ollama":
-        from playhead.kernel.models.ollama import OllamaModel  # noqa: PLC0415 - only for this provider
+        from playhead.kernel.models.ollama import Ollama  # noqa: PLC0415 - only for this provider
 
-        return OllamaModel(name, host=api_base)
-    from playhead.kernel.models.litellm import LiteLLMModel  # noqa: PLC0415 - for all the others
+        return Ollama(name, api_base=api_base, tool_format=tool_format)
+    from playhead.kernel.models.litellm import LiteLLM  # noqa: PLC0415 - for all the others
 
-    return LiteLLMModel(name, api_base=api_base, api_key=api_key)
+    return LiteLLM(name, api_base=api_base, api_key=api_key, tool_format=tool_format)

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args, runtime_checkable
+
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from playhead.trace.types import Completion, Prices, Request
+
+
+ToolFormat = Literal["native", "text"]
+"""How a model is told of tools and makes calls: in fields of the request, or in the text of prompts and answers."""
+NATIVE: Final = "native"
+
+
+def tool_format_of(model: Model) -> ToolFormat:
+    """Return how a model is told of tools; `native` where its adapter does not say."""
+    return checked_tool_format(getattr(model, "tool_format", NATIVE))
+
+
+def checked_tool_format(given: Any) -> ToolFormat:  # noqa: ANN401 - checked here
+    """Return a format that there is."""
+    if given not in get_args(ToolFormat):
+        raise UsageError(f"tool_format is 'native' or 'text'; it is {given!r}")
+    return given  # type: ignore[no-any-return]
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from anyio import to_thread
 
 from playhead.errors import MissingApiKeyError, MissingDependencyError, ModelRequestError, ModelUnavailableError
-from playhead.kernel.models.base import TextPiece
+from playhead.kernel.models.base import TextPiece, ToolFormat, checked_tool_format
 from playhead.kernel.models.credentials import (
     base_in_environment,
     key_variable,
@@ -48,7 +48,7 @@ _CALLBACKS: Final = (
 )
 _KEY_ANYWHERE: Final = frozenset({"anthropic", "gemini", "openai"})
 """Providers whose clients refuse to be made without a key, whatever server is asked."""
-LiteLLM = Any
+LiteLLMModule = Any
 """The module, once it is imported. Its types change with every release."""
 Response = Any
 """Its `ModelResponse`."""
@@ -58,13 +58,24 @@ Client = Any
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
 
 
-class LiteLLMModel:
+class LiteLLM:
     """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`.
 
     Request parameters that litellm does not know (`aws_region_name` it does) go to the provider as they are.
     """
 
-    def __init__(self, name: str, *, api_base: str | None = None, api_key: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, api_base: str | None = None, api_key: str | None = None, tool_format: ToolFormat = "native"
+    ) -> None:
+        """Describe a model; nothing is sent or imported before it is asked.
+
+        Args:
+            name: `provider/model`.
+            api_base: address of the provider, when it is not the usual one.
+            api_key: the provider's key, when it is not in the environment.
+            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
+        """
+        self.tool_format = checked_tool_format(tool_format)
         self._name = name
         self._provider = provider_of(name)
         self._api_base = api_base
@@ -82,9 +93,9 @@ class LiteLLMModel:
         address = self._api_base or base_in_environment(self._provider)
         return public_address(address) if address else None
 
-    def beside(self, name: str) -> LiteLLMModel:
+    def beside(self, name: str) -> LiteLLM:
         """Return another model of the same provider, at the same address and with the same key."""
-        return LiteLLMModel(name, api_base=self._api_base, api_key=self._api_key)
+        return LiteLLM(name, api_base=self._api_base, api_key=self._api_key, tool_format=self.tool_format)
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -142,7 +153,7 @@ class LiteLLMModel:
         key = self._api_key or os.environ.get(key_variable(self._provider))
         return await self._counter.count(address, key, to_openai(request))
 
-    async def _ask(self, litellm: LiteLLM, request: Request, **how: Any) -> Response:  # noqa: ANN401 - litellm's
+    async def _ask(self, litellm: LiteLLMModule, request: Request, **how: Any) -> Response:  # noqa: ANN401 - litellm's
         arguments = {**to_openai(request), **how}
         await _tend_loop(litellm)
         with _without_bookkeeping(litellm):
@@ -150,12 +161,14 @@ class LiteLLMModel:
                 **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
             )
 
-    async def _next(self, litellm: LiteLLM, request: Request, chunks: AsyncGenerator[Response]) -> Response | None:
+    async def _next(
+        self, litellm: LiteLLMModule, request: Request, chunks: AsyncGenerator[Response]
+    ) -> Response | None:
         with self._told_as_ours(litellm, request), _without_bookkeeping(litellm):
             return await anext(chunks, None)
 
     @contextmanager
-    def _told_as_ours(self, litellm: LiteLLM, request: Request) -> Iterator[None]:
+    def _told_as_ours(self, litellm: LiteLLMModule, request: Request) -> Iterator[None]:
         """Raise whatever litellm raises as one of our errors."""
         try:
             yield
@@ -191,7 +204,7 @@ class LiteLLMModel:
         """
         return _prices(await _load(), self._name)
 
-    def _lacks_key(self, litellm: LiteLLM) -> bool:
+    def _lacks_key(self, litellm: LiteLLMModule) -> bool:
         """Return whether there surely is no key: litellm names what is missing, and nothing that looks like it is there."""
         elsewhere = [getattr(litellm, name, None) for name in ("api_key", f"{self._provider}_key")]
         address = self._api_base or base_in_environment(self._provider)
@@ -200,7 +213,7 @@ class LiteLLMModel:
         missing = _missing(litellm, self._name)
         return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
-    def _target(self, litellm: LiteLLM, parameters: Mapping[str, JsonValue] = MappingProxyType({})) -> Target:
+    def _target(self, litellm: LiteLLMModule, parameters: Mapping[str, JsonValue] = MappingProxyType({})) -> Target:
         address = self._api_base or base_in_environment(self._provider)
         return Target(
             model=self._name,
@@ -236,7 +249,7 @@ async def _named(line: Any, names: list[str]) -> AsyncGenerator[Any]:  # noqa: A
         yield part
 
 
-async def _load() -> LiteLLM:
+async def _load() -> LiteLLMModule:
     """Return litellm; the first import runs in a thread, for it would keep deadlines waiting for seconds."""
     if _litellm.cache_info().currsize:
         return _litellm()
@@ -244,11 +257,13 @@ async def _load() -> LiteLLM:
 
 
 @cache
-def _litellm() -> LiteLLM:
+def _litellm() -> LiteLLMModule:
     """Import litellm, offline and silent."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches the table of prices
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it loads .env
-    for logger in map(logging.getLogger, ("LiteLLM", "litellm")):  # the first gets a handler that writes to stderr
+    for logger in map(
+        logging.getLogger, ("LiteLLMModule", "litellm")
+    ):  # the first gets a handler that writes to stderr
         if "LITELLM_LOG" not in os.environ and logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     try:
@@ -260,7 +275,7 @@ def _litellm() -> LiteLLM:
     return litellm
 
 
-async def _tend_loop(litellm: LiteLLM) -> None:
+async def _tend_loop(litellm: LiteLLMModule) -> None:
     """See to it that litellm's clients of this event loop are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _tended:
@@ -268,7 +283,7 @@ async def _tend_loop(litellm: LiteLLM) -> None:
         await anext(closing)
 
 
-async def _close_clients_at_the_end(litellm: LiteLLM, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
+async def _close_clients_at_the_end(litellm: LiteLLMModule, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
     # A loop that ends closes the generators that still wait in it (`shutdown_asyncgens`): the one hook that loops have.
     suffix = f"-{id(loop)}"  # how litellm's cache tells the clients of one loop from those of another
     del loop
@@ -289,7 +304,7 @@ async def _close(client: Client) -> None:
 
 
 @contextmanager
-def _without_bookkeeping(litellm: LiteLLM) -> Iterator[None]:
+def _without_bookkeeping(litellm: LiteLLMModule) -> Iterator[None]:
     """Keep litellm from queueing a logging coroutine per call, unless the user gave it callbacks that want them.
 
     A worker task of one loop runs them for all loops: they pile up, warn of changed loops, and are never awaited.
@@ -305,7 +320,7 @@ def _without_bookkeeping(litellm: LiteLLM) -> Iterator[None]:
         internal.reset(token)
 
 
-def _cost(litellm: LiteLLM, response: Response, model: str) -> float | None:
+def _cost(litellm: LiteLLMModule, response: Response, model: str) -> float | None:
     """Return the price of an answer, or None when it is not known; nothing is free that the table does not call so."""
     try:
         cost = litellm.completion_cost(completion_response=response, model=model)
@@ -314,7 +329,7 @@ def _cost(litellm: LiteLLM, response: Response, model: str) -> float | None:
     return float(cost) if cost or _prices(litellm, model) else None
 
 
-def _prices(litellm: LiteLLM, model: str) -> Prices | None:
+def _prices(litellm: LiteLLMModule, model: str) -> Prices | None:
     if provider_of(model) in {"ollama", "ollama_chat"}:
         return None  # litellm would ask the server, and wait for it
     try:
@@ -330,23 +345,23 @@ def _prices(litellm: LiteLLM, model: str) -> Prices | None:
         return None
 
 
-def _key_variables(litellm: LiteLLM, model: str) -> str:
+def _key_variables(litellm: LiteLLMModule, model: str) -> str:
     """Return the environment variables that may hold the key, by litellm's word or else by custom."""
     keys = [name for name in _missing(litellm, model) if "KEY" in name or "TOKEN" in name]
     return " or ".join(keys or [key_variable(provider_of(model))])
 
 
-def _missing(litellm: LiteLLM, model: str) -> list[str]:
+def _missing(litellm: LiteLLMModule, model: str) -> list[str]:
     with suppress(Exception):  # it only knows some providers
         return list(litellm.validate_environment(model)["missing_keys"])
     return []
 
 
-def _providers(litellm: LiteLLM) -> set[str]:
+def _providers(litellm: LiteLLMModule) -> set[str]:
     return {str(getattr(name, "value", name)) for name in litellm.provider_list}
 
 
-def _nearest_models(litellm: LiteLLM, model: str) -> str:
+def _nearest_models(litellm: LiteLLMModule, model: str) -> str:
     """Return the tail of a message that names the nearest things litellm knows."""
     provider = provider_of(model)
     if provider in litellm.models_by_provider:

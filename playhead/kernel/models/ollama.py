@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
-from playhead.kernel.models.base import TextPiece
+from playhead.kernel.models.base import TextPiece, ToolFormat, checked_tool_format
 from playhead.kernel.models.credentials import base_in_environment, public_address, secrets_of
 from playhead.kernel.models.failures import Target, playhead_error, shown_cause, spent
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
@@ -41,15 +41,23 @@ _OPTIONS: Final = frozenset({
 _KNOWN: Final = _OPTIONS | _TOP_LEVEL | _OTHER_NAMES.keys() | {"response_format", "timeout"}
 
 
-class OllamaModel:
+class Ollama:
     """A model that an Ollama server runs: `ollama/qwen3:8b`."""
 
     known_parameters = _KNOWN
     """All that it takes; the server would ignore what it does not know."""
 
-    def __init__(self, name: str, *, host: str | None = None) -> None:
+    def __init__(self, name: str, *, api_base: str | None = None, tool_format: ToolFormat = "native") -> None:
+        """Describe a model; nothing is sent or imported before it is asked.
+
+        Args:
+            name: `ollama/model`.
+            api_base: the server's address, when it is not the usual one or that of `OLLAMA_HOST`.
+            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
+        """
+        self.tool_format = checked_tool_format(tool_format)
         self._name = name
-        self._host = host
+        self._host = api_base
 
     @property
     def name(self) -> str:
@@ -62,9 +70,9 @@ class OllamaModel:
         address = self._host or base_in_environment("ollama")
         return public_address(address) if address else None
 
-    def beside(self, name: str) -> OllamaModel:
+    def beside(self, name: str) -> Ollama:
         """Return another model of the same server."""
-        return OllamaModel(name, host=self._host)
+        return Ollama(name, api_base=self._host, tool_format=self.tool_format)
 
     @property
     def secrets(self) -> Mapping[str, str]:

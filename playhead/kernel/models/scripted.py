@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
-from playhead.kernel.models.base import TextPiece
+from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.trace.forks import SharedLock
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
 
@@ -74,6 +74,8 @@ class ScriptedModel:
 
     turns: Sequence[TurnLike]
     name: str = "scripted/model"
+    tool_format: ToolFormat = "native"
+    """How it is told of tools."""
     requests: list[Request] = field(default_factory=list)
     """Every request so far, for tests to look at."""
     keep_requests: bool = True

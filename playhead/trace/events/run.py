@@ -56,7 +56,7 @@ NOT_KNOWN: Final = "not_known"
 """The reason code of an imported run whose spans do not say how it ended."""
 FIXES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "required_tools_missing": "Fix: raise required_retries=, ask for less in required_tools=, or say in system_prompt= "
+        "required_tools_missing": "Fix: raise retries= of require_tools, ask it for less, or say in system_prompt= "
         "when to call them",
     }
 )

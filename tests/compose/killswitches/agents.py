@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.lowlevel import checkpoint
 
-from playhead import Agent, Approval, ToolContext, tool
+from playhead import Agent, Approval, Context, Execution, ToolContext, tool
 from playhead.compose import killswitches as ks
 from tests.compose.killswitches.provider import CountingModel, RandomModel
 
@@ -63,11 +63,8 @@ class Schedule:
             name=name,
             tools=tools,
             max_iterations=chance.randint(1, 4),
-            max_retries=chance.randint(0, 2),
-            retry_delay_s=0,
-            max_parallel=chance.randint(1, 5),
-            rationale=False,
-            meta_tools=(),
+            execution=Execution(retries=chance.randint(0, 2), retry_delay_s=0, max_parallel=chance.randint(1, 5)),
+            context=Context(rationale=False, meta_tools=()),
             parameters=chance.choice(({}, {}, {"max_tokens": chance.choice((5, 100, 1000))})),
             compose=self._stack(name, depth),
             trace=folder,

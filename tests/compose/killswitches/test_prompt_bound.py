@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import Agent, ToolContext, tool
+from playhead import Agent, Context, ToolContext, tool
 from playhead.compose.killswitches import Budget, budget_limit
 from playhead.compose.killswitches.prompt_bound import (
     IMAGE_TOKENS,
@@ -136,7 +136,9 @@ def test_what_a_body_may_not_ask_for(parameter: str):
 
     model = ScriptedModel([call("ask"), text("done")])
     budget = Budget(max_tokens=9_000)
-    agent = Agent(model, tools=[ask], rationale=False, meta_tools=(), trace=None, compose=[budget_limit(budget)])
+    agent = Agent(
+        model, tools=[ask], context=Context(rationale=False, meta_tools=()), trace=None, compose=[budget_limit(budget)]
+    )
     result = agent.run_sync("Go.")
     assert result.output == "done"
     assert "no request parameter" in result.steps[-1].content

@@ -28,6 +28,7 @@ from tests.compose.killswitches.agents import Schedule
 from tests.compose.killswitches.provider import CountingModel, Provider
 from tests.compose.killswitches.test_schedules import LIMIT_S
 from tests.kernel.hung import HungModel, hanging, lookup, timed
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +118,7 @@ def test_two_budgets_in_any_order(seed: int):
     def run(*budgets: Budget) -> None:
         model = CountingModel(random.Random(chance.random()), provider, "random/model", ["lookup"])
         blocks = [budget_limit(each, output_cap=2_000) for each in budgets]
-        agent = Agent(model, tools=[lookup], compose=blocks, **OPTIONS)
+        agent = Agent(model, **grouped(tools=[lookup], compose=blocks, **OPTIONS))
         for _ in range(3):
             with suppress(PlayheadError):
                 agent.run_sync("task")
@@ -147,12 +148,10 @@ def test_the_same_budget_twice():
     """Stacked twice, or on an agent and on one below it, a budget is charged once, and nobody waits for himself."""
     budget = Budget(max_tokens=4_000)
     block = budget_limit(budget, output_cap=2_500)
-    below = Agent(Model(), name="below", compose=[block, block], **OPTIONS)
+    below = Agent(Model(), **grouped(name="below", compose=[block, block], **OPTIONS))
     agent = Agent(
         ScriptedModel([call("below", task="Go."), text("done")]),
-        tools=[below],
-        compose=[block, budget_limit(budget, output_cap=3_000)],
-        **OPTIONS,
+        **grouped(tools=[below], compose=[block, budget_limit(budget, output_cap=3_000)], **OPTIONS),
     )
     took_s, result = timed(lambda: agent.run_sync("Go."))
     assert took_s < 5
@@ -167,11 +166,11 @@ def test_a_request_that_is_left_behind_holds_nobody_up(kind: str):
     with hanging() as hang:
         hung = HungModel(hang.asynchronously(kind))
         blocks = [budget_limit(budget, output_cap=4_000), timeout_after(0.05)]
-        result = Agent(hung, tools=[lookup], compose=blocks, **OPTIONS).run_sync("Go.")
+        result = Agent(hung, **grouped(tools=[lookup], compose=blocks, **OPTIONS)).run_sync("Go.")
         assert result.terminated_by == "timeout_after"
         assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
         assert budget.spent_tokens > 4_000
-        other = Agent(Model(), compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS)
+        other = Agent(Model(), **grouped(compose=[budget_limit(budget, output_cap=4_000)], **OPTIONS))
         took_s, result = timed(lambda: other.run_sync("Go."))
         assert (result.output, took_s < 5) == ("done", True)
 
@@ -187,12 +186,14 @@ def test_who_waited_and_has_gone_is_not_woken():
                 await anyio.to_thread.run_sync(hang.released.wait, 10)
                 return await super().complete(request)
 
-        holder = Agent(Slow(), compose=[budget_limit(budget, output_cap=900)], **OPTIONS)
+        holder = Agent(Slow(), **grouped(compose=[budget_limit(budget, output_cap=900)], **OPTIONS))
         results: list[Any] = []
         thread = threading.Thread(target=lambda: results.append(holder.run_sync("Go.")), daemon=True)
         thread.start()
         assert hang.started.wait(5)
-        waits = Agent(Model(), compose=[budget_limit(budget, output_cap=900), timeout_after(0.05)], **OPTIONS)
+        waits = Agent(
+            Model(), **grouped(compose=[budget_limit(budget, output_cap=900), timeout_after(0.05)], **OPTIONS)
+        )
         assert waits.run_sync("Go.").terminated_by == "timeout_after"
         hang.released.set()
         thread.join(5)
@@ -214,7 +215,7 @@ def test_who_waited_and_has_gone_is_not_woken():
 def test_a_failure_that_may_have_been_billed(failure: Exception, billed: bool):
     """What was set aside for an attempt is given back only when the provider itself says that it has done nothing."""
     budget = Budget(max_tokens=5_000)
-    agent = Agent(Model(failure), compose=[budget_limit(budget, output_cap=1_000)], max_retries=0, **OPTIONS)
+    agent = Agent(Model(failure), **grouped(compose=[budget_limit(budget, output_cap=1_000)], retries=0, **OPTIONS))
     with pytest.raises(PlayheadError):
         agent.run_sync("Go.")
     assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
@@ -235,7 +236,7 @@ def test_a_count_that_is_none(counted: Any):
             return Completion(text="done", usage=Usage(input_tokens=40, output_tokens=10))
 
     budget = Budget(max_tokens=5_000)
-    assert Agent(Wrong(), compose=[budget_limit(budget)], **OPTIONS).run_sync("Go.").output == "done"
+    assert Agent(Wrong(), **grouped(compose=[budget_limit(budget)], **OPTIONS)).run_sync("Go.").output == "done"
     assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 50)
 
 
@@ -262,7 +263,9 @@ async def test_a_budget_ends_nobody_early():
                 usage=Usage(input_tokens=await self.count_tokens(request) or 0, output_tokens=5),
             )
 
-    agent = Agent(Slow(), tools=[ask], max_parallel=4, compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS)
+    agent = Agent(
+        Slow(), **grouped(tools=[ask], max_parallel=4, compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS)
+    )
     result = await agent.run("Go.")
     assert (result.output, result.terminated_by) == ("done", "end_turn")
     assert budget.spent_tokens == result.usage.total_tokens
@@ -279,7 +282,7 @@ async def test_a_request_that_cannot_be_recorded(tmp_path: Path, monkeypatch: py
             return prepared.event.kind != lost and original(self, prepared, iteration)
 
         monkeypatch.setattr(Recorder, "write", lose)
-        agent = Agent(Model(), compose=[budget_limit(budget)], **{**OPTIONS, "trace": tmp_path})
+        agent = Agent(Model(), **grouped(compose=[budget_limit(budget)], **{**OPTIONS, "trace": tmp_path}))
         with pytest.raises(TraceWriteError):
             await agent.run("Go.", run_id=lost)
         assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 0)

@@ -23,6 +23,7 @@ from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Completion, Prices, Request, Usage
 from tests.compose.killswitches.test_shared_budgets import OPTIONS, Model
 from tests.kernel.hung import lookup
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from playhead.compose.harness import Harness
@@ -62,7 +63,7 @@ def spent(model: Any, **parameters: Any) -> tuple[int, float]:
     """Return what one answer took from a budget."""
     budget = Budget(max_tokens=100_000, max_cost_usd=1_000)
     block = budget_limit(budget, output_cap=CAP)
-    assert Agent(model, compose=[block], parameters=parameters, **OPTIONS).run_sync("Go.").output == "done"
+    assert Agent(model, **grouped(compose=[block], parameters=parameters, **OPTIONS)).run_sync("Go.").output == "done"
     assert (budget.in_flight, budget.set_aside_tokens) == (0, 0)
     return budget.spent_tokens, pytest.approx(budget.spent_cost_usd)  # type: ignore[return-value]
 
@@ -117,7 +118,9 @@ def test_a_settlement_that_fails(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr("playhead.compose.killswitches.budget.cost_of", fail)
     budget = Budget(max_tokens=9_000)
-    agent = Agent(Reporting(Usage(input_tokens=1)), compose=[budget_limit(budget, output_cap=CAP)], **OPTIONS)
+    agent = Agent(
+        Reporting(Usage(input_tokens=1)), **grouped(compose=[budget_limit(budget, output_cap=CAP)], **OPTIONS)
+    )
     with pytest.raises(Exception, match=r".*"):
         agent.run_sync("Go.")
     assert (budget.in_flight, budget.set_aside_tokens, budget.spent_tokens) == (0, 0, 1_050)
@@ -142,7 +145,7 @@ BYPASSES: list[tuple[dict[str, Any], str]] = [
 def test_a_cap_that_cannot_be_lowered(parameters: dict[str, Any], named: str):
     """A request whose answer the budget could not bound is not sent, and the run says which parameter that is."""
     model, budget = Reporting(Usage(input_tokens=1, output_tokens=1)), Budget(max_tokens=9_000)
-    agent = Agent(model, compose=[budget_limit(budget)], parameters=parameters, **OPTIONS)
+    agent = Agent(model, **grouped(compose=[budget_limit(budget)], parameters=parameters, **OPTIONS))
     result = agent.run_sync("Go.")
     assert (result.status, result.terminated_by) == ("failed", "budget_limit")
     assert (result.error or "").startswith(f"{named} ")
@@ -192,7 +195,7 @@ def test_prices_that_cannot_be(prices: Prices):
     assert known_prices(prices) is None
     model = Reporting(prices=prices)
     with pytest.raises(UsageError, match="the price of scripted/model is not known"):
-        Agent(model, compose=[budget_limit(max_cost_usd=1)], **OPTIONS).run_sync("Go.")
+        Agent(model, **grouped(compose=[budget_limit(max_cost_usd=1)], **OPTIONS)).run_sync("Go.")
     assert model.requests == []
 
 
@@ -214,7 +217,7 @@ async def test_who_waits_is_kept_once():
             return await super().complete(request)
 
     async def wait() -> None:
-        await Agent(Slow(), compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS).run("Go.")
+        await Agent(Slow(), **grouped(compose=[budget_limit(budget, output_cap=1_500)], **OPTIONS)).run("Go.")
 
     async with anyio.create_task_group() as group:
         for _ in range(4):
@@ -254,7 +257,7 @@ def test_a_guard_that_raises():
         harness.guard(GuardMaker("raises", _Raises))
 
     with pytest.raises(Exception, match="0"):
-        Agent(model, compose=[budget_limit(budget), raises], **OPTIONS).run_sync("Go.")
+        Agent(model, **grouped(compose=[budget_limit(budget), raises], **OPTIONS)).run_sync("Go.")
     assert (budget.in_flight, budget.spent_tokens, model.requests) == (0, 0, [])
 
 
@@ -262,9 +265,9 @@ def test_a_budget_above_counts_the_prompt():
     """The same budget on an agent and on one above it measures each prompt once."""
     budget, model = Budget(max_tokens=9_000), Reporting(Usage(input_tokens=40, output_tokens=10))
     block = budget_limit(budget, output_cap=CAP)
-    below = Agent(model, name="below", compose=[block], **OPTIONS)
+    below = Agent(model, **grouped(name="below", compose=[block], **OPTIONS))
     above = ScriptedModel([call("below", task="Go."), text("done")])
-    assert Agent(above, tools=[below], compose=[block], **OPTIONS).run_sync("Go.").output == "done"
+    assert Agent(above, **grouped(tools=[below], compose=[block], **OPTIONS)).run_sync("Go.").output == "done"
     assert model.counted == 1
 
 
@@ -295,12 +298,12 @@ async def test_nothing_is_kept_of_requests_that_are_over(monkeypatch: pytest.Mon
         return (await context.model.ask("How?")).text
 
     model = ScriptedModel([call("ask"), text("x"), call("lookup", key="a"), text("done")])
-    await Agent(model, tools=[ask, lookup], compose=[block], **OPTIONS).run("Go.")
+    await Agent(model, **grouped(tools=[ask, lookup], compose=[block], **OPTIONS)).run("Go.")
     with suppress(PlayheadError):
-        await Agent(Model(ValueError("?")), compose=[block], max_retries=0, **OPTIONS).run("Go.")
-    refused = await Agent(ScriptedModel([text("x")]), compose=[block], **OPTIONS).run("x" * 90_000)
+        await Agent(Model(ValueError("?")), **grouped(compose=[block], retries=0, **OPTIONS)).run("Go.")
+    refused = await Agent(ScriptedModel([text("x")]), **grouped(compose=[block], **OPTIONS)).run("x" * 90_000)
     assert refused.terminated_by == "budget_limit"
-    holder, waits = (Agent(Waits(), compose=[block], **OPTIONS) for _ in "ab")
+    holder, waits = (Agent(Waits(), **grouped(compose=[block], **OPTIONS)) for _ in "ab")
     with anyio.move_on_after(0.05):
         async with anyio.create_task_group() as group:
             for agent in (holder, waits):

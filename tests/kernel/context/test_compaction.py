@@ -313,7 +313,7 @@ class TestDeep:
     @pytest.mark.parametrize("answer", [text(""), error("busy")], ids=["empty", "failed"])
     async def test_when_nothing_comes(self, tmp_path: Path, answer: Any):
         """They are put together by rule, and the run goes on."""
-        run = await run_with(tmp_path, [*looks("abcd"), answer, text("done")], profile=self.DEEP, max_retries=0)
+        run = await run_with(tmp_path, [*looks("abcd"), answer, text("done")], profile=self.DEEP, retries=0)
         assert thread(run)[1][1].endswith('- look({"key": "b"}) → found b')
         assert [event.mode for event in run.events("context-synthesized")] == ["fast"]
         assert len(run.events("decision-evaluated")) == (1 if run.events("llm-failed") else 0)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, UsageError, tool
+from playhead import Agent, Context, UsageError, tool
 from playhead.compose import SUPPRESS
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.context.shelf import MAX_NOTE_CHARS, MAX_NOTES, Shelf, search
@@ -151,7 +151,7 @@ class TestCompression:
             return ""
 
         with pytest.raises(ToolDefinitionError, match="'recall' is a tool of the kernel"):
-            Agent(ScriptedModel([]), tools=[mine], compression=True, trace=None)
+            Agent(ScriptedModel([]), tools=[mine], context=Context(compression=True), trace=None)
 
 
 class TestHooks:

@@ -65,7 +65,7 @@ class TestTransform:
     async def test_an_outcome_in_place_of_a_result(self, tmp_path: Path, heal: bool):
         """The tool gets its own arguments alone, the model the outcome; the whole result is kept."""
         turns = [call("look", key="all", _transform="[?price > `37`].name"), call("recall", key="_tool_result_1")]
-        run = await run_with(tmp_path, turns, look, compression=True, heal=heal)
+        run = await run_with(tmp_path, turns, look, compression=True, repair=heal)
         assert told(run) == '[STORED: _tool_result_1 | look | _transform]\n["item 38", "item 39"]'
         started, _ = run.events("tool-call-started")
         assert (started.args, started.transform) == ({"key": "all"}, "[?price > `37`].name")
@@ -83,7 +83,7 @@ class TestTransform:
     async def test_of_a_call_in_text(self, tmp_path: Path):
         """Its result is a user's message, which says whose it is."""
         turns = [text('{"name": "look", "arguments": {"key": "a", "_transform": "price"}}')]
-        run = await run_with(tmp_path, turns, look, compression=True, heal=True)
+        run = await run_with(tmp_path, turns, look, compression=True, repair=True)
         assert told(run) == "Result of look:\n3"
 
     @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ class TestTransform:
 
     async def test_without_compression(self, tmp_path: Path):
         """It is an argument that the tool does not have."""
-        run = await run_with(tmp_path, [call("look", _transform="x")], look, heal=False)
+        run = await run_with(tmp_path, [call("look", _transform="x")], look, repair=False)
         assert run.events("tool-call-completed")[0].error.type == "InvalidArguments"
 
 

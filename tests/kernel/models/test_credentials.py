@@ -3,7 +3,7 @@
 import pytest
 
 from playhead.kernel.models.credentials import public_address
-from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.litellm import LiteLLM
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_secrets_are_known_before_anything_is_sent(monkeypatch, name, environmen
     """Keys given or found in the environment, and passwords in addresses, are what the recorder is told to redact."""
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    assert LiteLLMModel(name, **arguments).secrets == secrets
+    assert LiteLLM(name, **arguments).secrets == secrets
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from playhead.errors import (
 )
 from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models.failures import Target, clean_message, playhead_error, verdict_of
-from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.litellm import LiteLLM
 from playhead.trace.redaction import Redactor
 from playhead.trace.types import Message, Request
 
@@ -36,7 +36,7 @@ def ask(text="Say hi", model="openai/gpt-4o-mini", tools=(), **parameters):
 @pytest.fixture
 def model(stub):
     """Return a model that the stub server answers for."""
-    return LiteLLMModel("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
+    return LiteLLM("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ async def test_every_refusal_is_one_clear_error(stub, model, capfd, caplog, answ
 
 async def test_a_server_that_is_not_there(dead_port):
     """Nobody at the address: the error names it, without the password that was in it, and says what to look at."""
-    llm = LiteLLMModel("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
+    llm = LiteLLM("openai/m", api_base=f"http://127.0.0.1:{dead_port}/v1", api_key=KEY)
     with pytest.raises(ModelUnavailableError) as caught:
         await llm.complete(ask(model="openai/m"))
     assert (
@@ -152,7 +152,7 @@ async def test_a_server_that_is_too_slow(stub, model):
 async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
     """No key: one error that names the environment variable, and nothing is sent anywhere."""
     with pytest.raises(MissingApiKeyError) as caught:
-        await LiteLLMModel(name).complete(ask(model=name))
+        await LiteLLM(name).complete(ask(model=name))
     assert str(caught.value) == (
         f"no API key for {name}: set {variables}, or pass api_key= (any text, if the server needs none)"
     )
@@ -177,14 +177,14 @@ async def test_a_key_that_the_server_repeats_is_not_shown(stub, model):
 async def test_a_provider_that_does_not_exist(name, message):
     """A mistyped provider is named, with those that it may have been meant to be."""
     with pytest.raises(UnknownModelError) as caught:
-        await LiteLLMModel(name, api_key=KEY).complete(ask(model=name))
+        await LiteLLM(name, api_key=KEY).complete(ask(model=name))
     assert str(caught.value).partition(",")[0] == message
 
 
 async def test_a_model_that_the_server_does_not_know(stub):
     """A mistyped model is named, with the nearest that litellm knows of that provider."""
     stub.answers({"error": {"message": "The model `gpt-4o-minni` does not exist"}}, status=404)
-    llm = LiteLLMModel("openai/gpt-4o-minni", api_base=f"{stub.url}/v1", api_key=KEY)
+    llm = LiteLLM("openai/gpt-4o-minni", api_base=f"{stub.url}/v1", api_key=KEY)
     with pytest.raises(UnknownModelError) as caught:
         await llm.complete(ask(model=llm.name))
     assert str(caught.value).startswith(
@@ -195,7 +195,7 @@ async def test_a_model_that_the_server_does_not_know(stub):
 
 async def test_a_parameter_that_the_provider_does_not_have(stub):
     """A parameter that would be ignored is refused, without litellm's advice on its own settings."""
-    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
     with pytest.raises(ModelRequestError) as caught:
         await llm.complete(ask(model=llm.name, logit_bias={}))
     assert str(caught.value) == (

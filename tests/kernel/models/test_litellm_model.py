@@ -19,7 +19,7 @@ from playhead.errors import (
 from playhead.kernel.models import litellm as adapter
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
-from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import parsed_arguments, to_openai
 from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
@@ -57,7 +57,7 @@ def said(message, **body):
 @pytest.fixture
 def model(stub):
     """Return a model that the stub server answers for."""
-    return LiteLLMModel("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
+    return LiteLLM("openai/gpt-4o-mini", api_base=f"{stub.url}/v1", api_key=KEY)
 
 
 # What a real model says
@@ -66,7 +66,7 @@ def model(stub):
 async def test_a_plain_answer(cassette):
     """Text, finish reason, tokens and the model's own name come back; a model outside the price table has no cost."""
     with cassette("litellm_plain.yaml"):
-        completion = await LiteLLMModel(REAL, api_base=SERVER, api_key="none").complete(
+        completion = await LiteLLM(REAL, api_base=SERVER, api_key="none").complete(
             ask("Reply with exactly one word: pong", REAL, temperature=0, max_tokens=8)
         )
     assert completion == Completion(
@@ -80,7 +80,7 @@ async def test_a_plain_answer(cassette):
 
 async def test_a_tool_call_and_the_answer_to_its_result(cassette):
     """A call comes back with its arguments as an object, and its result is understood when it is sent after it."""
-    llm = LiteLLMModel(REAL, api_base=SERVER, api_key="none")
+    llm = LiteLLM(REAL, api_base=SERVER, api_key="none")
     question = Message(id=0, role="user", content="What is the weather in Oslo? Use the tool.")
     with cassette("litellm_tool_round_trip.yaml"):
         asked = await llm.complete(
@@ -172,7 +172,7 @@ async def test_what_anthropic_counts(stub):
             },
         }
     )
-    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
     completion = await llm.complete(ask(model=llm.name, tools=(WEATHER,)))
     assert completion.cost_usd == pytest.approx(10 * 1e-06 + 20 * 1.25e-06 + 30 * 1e-07 + 5 * 5e-06)
     assert (
@@ -238,7 +238,7 @@ async def test_malformed_arguments_do_not_break_the_thread(stub):
     stub.answers(
         {"content": [], "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}, "stop_reason": "end_turn"}
     )
-    llm = LiteLLMModel("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
+    llm = LiteLLM("anthropic/claude-haiku-4-5", api_base=stub.url, api_key=KEY)
     thread = (
         Message(id=0, role="user", content="q"),
         Message(id=1, role="assistant", tool_calls=(ToolCall(id="c1", name="f", raw_arguments="{bad"),)),
@@ -300,7 +300,7 @@ def test_lone_surrogates_are_replaced():
 async def test_prices_come_from_the_table_or_not_at_all():
     """A price is what litellm's table says; a model that is not in it, or only by half, has none."""
     names = ("openai/gpt-4o-mini", "openai/no-such-model", "bedrock/twelvelabs.pegasus-1-2-v1:0", "ollama_chat/x")
-    assert [await LiteLLMModel(name).prices() for name in names] == [
+    assert [await LiteLLM(name).prices() for name in names] == [
         Prices(input_usd=1.5e-07, output_usd=6e-07, cache_read_usd=7.5e-08),
         None,
         None,
@@ -329,7 +329,7 @@ def test_an_adapter_is_a_model_and_is_chosen_by_name():
         model = resolve_model("openai/gpt-4o-mini", api_key="k")
         print(type(model).__name__, model.name, dict(model.secrets), sorted({"litellm", "openai", "httpx"} & set(sys.modules)))
     """
-    assert run(script) == ("LiteLLMModel openai/gpt-4o-mini {'api_key': 'k'} []\n", "")
+    assert run(script) == ("LiteLLM openai/gpt-4o-mini {'api_key': 'k'} []\n", "")
     assert isinstance(resolve_model("openai/gpt-4o-mini"), Model)
 
 
@@ -338,7 +338,7 @@ async def test_litellm_is_an_extra(monkeypatch):
     adapter._litellm.cache_clear()
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[litellm\]'$"):
-        await LiteLLMModel("openai/m").prices()
+        await LiteLLM("openai/m").prices()
 
 
 def test_many_event_loops_and_the_end_of_the_process(stub):
@@ -349,11 +349,11 @@ def test_many_event_loops_and_the_end_of_the_process(stub):
     stub.answers(said({"content": "ok"}))
     script = f"""
         import asyncio, logging, threading
-        from playhead.kernel.models.litellm import LiteLLMModel
+        from playhead.kernel.models.litellm import LiteLLM
         from playhead.trace.types import Message, Request
 
         logging.getLogger().setLevel(logging.DEBUG)  # as an application may: litellm brings its own handler
-        model = LiteLLMModel("openai/m", api_base="{stub.url}/v1", api_key="k")
+        model = LiteLLM("openai/m", api_base="{stub.url}/v1", api_key="k")
         request = Request(model="openai/m", messages=(Message(id=0, role="user", content="hi"),))
 
         async def ask():

@@ -20,7 +20,7 @@ from playhead.errors import (
 )
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
-from playhead.kernel.models.ollama import OllamaModel, to_ollama
+from playhead.kernel.models.ollama import Ollama, to_ollama
 from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, ToolCall, ToolSpec, Usage
 
 pytestmark = pytest.mark.anyio
@@ -59,7 +59,7 @@ def said(message, **body):
 @pytest.fixture
 def model(stub):
     """Return a model that the stub server answers for."""
-    return OllamaModel("ollama/qwen3:8b", host=stub.url)
+    return Ollama("ollama/qwen3:8b", api_base=stub.url)
 
 
 # What a model says
@@ -68,7 +68,7 @@ def model(stub):
 async def test_a_plain_answer(cassette):
     """Text, done reason, counts and the model's name come back from the default address, and cost nothing."""
     with cassette("ollama_plain_proxied.yaml"):
-        completion = await OllamaModel(PROXIED).complete(
+        completion = await Ollama(PROXIED).complete(
             ask("Reply with exactly one word: pong", PROXIED, temperature=0, max_tokens=8)
         )
     assert completion == Completion(
@@ -84,7 +84,7 @@ async def test_an_answer_in_a_schema(cassette):
     """A response format in OpenAI's form reaches Ollama as its own, and the model keeps to it."""
     schema = {"type": "object", "properties": {"capital": {"type": "string"}}, "required": ["capital"]}
     with cassette("ollama_schema_proxied.yaml"):
-        completion = await OllamaModel(PROXIED).complete(
+        completion = await Ollama(PROXIED).complete(
             ask(
                 "What is the capital of Norway? Answer in JSON.",
                 PROXIED,
@@ -259,7 +259,7 @@ async def test_a_server_that_is_not_there(user_info):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(ModelUnavailableError) as caught:
-        await OllamaModel("ollama/m", host=f"http://{user_info}127.0.0.1:{port}").complete(ask(name="ollama/m"))
+        await Ollama("ollama/m", api_base=f"http://{user_info}127.0.0.1:{port}").complete(ask(name="ollama/m"))
     assert str(caught.value) == f"no server answers at http://127.0.0.1:{port} (ollama/m). Is `ollama serve` running?"
     assert caught.value.retryable
 
@@ -276,7 +276,7 @@ async def test_the_client_is_an_extra(monkeypatch):
     """Without the client the error says how to get it."""
     monkeypatch.setitem(sys.modules, "ollama", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'playhead\[ollama\]'$"):
-        await OllamaModel("ollama/m").complete(ask(name="ollama/m"))
+        await Ollama("ollama/m").complete(ask(name="ollama/m"))
 
 
 # Names, secrets, prices
@@ -285,14 +285,14 @@ async def test_the_client_is_an_extra(monkeypatch):
 def test_an_adapter_is_a_model_and_is_chosen_by_name():
     """`ollama/…` goes through Ollama's own client."""
     model = resolve_model("ollama/qwen3:8b")
-    assert (type(model), model.name, isinstance(model, Model)) == (OllamaModel, "ollama/qwen3:8b", True)
+    assert (type(model), model.name, isinstance(model, Model)) == (Ollama, "ollama/qwen3:8b", True)
 
 
 def test_secrets_are_known_before_anything_is_sent(monkeypatch):
     """The key for Ollama's cloud and the passwords in addresses are what the recorder is told to redact."""
     monkeypatch.setenv("OLLAMA_API_KEY", "key")
     monkeypatch.setenv("OLLAMA_HOST", "me:word@10.0.0.1:11434")
-    assert OllamaModel("ollama/m", host="http://you:pass@127.0.0.1").secrets == {
+    assert Ollama("ollama/m", api_base="http://you:pass@127.0.0.1").secrets == {
         "OLLAMA_API_KEY": "key",
         "address of OLLAMA_HOST: password": "word",
         "address of OLLAMA_HOST: password decoded": "word",
@@ -306,8 +306,8 @@ async def test_only_ones_own_machine_is_free():
     assert [
         await model.prices()
         for model in (
-            OllamaModel("ollama/m"),
-            OllamaModel("ollama/gpt-oss:120b-cloud"),
-            OllamaModel("ollama/m", host="https://ollama.com"),
+            Ollama("ollama/m"),
+            Ollama("ollama/gpt-oss:120b-cloud"),
+            Ollama("ollama/m", api_base="https://ollama.com"),
         )
     ] == [Prices(input_usd=0.0, output_usd=0.0), None, None]

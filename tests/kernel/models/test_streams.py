@@ -13,8 +13,8 @@ import pytest
 
 from playhead.errors import MissingApiKeyError, ModelUnavailableError, RateLimitError
 from playhead.kernel.models.base import StreamsText, TextPiece
-from playhead.kernel.models.litellm import LiteLLMModel
-from playhead.kernel.models.ollama import OllamaModel
+from playhead.kernel.models.litellm import LiteLLM
+from playhead.kernel.models.ollama import Ollama
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec, Usage
 
@@ -136,9 +136,9 @@ USAGE = {
 }
 
 
-def openai_model(server: StreamServer) -> LiteLLMModel:
+def openai_model(server: StreamServer) -> LiteLLM:
     """Return a model that the server answers for."""
-    return LiteLLMModel(OPENAI, api_base=f"{server.url}/v1", api_key=KEY)
+    return LiteLLM(OPENAI, api_base=f"{server.url}/v1", api_key=KEY)
 
 
 def sse(*deltas: dict[str, Any], finish: str | None = "stop", usage: Any = USAGE) -> list[str]:
@@ -294,9 +294,9 @@ OLLAMA = "ollama/qwen3:8b"
 COUNTS = {"done_reason": "stop", "done": True, "prompt_eval_count": 11, "eval_count": 18, "eval_duration": 5}
 
 
-def ollama_model(server: StreamServer) -> OllamaModel:
+def ollama_model(server: StreamServer) -> Ollama:
     """Return a model that the server answers for."""
-    return OllamaModel(OLLAMA, host=server.url)
+    return Ollama(OLLAMA, api_base=server.url)
 
 
 def lines(*messages: dict[str, Any], last: Any = COUNTS) -> list[str]:
@@ -397,8 +397,8 @@ def test_who_can_stream():
     """Every adapter of Playhead's own can; anything without the method cannot, and is a model all the same."""
     make: tuple[Callable[[], object], ...] = (
         lambda: ScriptedModel([]),
-        lambda: LiteLLMModel(OPENAI),
-        lambda: OllamaModel(OLLAMA),
+        lambda: LiteLLM(OPENAI),
+        lambda: Ollama(OLLAMA),
     )
     assert all(isinstance(each(), StreamsText) for each in make)
     assert not isinstance(object(), StreamsText)

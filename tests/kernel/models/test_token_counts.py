@@ -13,7 +13,7 @@ import pytest
 
 from playhead.kernel.models import token_counts
 from playhead.kernel.models.base import CountsTokens
-from playhead.kernel.models.litellm import LiteLLMModel
+from playhead.kernel.models.litellm import LiteLLM
 from playhead.trace.types import Message, Request, ToolSpec
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def serve() -> Iterator[Any]:
 async def test_llama_cpp(serve: Any):
     """The prompt is made by the server's own template, tools included, and counted by its own tokenizer."""
     address, asked = serve({"/apply-template": {"prompt": "<|im_start|>How high?"}, "/tokenize": {"tokens": [1, 2, 3]}})
-    model = LiteLLMModel("openai/own", api_base=address, api_key="sk-own")
+    model = LiteLLM("openai/own", api_base=address, api_key="sk-own")
     assert isinstance(model, CountsTokens)
     assert await model.count_tokens(REQUEST) == 3
     template = {"messages": MESSAGES, "tools": TOOLS}
@@ -92,7 +92,7 @@ async def test_llama_cpp(serve: Any):
 async def test_vllm(serve: Any):
     """A server that counts messages itself is asked for that."""
     address, asked = serve({"/tokenize": {"count": 17, "max_model_len": 4096}})
-    assert await LiteLLMModel("openai/own", api_base=address, api_key="k").count_tokens(REQUEST) == 17
+    assert await LiteLLM("openai/own", api_base=address, api_key="k").count_tokens(REQUEST) == 17
     body = {"model": "own", "add_generation_prompt": True, "messages": MESSAGES, "tools": TOOLS}
     assert asked[-1] == ("/tokenize", body, "Bearer k")
 
@@ -112,7 +112,7 @@ async def test_vllm(serve: Any):
 async def test_a_server_that_cannot_tell_is_asked_once(serve: Any, answers: dict[str, Any]):
     """What is no count is none, and the next request does not ask again."""
     address, asked = serve(answers)
-    model = LiteLLMModel("openai/own", api_base=address, api_key="k")
+    model = LiteLLM("openai/own", api_base=address, api_key="k")
     assert await model.count_tokens(REQUEST) is None
     before = len(asked)
     assert await model.count_tokens(REQUEST) is None
@@ -125,7 +125,7 @@ async def test_one_count_that_fails(serve: Any, kind: str, status: int):
     """An error on one request says nothing of the next: only a server without such an endpoint is given up for good."""
     answers: dict[str, Any] = {"/tokenize": status} if kind == "vLLM" else {"/apply-template": status}
     address, _ = serve(answers)
-    model = LiteLLMModel("openai/own", api_base=address, api_key="k")
+    model = LiteLLM("openai/own", api_base=address, api_key="k")
     assert await model.count_tokens(REQUEST) is None
     if kind == "vLLM":
         answers["/tokenize"] = {"count": 17}
@@ -139,7 +139,7 @@ async def test_a_server_without_such_an_endpoint(serve: Any, status: int, caplog
     """It is asked once, and that prompts are estimated from then on is said once."""
     answers: dict[str, Any] = {"/tokenize": status, "/apply-template": status}
     address, asked = serve(answers)
-    model = LiteLLMModel("openai/own", api_base=address, api_key="sk-own")
+    model = LiteLLM("openai/own", api_base=address, api_key="sk-own")
     for _ in range(3):
         assert await model.count_tokens(REQUEST) is None
     assert [path for path, _, _ in asked] == ["/apply-template", "/tokenize"]
@@ -154,7 +154,7 @@ async def test_a_server_that_hangs(serve: Any, caplog: pytest.LogCaptureFixture,
     monkeypatch.setattr(token_counts, "monotonic", lambda: now[0])
     go_on = threading.Event()
     address, asked = serve({"/apply-template": go_on})
-    model = LiteLLMModel("openai/own", api_base=address, api_key="k")
+    model = LiteLLM("openai/own", api_base=address, api_key="k")
     began = time.monotonic()
     assert await model.count_tokens(REQUEST) is None
     assert time.monotonic() - began < 1
@@ -173,7 +173,7 @@ async def test_a_server_that_hangs(serve: Any, caplog: pytest.LogCaptureFixture,
 async def test_nobody_there_now(serve: Any):
     """A server that is down is asked again for the next request: only an answer says that it cannot count."""
     address, asked = serve({"/tokenize": {"count": 17}})
-    model = LiteLLMModel("openai/own", api_base="http://127.0.0.1:9/v1", api_key="k")
+    model = LiteLLM("openai/own", api_base="http://127.0.0.1:9/v1", api_key="k")
     assert await model.count_tokens(REQUEST) is None
     model._api_base = address
     assert await model.count_tokens(REQUEST) == 17
@@ -184,4 +184,4 @@ async def test_a_hosted_provider_is_not_asked(monkeypatch: pytest.MonkeyPatch):
     """Without an address of one's own nobody is asked, and nobody knows."""
     monkeypatch.delenv("OPENAI_API_BASE", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert await LiteLLMModel("openai/gpt-4o-mini", api_key="k").count_tokens(REQUEST) is None
+    assert await LiteLLM("openai/gpt-4o-mini", api_key="k").count_tokens(REQUEST) is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead.kernel.models.litellm import LiteLLMModel
-from playhead.kernel.models.ollama import OllamaModel
+from playhead.kernel.models.litellm import LiteLLM
+from playhead.kernel.models.ollama import Ollama
 from playhead.kernel.models.openai_format import sendable_arguments
 from playhead.trace.types import ImagePart, Message, Request, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import to_json
@@ -65,7 +65,7 @@ async def test_the_whole_body_that_litellm_sends(stub):
     untouched = copy.deepcopy(request)
     stub.answers(ANSWER)
 
-    await LiteLLMModel("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request)
+    await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request)
 
     assert stub.requests == [
         (
@@ -132,7 +132,7 @@ async def test_the_whole_body_that_ollama_gets(stub):
     untouched = copy.deepcopy(request)
     stub.answers(OLLAMA_ANSWER)
 
-    await OllamaModel("ollama/some-model", host=stub.url).complete(request)
+    await Ollama("ollama/some-model", api_base=stub.url).complete(request)
 
     assert stub.requests == [
         (
@@ -207,7 +207,7 @@ def odd_request(model):
 async def test_no_tags_in_what_litellm_sends(stub):
     """Arguments and parameters leave as the values themselves; schemas, which are never tagged, as they are."""
     stub.answers(ANSWER)
-    await LiteLLMModel("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(odd_request("openai"))
+    await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(odd_request("openai"))
     ((_, body),) = stub.requests
     (call,) = body["messages"][0]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == ODD_ON_THE_WIRE
@@ -218,7 +218,7 @@ async def test_no_tags_in_what_litellm_sends(stub):
 async def test_no_tags_in_what_ollama_gets(stub):
     """The same on the other wire."""
     stub.answers(OLLAMA_ANSWER)
-    await OllamaModel("ollama/some-model", host=stub.url).complete(odd_request("ollama"))
+    await Ollama("ollama/some-model", api_base=stub.url).complete(odd_request("ollama"))
     ((_, body),) = stub.requests
     (call,) = body["messages"][0]["tool_calls"]
     assert call["function"]["arguments"] == ODD_ON_THE_WIRE
@@ -273,7 +273,7 @@ requests = st.builds(
 async def test_any_request_can_be_read_back_from_the_wire(stub, request_sent):
     """Whatever the texts, arguments, tools and parameters are, the body says neither more nor less than the request."""
     stub.answers(ANSWER)
-    await LiteLLMModel("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request_sent)
+    await LiteLLM("openai/some-model", api_base=f"{stub.url}/v1", api_key="k").complete(request_sent)
     assert _read_back(stub.requests.pop()[1]) == request_sent
 
 

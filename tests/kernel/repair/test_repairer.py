@@ -16,6 +16,7 @@ from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.types import ToolCall
 from tests.kernel.plan.steps import plan, tool_step, verdict
 from tests.kernel.runs import data, record_agent
+from tests.options import grouped
 from tests.replay.resumed_shop import dead, script
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _nothing_done() -> None:
 def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Agent:
     """Return an agent that repairs, which is the default."""
     fixed: dict[str, Any] = {"clock": TickingClock, "retry_delay_s": 0, "rationale": False, "meta_tools": ()}
-    return Agent(ScriptedModel(turns), tools=tools or (look, store), trace=folder, **{**fixed, **options})
+    return Agent(ScriptedModel(turns), **grouped(tools=tools or (look, store), trace=folder, **{**fixed, **options}))
 
 
 def stages(ran: Any) -> list[tuple[str, str]]:
@@ -220,7 +221,7 @@ async def test_broken_json_in_text_is_an_event(tmp_path: Path):
 async def test_off_leaves_calls_as_they_are(tmp_path: Path):
     """Without repair the same call is refused, and plain numbers as text are read, as they always were."""
     turns = [call("Look", key="a"), call("pay", amount="1.5", days="2", limit={"amount": "3"}), text("done")]
-    ran = await record_agent(agent_of(tmp_path, turns, look, pay, heal=False), tmp_path)
+    ran = await record_agent(agent_of(tmp_path, turns, look, pay, repair=False), tmp_path)
     assert (DONE, ran.events("tool-call-healed")) == ([(1.5, True, 2, 3.0)], [])
     assert (await reproduce(ran.recording.path)).identical
 
@@ -272,7 +273,7 @@ NO_NUMBERS = [{"amount": True}, {"amount": "NaN"}, {"amount": "Infinity"}, {"amo
 @pytest.mark.parametrize("arguments", NO_NUMBERS, ids=json.dumps)
 async def test_no_number_is_made_of_what_is_none(tmp_path: Path, arguments: dict[str, Any], heal: bool):
     """Of booleans, NaN and digits in groups no number is made, also where pydantic would, with repair and without."""
-    ran = await record_agent(agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, heal=heal), tmp_path)
+    ran = await record_agent(agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, repair=heal), tmp_path)
     (completed,) = ran.events("tool-call-completed")
     assert (DONE, completed.ok, completed.error.type) == ([], False, "InvalidArguments")
     assert (await reproduce(ran.recording.path)).identical

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, UsageError, load_recording, reproduce, tool
+from playhead import Agent, Context, UsageError, load_recording, reproduce, tool
 from playhead.compose import killswitches as ks
 from playhead.errors import ToolDefinitionError
 from playhead.replay import replay
@@ -14,6 +14,7 @@ from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import ToolCall
 from tests.kernel.runs import data, ended, ending, make_agent
 from tests.kernel.strategies.looking import broken, lookup, run
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ async def test_finishing_alone(tmp_path: Path):
 async def test_finishing_alone_under_a_misspelt_name(tmp_path: Path):
     """A name that is put right before the call runs is the tool's name here, too."""
     turn = calls(call("lookup", key="a"), call("Finish", result="made up"))
-    ran = await work(tmp_path, [turn, call("finish", result="found")], settings={"finish_alone": True}, heal=True)
+    ran = await work(tmp_path, [turn, call("finish", result="found")], settings={"finish_alone": True}, repair=True)
     assert ending(ran) == ended("done", "final_answer_tool", "found", 2)
 
 
@@ -203,7 +204,7 @@ def test_a_tool_of_that_name_is_refused():
         Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
     named: Any = {"strategy_settings": {"finish_tool_name": "pulse"}, "meta_tools": ["pulse"]}
     with pytest.raises(ToolDefinitionError, match=r"'pulse' is a tool of the kernel; .*'finish_tool_name'"):
-        Agent(ScriptedModel([]), strategy="autonomous", trace=None, **named)
+        Agent(ScriptedModel([]), **grouped(strategy="autonomous", trace=None, **named))
     Agent(ScriptedModel([]), tools=[finish], trace=None)
     with pytest.raises(UsageError, match="finish_tool_name"):
         Agent(ScriptedModel([]), strategy="autonomous", strategy_settings={"finish_tool_name": "no name"}, trace=None)
@@ -234,7 +235,10 @@ async def test_a_result_that_is_refused(tmp_path: Path):
 async def test_below_another_agent(tmp_path: Path):
     """An agent below has its own `finish`; the one above has none."""
     worker = Agent(
-        ScriptedModel([call("finish", result="found")]), name="worker", strategy="autonomous", rationale=False
+        ScriptedModel([call("finish", result="found")]),
+        name="worker",
+        strategy="autonomous",
+        context=Context(rationale=False),
     )
     ran = await run(tmp_path, [call("worker", task="Find."), text("Thanks.")], worker)
     assert ran.events("agent-completed")[0].output == "found"

@@ -237,7 +237,7 @@ async def test_what_was_refused_has_not_acted(tmp_path: Path):
     tools = Tools()
     wrong = tool_step("send", args={"to": ["ann"]})
     turns = [plan(wrong), plan(tool_step("send", args={"to": "ann"})), verdict(), text("done")]
-    run = await planned(tmp_path, tools, *turns, heal=False)
+    run = await planned(tmp_path, tools, *turns, repair=False)
     assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s2 completed"])
     assert "side effects" not in prompts(run)[1]
 
@@ -256,7 +256,7 @@ async def test_what_was_refused_in_a_loop_has_not_acted(tmp_path: Path):
         text("done"),
     ]
     settings = {"step_kernel_max_iterations": 2}
-    run = await planned(tmp_path, tools, *turns, heal=False, settings=settings)
+    run = await planned(tmp_path, tools, *turns, repair=False, settings=settings)
     assert (tools.did, changes(run)) == (["send ann"], ["s1 failed", "s1 pending", "s1 completed"])
     assert not any("side effects" in prompt for prompt in prompts(run))
 

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, call, text
 
 STEPS = 3
@@ -50,7 +50,9 @@ def fork() -> str:
 def run(folder: Path, turns: list[object], run_id: str) -> None:
     """Run an agent."""
     model = ScriptedModel(turns)  # type: ignore[arg-type]
-    Agent(model, tools=[lookup, wait, fork], trace=folder, rationale=False).run_sync("go", run_id=run_id)
+    Agent(model, tools=[lookup, wait, fork], trace=folder, context=Context(rationale=False)).run_sync(
+        "go", run_id=run_id
+    )
 
 
 def _folder() -> Path:

@@ -13,6 +13,7 @@ from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.spans import spans_of
+from tests.options import grouped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,7 @@ async def lookup(key: int) -> str:
 def agent(folder: Path | None, steps: int = 3, **options: Any) -> Agent:
     """Return an agent that calls a tool so often, and then answers."""
     model = ScriptedModel([call("lookup", key=step) for step in range(steps)] + [text("done")])
-    return Agent(model, name="guide", tools=[lookup], trace=folder, max_iterations=steps + 1, **options)
+    return Agent(model, **grouped(name="guide", tools=[lookup], trace=folder, max_iterations=steps + 1, **options))
 
 
 def record_run(folder: Path, run_id: str = "run", steps: int = 3, **options: Any) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from openinference.instrumentation import TraceConfig
 from pydantic import Field
 
-from playhead import Agent, load_recording, tool
+from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import LlmResponded, MessageAdded, MessageRef, RunStarted
 from playhead.trace.otlp.encoding import encode
@@ -17,6 +17,7 @@ from playhead.trace.spans import SpanOptions
 from playhead.trace.spans.opening import Opening
 from playhead.trace.spans.tool_catalogues import ToolCatalogue
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall
+from tests.options import grouped
 from tests.trace.spans.span_runs import built, recorded
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def records(tmp_path: Path) -> list[Record]:
         tools=[look],
         system_prompt="SECRETSYSTEM",
         parameters={"stop": "SECRETPARAMETER"},
-        retry_delay_s=0.001,
+        execution=Execution(retry_delay_s=0.001),
         trace=tmp_path,
     )
     heard: list[Record] = []
@@ -169,8 +170,10 @@ async def test_tools_that_a_prompt_describes_are_hidden_there(
     tmp_path: Path, turns: list[str], options: dict[str, Any]
 ) -> None:
     """`hide_llm_tools` hides what a prompt says of tools in words, too, and of the rest of it nothing."""
-    script = ScriptedModel([text(each) for each in turns] + [text("Done.")] * 5)
-    agent = Agent(script, tools=[look_up], system_prompt="You are a guide.", trace=tmp_path, **options)
+    own = {"tool_format": options["tool_format"]} if "tool_format" in options else {}
+    options = {name: value for name, value in options.items() if name not in own}
+    script = ScriptedModel([text(each) for each in turns] + [text("Done.")] * 5, **own)
+    agent = Agent(script, **grouped(tools=[look_up], system_prompt="You are a guide.", trace=tmp_path, **options))
     recording, _ = await recorded(agent, tmp_path)
     assert recording.records[-1].event.status == "done"  # type: ignore[attr-defined]
 
@@ -226,8 +229,13 @@ def sent_of(records: Iterable[Record], **switches: bool) -> str:
 
 async def test_a_tool_of_the_kernels_own_may_tell_anything(tmp_path: Path) -> None:
     """What `brief` says of the task and of the tools is hidden as these are, also where a prompt holds it."""
-    model = ScriptedModel([call("brief"), text("Done.")])
-    agent = Agent(model, tools=[look], meta_tools=["final-answer", "brief"], tool_format="text", trace=tmp_path)
+    model = ScriptedModel([call("brief"), text("Done.")], tool_format="text")
+    agent = Agent(
+        model,
+        tools=[look],
+        context=Context(meta_tools=["final-answer", "brief"]),
+        trace=tmp_path,
+    )
     recording, _ = await recorded(agent, tmp_path)
     assert "tools_used" in sent_of(recording.records)
     for switches in ({"hide_inputs": True}, {"hide_outputs": True}, {"hide_llm_tools": True}):
@@ -278,7 +286,7 @@ async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "tex
         Message(id=2, role="tool", content="SECRETRESULT", tool_call_id="c", name="look"),
         Message(id=3, role="assistant", content="SECRETSAID"),
     ]
-    agent = Agent(ScriptedModel([text("Yes.")]), tools=[look], examples=examples, tool_format=form, trace=tmp_path)
+    agent = Agent(ScriptedModel([text("Yes.")], tool_format=form), tools=[look], examples=examples, trace=tmp_path)
     recording, _ = await recorded(agent, tmp_path)
     secrets = {"SECRETARGUMENT", "SECRETRESULT", "SECRETSAID"}
     assert {secret for secret in secrets if secret in sent_of(recording.records)} == secrets

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from openinference.instrumentation import using_metadata, using_session, using_tags, using_user
 
-from playhead import Agent, tool
+from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.guidance import Guidance
 from playhead.trace.spans.texts import clean, json_taken_apart
@@ -80,7 +80,12 @@ async def test_no_nul_in_any_span(tmp_path: Path, gen_ai: bool) -> None:
     """Wherever a NUL stands in a run, none is in a text, a name or an event of its spans, or in metadata."""
     turns = [call("repeat", what=NUL), call("refuse", what=NUL), text(NUL, thinking=NUL)]
     agent = Agent(
-        ScriptedModel(turns), name="a", tools=[repeat, refuse], system_prompt=NUL, rationale=False, trace=tmp_path
+        ScriptedModel(turns),
+        name="a",
+        tools=[repeat, refuse],
+        system_prompt=NUL,
+        context=Context(rationale=False),
+        trace=tmp_path,
     )
     with using_session(NUL), using_user(NUL), using_tags([NUL]), using_metadata({NUL: NUL}):
         recording, _ = await recorded(agent, tmp_path)
@@ -100,7 +105,9 @@ async def test_words_below_a_result(tmp_path: Path) -> None:
     """What the kernel says below a result stands in the prompt as the model got it."""
     profile = ContextProfile(guidance=Guidance(after_result="Task: {task}"))
     turns = [call("repeat", what="this"), text("done")]
-    agent = Agent(ScriptedModel(turns), tools=[repeat], rationale=False, profile=profile, trace=tmp_path)
+    agent = Agent(
+        ScriptedModel(turns), tools=[repeat], context=Context(rationale=False, profile=profile), trace=tmp_path
+    )
     recording, _ = await recorded(agent, tmp_path)
     spans = [span for span in spans_in(recording.records) if span.name.startswith("llm:")]
     told = json.loads(str((spans[-1].attributes or {})["input.value"]))["messages"]

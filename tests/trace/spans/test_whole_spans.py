@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from opentelemetry.trace import SpanKind, StatusCode
 
-from playhead import Agent, tool
+from playhead import Agent, Execution, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
@@ -242,14 +242,14 @@ async def test_a_run_that_a_killswitch_ended(tmp_path: Path) -> None:
 async def test_retried_and_failed_model_calls(tmp_path: Path) -> None:
     """Each attempt is a span; one that failed is an error with its exception, and the run that ends for it, too."""
     model = ScriptedModel([error("busy", retryable=True), text("Done.")])
-    recording, _ = await recorded(Agent(model, retry_delay_s=0.001, trace=tmp_path), tmp_path)
+    recording, _ = await recorded(Agent(model, execution=Execution(retry_delay_s=0.001), trace=tmp_path), tmp_path)
     failed, answered, root = spans_in(recording.records)
     assert [span.status.status_code.name for span in (failed, answered, root)] == ["ERROR", "OK", "OK"]
     assert attributes_of(failed)["metadata"]["playhead"]["attempt"] == 0
     assert attributes_of(failed)["metadata"]["playhead"]["retryable"] is True
     assert attributes_of(answered)["metadata"]["playhead"]["attempt"] == 1
     assert "output.value" not in (failed.attributes or {})
-    agent = Agent(ScriptedModel([error("no such model")]), max_retries=0, trace=tmp_path)
+    agent = Agent(ScriptedModel([error("no such model")]), execution=Execution(retries=0), trace=tmp_path)
     recording, _ = await recorded(agent, tmp_path, "other")
     root = spans_in(recording.records)[-1]
     assert root.status.description == "llm_error: no such model"

@@ -1,0 +1,58 @@
+"""What an agent is given beside its model, tools and prompt: how its calls are made, and what its model is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from playhead.kernel.context.synthesis import Synthesizer
+    from playhead.kernel.models.base import Model
+    from playhead.trace.types import Compression, ContextProfile, Tier
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """How an agent's calls are made; checked when the agent is."""
+
+    retries: int = 2
+    """Attempts after the first for a model call that failed in a way that may pass."""
+    retry_delay_s: float = 0.5
+    """Seconds before the first retry, doubled for each further one."""
+    fallbacks: Sequence[str | Model] = ()
+    """Models that take over, one after the other, when the one before does not answer. A name of the same provider is asked at
+    the same address with the same key; one of another provider at that one's own, which is in `header.fallbacks`."""
+    fallback_after: int | None = None
+    """Attempts that fail in a row before the next model is asked; None: all that `retries` allows."""
+    max_parallel: int = 3
+    """Read-only calls of one turn that run at once."""
+    record_parameters: Sequence[str] = ()
+    """Names of further request parameters whose values may be recorded: `metadata`, or `extra_headers.X-Title` for one inside
+    another. Of all that are not known sampling parameters, which may be credentials, the trace says only that they were there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What an agent's model is told and offered beside the system prompt, the task and the tools; checked when the agent is."""
+
+    facts: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Background facts by name, which the model is told after the system prompt."""
+    rationale: bool | None = None
+    """Ask the model to state a reason for every call, and record when it does not; None: as the strategy says, which all but
+    `direct` do."""
+    meta_tools: Sequence[str] | None = None
+    """Tools of the kernel to offer: `final-answer`, `task-complete`, `context-status`, `brief`, `find`, `pulse`, `recall`; None:
+    as the strategy says, mostly `final-answer`."""
+    profile: ContextProfile | Tier | Literal["auto"] | None = None
+    """How much of its past the model is sent: `local`, `mid`, `large`, `frontier`, `auto` by the model's name, or a
+    `ContextProfile`; None: all of it."""
+    max_tokens: int | None = None
+    """Tokens that the model can read, for the profile; without one it is `auto`."""
+    compression: Compression | Mapping[str, Any] | bool | None = None
+    """Show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`. None: as the profile
+    says, False: never."""
+    synthesizer: Synthesizer | None = None
+    """A function of old turns as text that returns what is to stand for them, for the profile's `synthesis`."""

@@ -1,0 +1,57 @@
+"""Options of an agent as tests say them: each by its name, wherever `Agent` has its place."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from playhead import Context, Execution
+from playhead.compose import policies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KINDS = {"context": Context, "execution": Execution}
+_PLACES = {each.name: place for place, kind in _KINDS.items() for each in fields(kind)}
+REQUIRE = {
+    "required_tools": "tools",
+    "required_retries": "retries",
+    "max_required_failures": "max_failures",
+    "infer_required": "infer",
+}
+"""What `require_tools` is given, by the name that tests say."""
+POLICIES: dict[str, Callable[[Any], policies.Policy]] = {
+    "tool_budgets": policies.tool_budgets,
+    "novelty": policies.novelty,
+    "validators": lambda functions: policies.validate(*functions),
+    "output_retries": policies.output_retries,
+    "done_when": policies.done_when,
+    "verify": policies.verify,
+    "min_iterations": policies.min_iterations,
+    "loop_detection": lambda given: policies.detect_loops(None if given is True else given),
+    "switching": lambda given: policies.switch_strategy(None if given is True else given),
+}
+"""The policies that take one thing, by the name that tests say."""
+_ABSENT = (None, False)
+"""What stands for no policy."""
+
+
+def grouped(**options: Any) -> dict[str, Any]:
+    """Return the arguments of `Agent`: what belongs to `context=` and `execution=` is put together there, policies are blocks."""
+    parts: dict[str, dict[str, Any]] = {}
+    required: dict[str, Any] = {}
+    blocks: list[Any] = []
+    arguments: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in _PLACES:
+            parts.setdefault(_PLACES[name], {})[name] = value
+        elif name in REQUIRE:
+            required[REQUIRE[name]] = value
+        elif name in POLICIES:
+            blocks += [] if any(value is each for each in _ABSENT) else [POLICIES[name](value)]
+        else:
+            arguments[name] = value
+    blocks += [policies.require_tools(**required)] if required else []
+    if blocks:
+        arguments["compose"] = [*arguments.get("compose", ()), *blocks]
+    return {**arguments, **{place: _KINDS[place](**given) for place, given in parts.items()}}
