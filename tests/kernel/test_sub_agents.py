@@ -278,10 +278,12 @@ async def test_a_cancelled_run_closes_its_sub_agents(tmp_path: Path):
     seen: list[tuple[str, str]] = []
     for kind in ("agent-completed", "run-completed"):
         root.subscribe(kind, lambda record: seen.append((record.owner, record.event.terminated_by)))  # type: ignore[attr-defined]
-    with anyio.move_on_after(0.02):
+    with anyio.CancelScope() as scope:
+        below = "root/parent@0.0/child@0.0"
+        root.subscribe("llm-requested", lambda record: scope.cancel() if record.owner == below else None)
         await root.run("Do it.")
     assert seen == [
-        ("root/parent@0.0/child@0.0", "cancelled"),
+        (below, "cancelled"),
         ("root/parent@0.0", "cancelled"),
         ("root", "cancelled"),
     ]
