@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from playhead import Agent
+from playhead import Agent, Context
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import parsed_arguments
 from playhead.kernel.models.scripted import ScriptedModel, Turn, text
@@ -34,12 +34,11 @@ from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json
-from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from playhead.kernel.models.base import Model
+    from playhead.kernel.models.base import Model, ToolFormat
     from playhead.kernel.tool_context import ToolContext
     from playhead.trace.types import Completion, Request
 
@@ -89,7 +88,7 @@ class Continued(ScriptedModel):
 
 
 def bodies_run(
-    case: dict[str, Any], turn: Turn, tool_format: str = "native", other: Model | None = None
+    case: dict[str, Any], turn: Turn, tool_format: ToolFormat = "native", other: Model | None = None
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return the calls whose bodies ran when a model said this, or when another one said what it made of the answer."""
     ran: list[tuple[str, dict[str, Any]]] = []
@@ -101,13 +100,14 @@ def bodies_run(
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         model = Continued(turn, other) if other else ScriptedModel([turn, *[text("done")] * 4])
-        options: Any = {
-            "tool_format": tool_format,
-            "rationale": False,
-            "meta_tools": (),
-            "max_iterations": 2 if other else 10,
-        }
-        made = Agent(model, **grouped(tools=[Recording(spec, ran) for spec in specs], trace=None, **options))
+        model.tool_format = tool_format
+        made = Agent(
+            model,
+            tools=[Recording(spec, ran) for spec in specs],
+            context=Context(rationale=False, meta_tools=()),
+            max_iterations=2 if other else 10,
+            trace=None,
+        )
         made.run_sync(case.get("task") or "go")
     return ran
 

@@ -8,7 +8,6 @@ from typing import Any
 from examples.tools import lookup
 from playhead import Agent, RunResult, load_recording, reproduce_sync
 from playhead.testing import ScriptedModel, call, text
-from tests.options import grouped
 
 TASK = "How high is Mount Zed?"
 ANSWER = "Mount Zed is 4,180 feet high."
@@ -17,7 +16,7 @@ ANSWER = "Mount Zed is 4,180 feet high."
 def direct(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
     """Send, run the calls, send again: no reasons are asked for, nothing is added."""
     model = ScriptedModel([call("lookup", key="Mount Zed"), text(ANSWER)])
-    return Agent(model, **grouped(tools=[lookup], strategy="direct", **options)).run_sync(TASK, run_id="direct")
+    return Agent(model, tools=[lookup], strategy="direct", **options).run_sync(TASK, run_id="direct")
 
 
 def chain_of_thought(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
@@ -28,15 +27,13 @@ def chain_of_thought(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
             text(f"<thinking>The table says 4,180 feet.</thinking>\n{ANSWER}"),
         ]
     )
-    return Agent(model, **grouped(tools=[lookup], strategy="chain-of-thought", **options)).run_sync(
-        TASK, run_id="thought"
-    )
+    return Agent(model, tools=[lookup], strategy="chain-of-thought", **options).run_sync(TASK, run_id="thought")
 
 
 def autonomous(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
     """Work on until the model calls `finish`; what it says beside its calls ends nothing."""
     model = ScriptedModel([text("I will look it up."), call("lookup", key="Mount Zed"), call("finish", result=ANSWER)])
-    return Agent(model, **grouped(tools=[lookup], strategy="autonomous", **options)).run_sync(TASK, run_id="autonomous")
+    return Agent(model, tools=[lookup], strategy="autonomous", **options).run_sync(TASK, run_id="autonomous")
 
 
 def reflexion(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
@@ -50,7 +47,7 @@ def reflexion(**options: Any) -> RunResult:  # noqa: ANN401 - of Agent
             text('{"issues": [], "score": 10, "satisfied": true}'),
         ]
     )
-    return Agent(model, **grouped(tools=[lookup], strategy="reflexion", **options)).run_sync(TASK, run_id="reflexion")
+    return Agent(model, tools=[lookup], strategy="reflexion", **options).run_sync(TASK, run_id="reflexion")
 
 
 def main() -> None:

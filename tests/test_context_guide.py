@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent
-from playhead.kernel.catalogue import MANY_TOOLS
+from playhead.agent.toolset import MANY_TOOLS
 from playhead.kernel.context import expressions, recall
 from playhead.kernel.context.novelty import MIN_WORDS
 from playhead.kernel.context.prior_work import MAX_PINNED

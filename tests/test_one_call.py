@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import RunError, UsageError, plan_and_execute, react, reflexion, reproduce, tool
+from playhead import Context, RunError, UsageError, plan_and_execute, react, reflexion, reproduce, tool
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import Usage
 from tests.kernel.plan.steps import plan, tool_step, verdict
@@ -39,14 +39,18 @@ JUDGED = [*ASKED, text(json.dumps({"issues": [], "score": 9, "satisfied": True})
 )
 async def test_a_task_is_answered(tmp_path: Path, one_call: Any, turns: list[Any], strategy: str):
     """Each runs a task on its strategy with the tools; the run has a trace that reproduces."""
-    result = await one_call("How high?", ScriptedModel(turns), tools=[height], rationale=False, trace=tmp_path)
+    result = await one_call(
+        "How high?", ScriptedModel(turns), tools=[height], context=Context(rationale=False), trace=tmp_path
+    )
     assert (result.output, result.success, result.strategy_used) == ("3", True, strategy)
     assert (await reproduce(result.trace_path)).identical
 
 
 def test_it_can_be_waited_for(tmp_path: Path):
     """`sync` runs the same without `await`."""
-    result = react.sync("How high?", ScriptedModel(ASKED), tools=[height], rationale=False, trace=tmp_path)
+    result = react.sync(
+        "How high?", ScriptedModel(ASKED), tools=[height], context=Context(rationale=False), trace=tmp_path
+    )
     assert (result.output, result.success) == ("3", True)
 
 

@@ -82,7 +82,7 @@ def test_an_agent_costs_what_it_uses():
 
 def test_naming_a_model_loads_no_provider():
     """A model string is looked at when the agent is made; the provider's package is loaded by the first request."""
-    named = "from playhead import Agent\nAgent('openai/gpt-4o-mini', api_key='x'); Agent('ollama/qwen3:8b')"
+    named = "from playhead import Agent\nAgent('openai/gpt-4o-mini'); Agent('ollama/qwen3:8b')"
     assert loaded_by(named) == {"pydantic", "anyio"}
 
 

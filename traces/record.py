@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from examples.tools import calculator, lookup
-from playhead import Agent, Context, RunError, tool
+from playhead import Agent, Context, LiteLLM, RunError, tool
 from playhead.kernel.models import resolve_model
 from playhead.trace.types import Message, ToolCall
-from tests.options import grouped
 
 FOLDER = Path(__file__).parent
 MODEL = "openai/qwen2.5-coder-1.5b"
@@ -78,23 +77,23 @@ def samples(api_base: str) -> list[Sample]:
     )
     answered = ("end_turn", "final_answer", "final_answer_tool")
     return [
-        Sample("several-tools", CONVERT, answered, options={"examples": SHOW_HOW, "rationale": False}),
+        Sample("several-tools", CONVERT, answered, options={"examples": SHOW_HOW, "context": Context(rationale=False)}),
         Sample("stated-reasons", CONVERT, (*answered, "max_iterations")),
         Sample("failed-call", "Book two nights at the Grand Zed for me.", (*answered, "max_iterations"), (book_room,),
-               {"rationale": False}),
+               {"context": Context(rationale=False)}),
         Sample("limit-reached", CONVERT, ("max_iterations",), options={"max_iterations": 1}),
         Sample("denied-approval", "Send 40 dollars to Ann.", (*answered, "max_iterations"), (send_money,),
-               {"approver": lambda _: False, "rationale": False}),
+               {"approver": lambda _: False, "context": Context(rationale=False)}),
         Sample("no-tools", "Name the three primary colours of light.", answered, ()),
         Sample("sub-agents", "Ask the researcher how deep Lake Quill is, then ask how many people live in Port Amber.",
-               (*answered, "max_iterations"), (researcher,), {"rationale": False}),
+               (*answered, "max_iterations"), (researcher,), {"context": Context(rationale=False)}),
         Sample("cut-answer", "Count from 1 to 200.", ("output_truncated",), (),
                {"parameters": {"temperature": 0, "max_tokens": 60}}),
         Sample("direct", CONVERT, answered, options={"strategy": "direct", "examples": SHOW_HOW}),
         Sample("chain-of-thought", "A shop sells pens at 3 for 2 dollars. How much do 12 pens cost?", answered, (),
                {"strategy": "chain-of-thought"}),
         Sample("autonomous", CONVERT, (*answered, "max_iterations"),
-               options={"strategy": "autonomous", "rationale": False, "max_iterations": 8}),
+               options={"strategy": "autonomous", "context": Context(rationale=False), "max_iterations": 8}),
         Sample("reflexion", "Explain in two sentences why the sky is blue, for a child.", (*answered, "unsatisfied"), (),
                {"strategy": "reflexion", "max_iterations": 20}),
     ]  # fmt: skip
@@ -104,7 +103,7 @@ def record(sample: Sample, api_base: str) -> bool:
     """Record one sample and put it in its place when it ended as it should."""
     options = {"parameters": {"temperature": 0, "max_tokens": 300}, "max_iterations": 5, **sample.options}
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(MODEL, **grouped(tools=sample.tools, api_base=api_base, trace=folder, **options))
+        agent = Agent(LiteLLM(MODEL, api_base=api_base), tools=sample.tools, trace=folder, **options)
         with suppress(RunError):
             result = agent.run_sync(sample.task, run_id=sample.name)
             kept = result.terminated_by in sample.terminated_by

@@ -6,7 +6,7 @@ import shutil
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -14,13 +14,12 @@ import httpx
 from benchmarks.real_tasks import bare_loop, setting
 from benchmarks.real_tasks.harness import Run, ServerGoneError
 from benchmarks.real_tasks.tools import TOOLS
-from playhead import Agent, RunError, context_profile
+from playhead import Agent, Context, RunError, context_profile
 from playhead.compose.killswitches import timeout_after
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
 from playhead.kernel.strategies import strategy_info
 from playhead.trace.events.run import ANSWERED
-from tests.options import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +111,10 @@ class BareLoop:
         )
 
 
+CONTEXT: Final = Context(rationale=False, meta_tools=())
+"""What a small model is told beside its prompt and tools."""
+
+
 @dataclass
 class Kernel:
     """Runs tasks through `Agent`, with the options that the guide names for small models."""
@@ -119,7 +122,8 @@ class Kernel:
     name: str = KERNEL
     options: dict[str, Any] = field(default_factory=lambda: {"max_iterations": setting.TURNS})
     """Of `Agent`, beside those of the setting."""
-    model: Callable[[], str | Model] = lambda: setting.MODEL
+    context: Context = CONTEXT
+    model: Callable[[], Model] = lambda: resolve_model(setting.MODEL, api_base=setting.API_BASE, api_key="not-needed")
 
     def run(self, task: Task, repeat: int, folder: Path) -> Run:
         """Run a task; how it went is read off its events."""
@@ -154,24 +158,26 @@ class Kernel:
         )
 
     def _agent(self, repeat: int, traces: Path) -> Agent:
-        model = self.model()
-        served = {"api_base": setting.API_BASE, "api_key": "not-needed"} if isinstance(model, str) else {}
-        options: dict[str, Any] = {
-            "system_prompt": setting.PROMPT,
-            "examples": setting.EXAMPLES,
-            "rationale": False,
-            "meta_tools": (),
-            **served,
-            **self.options,
-        }
-        return Agent(model, **grouped(tools=TOOLS, parameters=setting.parameters(repeat), trace=traces, **options))
+        options: dict[str, Any] = {"system_prompt": setting.PROMPT, "examples": setting.EXAMPLES, **self.options}
+        return Agent(
+            self.model(),
+            tools=TOOLS,
+            parameters=setting.parameters(repeat),
+            context=self.context,
+            trace=traces,
+            **options,
+        )
 
 
 def in_text() -> Kernel:
     """Return the arm with tools and calls in text, and the words for small models."""
     profile = context_profile("local", guidance=setting.SMALL)
-    options = {"max_iterations": setting.TURNS, "tool_format": "text", "profile": profile, "compression": False}
-    return Kernel(IN_TEXT, options)
+    context = replace(CONTEXT, profile=profile, compression=False)
+
+    def model() -> Model:
+        return resolve_model(setting.MODEL, api_base=setting.API_BASE, api_key="not-needed", tool_format="text")
+
+    return Kernel(IN_TEXT, context=context, model=model)
 
 
 def _result(agent: Agent, task: str, run_id: str) -> tuple[RunResult | None, str | None]:
@@ -188,6 +194,5 @@ def of_strategy(name: str) -> Kernel:
     options: dict[str, Any] = {"strategy": name, "max_iterations": None, "compose": [timeout_after(LIMIT_S)]}
     if info.prompt is not None:
         options["system_prompt"] = None
-    if info.meta_tools != ("final-answer",):
-        options["meta_tools"] = None
-    return Kernel(name, options)
+    its_own = info.meta_tools != ("final-answer",)
+    return Kernel(name, options, replace(CONTEXT, meta_tools=None) if its_own else CONTEXT)

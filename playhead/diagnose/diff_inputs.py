@@ -22,6 +22,7 @@ _SPREAD: Final = ("parameters", "strategy_settings")
 _TEXTS: Final = ("system_prompt", "system_message", "task")
 _FIRST: Final = ("task", "system_prompt", "model", "parameters", "tools", "system_message")
 """What is told before all else, in this order."""
+_CODE: Final = "code of "
 _GONE: Final = object()
 
 
@@ -94,7 +95,9 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording, told: _Told) -> I
 
 
 def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Return whether a difference is told already: by the prompt, or by the tool as a whole."""
+    """Return whether a difference is told already, by the prompt or by the tool as a whole, or not known."""
+    if name.startswith(_CODE):
+        return name not in left or name not in right
     if name == "system_message":
         return not same(left.get("system_prompt"), right.get("system_prompt"))
     whole, _, part = name.rpartition(".")
@@ -142,6 +145,12 @@ def given(owner: OwnerRecording) -> dict[str, Any]:
         for name, value in started.agent.__dict__.items():
             if name in _SPREAD:
                 values |= {f"{name}.{key}": each for key, each in _mapping(value).items()}
+            elif (
+                name == "sources"
+            ):  # what values the code holds, and which agents there are, is told by the other fields
+                values |= {
+                    f"{_CODE}{each.kind} {each.name}": each.fingerprint for each in value or () if each.fingerprint
+                }
             elif value is not None or name == "system_prompt":
                 values[name] = plain(value)
         values["system_message"] = system_message(owner)

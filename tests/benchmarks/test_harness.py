@@ -233,7 +233,7 @@ def test_the_arm_in_text_sends_no_tools(tmp_path: Path):
 
     arm = in_text()
     calling = '```json\n{"tool": "calculator", "arguments": {"expression": "347 * 29"}}\n```'
-    arm.model = lambda: ScriptedModel([said(calling), said("It is 10063.")])
+    arm.model = lambda: ScriptedModel([said(calling), said("It is 10063.")], tool_format="text")
     run = arm.run(PRODUCT, 0, tmp_path)
     assert (run.right, run.model_calls, run.tool_calls) == (True, 2, 1)
     assert [(each.tools, len(each.messages)) for each in asked] == [

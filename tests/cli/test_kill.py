@@ -271,7 +271,7 @@ def test_a_reason_reaches_the_run(folder: Path):
 HUNG = """
 import asyncio, re, sys, time
 from pathlib import Path
-from playhead import Agent, tool
+from playhead import Agent, tool, Context
 from playhead.testing import ScriptedModel, call
 
 @tool
@@ -303,7 +303,8 @@ def hook(harness):
 where = sys.argv[2]
 agent = Agent(
     Hung([]) if where == "model" else ScriptedModel([call(where)]),
-    tools=[awaits, sleeps, holds], compose=[hook] if where == "hook" else [], trace=Path(sys.argv[1]), rationale=False,
+    tools=[awaits, sleeps, holds], compose=[hook] if where == "hook" else [], trace=Path(sys.argv[1]),
+    context=Context(rationale=False),
 )
 print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
 """

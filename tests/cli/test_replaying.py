@@ -303,9 +303,9 @@ def test_values_for_redacted_places(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> None:
     """A live model is not given a prompt with a hole in it; with the value it is, and the replay's trace has none."""
     (home / "secret.py").write_text(
-        "import os\nfrom playhead import Agent\n"
-        "agent = Agent('ollama/m', name='a', redact=[lambda text: text.replace('hunter22', '[redacted:PASSWORD]')],\n"
-        "    api_base=os.environ['BASE'], rationale=False)\n"
+        "import os\nfrom playhead import Agent, Context, Ollama\n"
+        "agent = Agent(Ollama('ollama/m', api_base=os.environ['BASE']), name='a', redact=[lambda text: text.replace('hunter22', '[redacted:PASSWORD]')],\n"
+        "    context=Context(rationale=False))\n"
         "agent.run_sync('Use hunter22.', run_id='hidden')\n"
     )
     server.answers[:] = [saying("Done.")]

@@ -122,8 +122,8 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"novelty": 0.4, "task_context": {"height": "feet"}}, "does not have (task_context, novelty)"),
-        ({"heal": False}, "does not have (healing)"),
+        ({"novelty": 0.4, "facts": {"height": "feet"}}, "does not have (task_context, novelty)"),
+        ({"repair": False}, "does not have (healing)"),
         ({"fallbacks": [ScriptedModel([], name="ollama/other")]}, "models that take over"),
         ({"validators": [bool]}, "checks of its answer"),
     ],

@@ -335,7 +335,7 @@ def test_a_hostile_run_on_a_terminal(home: Path) -> None:
 
 AGENT = """
 import sys, time
-from playhead import Agent, tool
+from playhead import Agent, Execution, tool
 from playhead.cli.main import _show_warnings
 from playhead.cli.output import text_console
 from playhead.cli.progress import Progress
@@ -349,7 +349,7 @@ def lookup(key: str) -> str:
     return key
 
 turns = [calls(call("lookup", key="a"), call("lookup", key="b")), error("busy", retryable=True), text("done")]
-agent = Agent(ScriptedModel(turns), tools=[lookup], trace=None, retry_delay_s=0.01)
+agent = Agent(ScriptedModel(turns), tools=[lookup], trace=None, execution=Execution(retry_delay_s=0.01))
 with Progress(text_console(stderr=True)) as progress:
     agent.subscribe(None, progress)
     agent.run_sync("go")

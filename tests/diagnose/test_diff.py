@@ -152,6 +152,7 @@ def test_everything_that_agents_were_given_is_told_one_by_one(runs: Runs) -> Non
         ("tools.note", "removed"),
         ("rationale", "changed"),
         ("max_iterations", "changed"),
+        ("code of tool lookup", "changed"),
     ]
     assert diff.inputs[1].lines == ("@@", " Be brief.", "+Be kind.")
     assert given(diff)[2] == ("root", "model", "scripted/m", "scripted/n")

@@ -47,7 +47,7 @@ def continued(path: Path, earlier: str, by: str) -> None:
         ([call("lookup", key="a")] * 3, {"compose": [max_iterations(1)]}, "stopped"),
         ([call("lookup", key="a")] * 3, {"compose": [budget_limit(max_tokens=1)]}, "stopped"),
         ([call("lookup", key="a")] * 3, {"compose": [max_iterations(1, on_trigger="terminate")]}, "failed"),
-        ([error("gone")], {"max_retries": 0}, "failed"),
+        ([error("gone")], {"retries": 0}, "failed"),
     ],
 )
 def test_a_run_that_has_an_end(tmp_path: Path, turns: list[Any], options: dict[str, Any], ending: str) -> None:

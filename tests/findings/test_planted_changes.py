@@ -36,6 +36,7 @@ from tests.findings.declarations import (
     said_by_other_processes,
     use_folder,
 )
+from tests.options import POLICIES, REQUIRE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,8 @@ def test_unchanged_agents_in_other_processes(tmp_path):
 def test_everything_that_can_be_declared_is_planted():
     """A parameter that an agent, a tool, a hook or a killswitch gets anew has to be given its place among the plantings."""
     grouped = {each.name for kind in (Context, Execution) for each in fields(kind)}
-    parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | grouped | {"tool_format"}
+    flat = grouped | {*REQUIRE, *POLICIES, "tool_format"}
+    parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | flat
     assert parameters == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
     assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}
     assert {*Options.__annotations__} == {*HOOK_OPTIONS}

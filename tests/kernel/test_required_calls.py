@@ -127,9 +127,7 @@ class TestRequired:
     async def test_the_fix(self, tmp_path: Path):
         """The result and its debrief say what may be done about it, once; other endings have nothing to say."""
         run = await run_with(tmp_path, [text("42")], required_tools=["web-search"], required_retries=0)
-        fix = (
-            "Fix: raise required_retries=, ask for less in required_tools=, or say in system_prompt= when to call them"
-        )
+        fix = "Fix: raise retries= of require_tools, ask it for less, or say in system_prompt= when to call them"
         assert run.result.fix == fix
         (ended,) = [run.result.debrief.termination]
         assert ended is not None
@@ -157,8 +155,8 @@ class TestRequired:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"required_tools": {"web-serch": 1}}, "required_tools names 'web-serch', which is no tool"),
-            ({"required_tools": {"other": 0}}, "required_tools of other must be a whole number of at least 1; it is 0"),
+            ({"required_tools": {"web-serch": 1}}, "require_tools names 'web-serch', which is no tool"),
+            ({"required_tools": {"other": 0}}, "require_tools of other must be a whole number of at least 1; it is 0"),
             (
                 {"required_tools": {"other": 3}, "tool_budgets": {"other": 2}},
                 "other has to be called 3 times, and its budget is 2",

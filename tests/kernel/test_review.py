@@ -277,7 +277,7 @@ async def test_a_replay_with_another_answer_asks_the_code(tmp_path: Path):
     ("arguments", "says"),
     [
         ({"output_type": object()}, "has no JSON form"),
-        ({"validators": ["x"]}, "validators must be a list of functions"),
+        ({"validators": ["x"]}, "validate must be a list of functions"),
         ({"verify": "always"}, "verify must be 'reflect', 'loop' or None"),
         ({"min_iterations": -1}, "min_iterations must be a whole number of at least 0"),
     ],

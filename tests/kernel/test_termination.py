@@ -221,6 +221,7 @@ def test_only_terminate_ends_an_agent():
     home = "kernel/termination.py"
     assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
     assert [each for each in _calls_of("Termination") if not each[0].startswith("diagnose/")] == [
+        ("agent/running.py", ""),  # Ctrl-C
         ("kernel/emission.py", "Emission.terminate"),
         ("kernel/guards.py", "termination_of"),
         ("kernel/session.py", "Session.end_by_hook"),
@@ -228,7 +229,6 @@ def test_only_terminate_ends_an_agent():
         ("kernel/supervision.py", ""),  # the two that need nothing of a run: cancelled, and the agent above has ended
         ("kernel/supervision.py", ""),
         (home, "Ending.withhold"),
-        ("running.py", ""),  # Ctrl-C
     ]
 
 
@@ -242,12 +242,12 @@ def test_nobody_reaches_for_the_termination_by_name():
 def test_only_the_agent_writes_the_end_of_a_run():
     """`run-completed` is written in one place, `agent-completed` in one other; but for recordings made of foreign spans."""
     assert _calls_of("RunCompleted") == [
-        ("importing/conversion.py", "Conversion.complete"),
-        ("running.py", "record_run.ending"),
+        ("agent/running.py", "record_run.ending"),
         (
-            "streaming/projection.py",
+            "agent/streaming/projection.py",
             "Stream._unheard",
         ),  # told to the reader of a stream alone: it could not be recorded
+        ("importing/conversion.py", "Conversion.complete"),
     ]
     assert _calls_of("AgentCompleted") == [
         ("importing/conversion.py", "Conversion._inside"),

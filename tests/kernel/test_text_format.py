@@ -283,8 +283,8 @@ async def test_it_is_one_more_field_of_the_header(tmp_path: Path):
 
 async def test_chats_go_on_in_text(tmp_path: Path):
     """What was said before is told as it was."""
-    model = ScriptedModel([text(written("look", key="b")), text("b is there"), text("as I said")])
-    agent = make_agent(tmp_path, model, *TOOLS, tool_format="text", system_prompt="Work.")
+    model = ScriptedModel([text(written("look", key="b")), text("b is there"), text("as I said")], tool_format="text")
+    agent = make_agent(tmp_path, model, *TOOLS, system_prompt="Work.")
     chat = agent.session()
     await chat.chat("Look up where b is with the tool.")
     await chat.chat("Where?")

@@ -82,7 +82,7 @@ AT_PORTS: dict[str, tuple[list[Any], list[Any], str, dict[str, Any]]] = {
         [LOOKS[0], *[error("down", retryable=True)] * 9],
         [circuit_breaker(2)],
         "circuit_breaker",
-        {"max_retries": 5},
+        {"retries": 5},
     ),
     "approvals": (PAYS, [require_approval_for("pay", lambda request: "ann" in str(request.arguments))], "end_turn", {}),
     "approvals, the tool's own too": (

@@ -261,9 +261,7 @@ def _litellm() -> LiteLLMModule:
     """Import litellm, offline and silent."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches the table of prices
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it loads .env
-    for logger in map(
-        logging.getLogger, ("LiteLLMModule", "litellm")
-    ):  # the first gets a handler that writes to stderr
+    for logger in map(logging.getLogger, ("LiteLLM", "litellm")):  # the first gets a handler that writes to stderr
         if "LITELLM_LOG" not in os.environ and logger.level == logging.NOTSET:
             logger.setLevel(logging.CRITICAL + 1)
     try:

@@ -186,29 +186,31 @@ class TestSwitching:
     @pytest.mark.parametrize(
         ("options", "problem"),
         [
-            ({"switching": {"fallback": "x"}}, "switching has no setting 'fallback'"),
+            ({"switching": {"fallback": "x"}}, "switch_strategy has no setting 'fallback'"),
             ({"switching": {"fallback_strategy": "othe"}}, "there is no strategy 'othe'. Did you mean 'other'?"),
-            ({"switching": {"max_switches": 0}}, "switching: max_switches: Input should be greater than or equal to 1"),
+            (
+                {"switching": {"max_switches": 0}},
+                "switch_strategy: max_switches: Input should be greater than or equal to 1",
+            ),
             ({"switching": {"candidates": ["x"]}}, "there is no strategy 'x'"),
             ({"switching": {"fallback_strategy": "other", "settings": {"other": {"word": "x"}}}}, "'words'?"),
-            ({"switching": "other"}, "switching is True, Switching(…), or its fields in a dict; it is 'other'"),
-            ({"loop_detection": {"window": 1}}, "loop_detection: window: Input should be greater than or equal to 2"),
-            ({"loop_detection": False, "switching": True}, "switching needs the loop detector"),
+            ({"switching": "other"}, "switch_strategy takes a Switching(…), or its fields in a dict; it is 'other'"),
+            ({"loop_detection": {"window": 1}}, "detect_loops: window: Input should be greater than or equal to 2"),
             ({"loop_detection": {"window": 2}}, "identical_calls=3 can never be reached in a window of 2"),
             (
                 {"loop_detection": {"identical_thoughts": 7}},
                 "identical_thoughts=7 can never be reached in a window of 6; raise window, lower identical_thoughts, or set it to None",
             ),
-            ({"loop_detection": NO_RULE}, "loop_detection has no rule"),
-            ({"loop_detection": NO_RULE, "switching": True}, "loop_detection has no rule"),
+            ({"loop_detection": NO_RULE}, "detect_loops has no rule"),
+            ({"loop_detection": NO_RULE, "switching": True}, "detect_loops has no rule"),
             ({"min_iterations": 11}, "min_iterations=11 is more than max_iterations=10: no answer could be accepted"),
             ({"min_iterations": 3, "max_iterations": 2}, "min_iterations=3 is more than max_iterations=2"),
             (
                 {"max_required_failures": 0, "required_tools": ["lookup"]},
-                "max_required_failures must be a whole number",
+                "max_failures must be a whole number",
             ),
         ],
-        ids=range(15),
+        ids=range(14),
     )
     def test_settings_are_checked(self, options: Any, problem: str):
         """When the agent is made, with the nearest valid thing."""
