@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.step_cost import STEPS, bare_loop, cpu_us_per_step, fetch_async
 from playhead import Agent, Context
+from playhead.kernel.strategies.registry import make_strategy
 from playhead.testing import ScriptedModel, call, text
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ async def run_strategy(steps: int, folder: Path, strategy: str) -> Path:
     agent = Agent(
         ScriptedModel(script(steps), keep_requests=False),
         tools=[fetch_async],
-        strategy=strategy,
-        strategy_settings=settings,
+        strategy=make_strategy(strategy, settings),
         max_iterations=2 * steps + 10,
         context=Context(rationale=False),
         trace=folder,

@@ -6,17 +6,18 @@ import tempfile
 
 from examples.tools import lookup
 from playhead import Agent, load_recording, reproduce_sync
+from playhead.kernel.strategies import Adaptive
 from playhead.testing import ScriptedModel, Turn, call, text
 from playhead.trace.events import StrategySelected
 
-SETTINGS = {"candidates": ["reactive", "direct"], "learning": True}
+STRATEGY = Adaptive(candidates=["reactive", "direct"], learning=True)
 ANSWER = [call("lookup", key="Mount Zed"), text("4,180 feet")]
 
 
 def run(folder: str, choice: Turn) -> None:
     """Let the model choose, and print what was chosen, by whom, and on what experience."""
     model = ScriptedModel([choice, *ANSWER])
-    agent = Agent(model, tools=[lookup], strategy="adaptive", strategy_settings=SETTINGS, trace=folder)
+    agent = Agent(model, tools=[lookup], strategy=STRATEGY, trace=folder)
     result = agent.run_sync("How high is Mount Zed?")
     assert result.trace_path is not None
     recording = load_recording(result.trace_path)

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from examples.tools import lookup
-from playhead import Agent, load_recording, register_kernel, register_strategy, reproduce_sync
+from playhead import Agent, Strategy, load_recording, register_kernel, reproduce_sync
 from playhead.kernel import (
     Kernel,
-    StrategySettings,
+    KernelName,
     act,
     answer_pass,
     ask_for,
     form_prompt,
     fresh_thread,
     observe,
-    settings_of,
     think,
     transition,
 )
@@ -32,17 +31,6 @@ from playhead.trace.events import Critique
 if TYPE_CHECKING:
     from playhead.kernel import KernelState, Session
 
-NAME = "chain-of-verification"
-
-
-class VerificationSettings(StrategySettings):
-    """How much is verified. Settings are checked when the agent is made, and recorded with their defaults."""
-
-    max_claims: int = Field(default=5, ge=1, le=50)
-    """Claims of an answer that are checked."""
-    turns_per_claim: int = Field(default=3, ge=1)
-    """Turns with tools for each of them."""
-
 
 class Claims(BaseModel):
     """The claims of an answer."""
@@ -50,26 +38,40 @@ class Claims(BaseModel):
     claims: list[str] = Field(description="a claim that can be checked by itself")
 
 
-async def chain_of_verification(state: KernelState, session: Session) -> KernelState:
-    """Answer, list the claims, check each, revise."""
-    settings = settings_of(session, VerificationSettings)
-    state, answer = await answer_pass(state, session, state.thread, label=f"{NAME}:answer", max_iterations=5)
-    state = transition(state, output=answer.output)  # what is kept, should a switch end the run from here on
-    asked = await fresh_thread(session, f"List the claims of this answer.\n\n{answer.text}\n\n{form_prompt(Claims)}")
-    state, found = await ask_for(state, session, asked, Claims, purpose=f"{NAME}:claims")
-    checks = []
-    for claim in found.claims[: settings.max_claims] if found else []:
-        thread = await fresh_thread(session, f"Is this true? Check it, and answer in a sentence: {claim}")
-        state, check = await answer_pass(
-            state, session, thread, label=f"{NAME}:check", max_iterations=settings.turns_per_claim
+class ChainOfVerification(Strategy):
+    """Answer, list the claims, check each, revise. The fields are its settings, recorded with their defaults."""
+
+    name = "chain-of-verification"
+    max_iterations = 30
+
+    max_claims: int = Field(default=5, ge=1, le=50)
+    """Claims of an answer that are checked."""
+    turns_per_claim: int = Field(default=3, ge=1)
+    """Turns with tools for each of them."""
+    kernel: KernelName = "react"
+    """The loop that the passes below think with."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Go from the first answer to the verified one."""
+        state, answer = await answer_pass(state, session, state.thread, label=f"{self.name}:answer", max_iterations=5)
+        state = transition(state, output=answer.output)  # what is kept, should a switch end the run from here on
+        asked = await fresh_thread(
+            session, f"List the claims of this answer.\n\n{answer.text}\n\n{form_prompt(Claims)}"
         )
-        checks.append(f"{claim}: {check.text}")
-        session.emit(Critique(text=checks[-1]))
-    told = "\n".join([f"Task: {session.task}", f"Draft: {answer.text}", "Checks:", *checks, "Write the final answer."])
-    thread = await fresh_thread(session, told)
-    state, final = await answer_pass(state, session, thread, label=f"{NAME}:revise", max_iterations=1)
-    session.conclude(final.reason, final.output)
-    return state
+        state, found = await ask_for(state, session, asked, Claims, purpose=f"{self.name}:claims")
+        checks = []
+        for claim in found.claims[: self.max_claims] if found else []:
+            thread = await fresh_thread(session, f"Is this true? Check it, and answer in a sentence: {claim}")
+            state, check = await answer_pass(
+                state, session, thread, label=f"{self.name}:check", max_iterations=self.turns_per_claim
+            )
+            checks.append(f"{claim}: {check.text}")
+            session.emit(Critique(text=checks[-1]))
+        lines = [f"Task: {session.task}", f"Draft: {answer.text}", "Checks:", *checks, "Write the final answer."]
+        thread = await fresh_thread(session, "\n".join(lines))
+        state, final = await answer_pass(state, session, thread, label=f"{self.name}:revise", max_iterations=1)
+        session.conclude(final.reason, final.output)
+        return state
 
 
 async def think_twice(state: KernelState, session: Session) -> KernelState:
@@ -79,8 +81,7 @@ async def think_twice(state: KernelState, session: Session) -> KernelState:
 
 
 def main() -> None:
-    """Register both, run them, and reproduce the recording: that needs the code of the strategy, and nothing else."""
-    register_strategy(NAME, chain_of_verification, settings=VerificationSettings, max_iterations=30)
+    """Run both, and reproduce the recording: that needs the code of the two, and nothing else."""
     register_kernel(
         "react-with-log", Kernel("react-with-log", {"thinking": think_twice, "acting": act, "observing": observe})
     )
@@ -94,7 +95,7 @@ def main() -> None:
         ]
     )
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(model, tools=[lookup], strategy=NAME, kernel="react-with-log", trace=folder)
+        agent = Agent(model, tools=[lookup], strategy=ChainOfVerification(kernel="react-with-log"), trace=folder)
         result = agent.run_sync("How high is Mount Zed?")
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)

@@ -6,6 +6,7 @@ import tempfile
 
 from examples.tools import calculator, lookup
 from playhead import Agent, load_recording, reproduce_sync
+from playhead.kernel.strategies import TreeOfThought
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import Critique, Thought
 
@@ -22,11 +23,9 @@ def main() -> None:
             text("Mount Zed is 1,274 metres high."),
         ]
     )
-    settings = {"breadth": 2, "depth": 2}
     with tempfile.TemporaryDirectory() as folder:
-        agent = Agent(
-            model, tools=[lookup, calculator], strategy="tree-of-thought", strategy_settings=settings, trace=folder
-        )
+        strategy = TreeOfThought(breadth=2, depth=2)
+        agent = Agent(model, tools=[lookup, calculator], strategy=strategy, trace=folder)
         result = agent.run_sync("How high is Mount Zed in metres?")
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)

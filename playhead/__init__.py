@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from playhead.kernel.models.litellm import LiteLLM
     from playhead.kernel.models.ollama import Ollama
     from playhead.kernel.review import Verdict
-    from playhead.kernel.strategies import register_strategy
+    from playhead.kernel.strategies.base import Strategy
+    from playhead.kernel.strategies.registry import register_strategy
     from playhead.kernel.switching import Switching
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import tool
@@ -78,6 +79,7 @@ _HOMES = {
     "RunError": "playhead.errors",
     "RunHandle": "playhead.agent.handle",
     "RunResult": "playhead.agent.result",
+    "Strategy": "playhead.kernel.strategies.base",
     "Switching": "playhead.kernel.switching",
     "ToolContext": "playhead.kernel.tool_context",
     "ToolResult": "playhead.replay",
@@ -93,7 +95,7 @@ _HOMES = {
     "react": "playhead.agent.one_call",
     "reflexion": "playhead.agent.one_call",
     "register_kernel": "playhead.kernel.kernels",
-    "register_strategy": "playhead.kernel.strategies",
+    "register_strategy": "playhead.kernel.strategies.registry",
     "replay_sync": "playhead.replay",
     "reproduce": "playhead.replay",
     "reproduce_sync": "playhead.replay",
@@ -120,6 +122,7 @@ __all__ = [
     "RunError",
     "RunHandle",
     "RunResult",
+    "Strategy",
     "Switching",
     "ToolContext",
     "ToolResult",

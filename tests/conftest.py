@@ -40,9 +40,9 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def strategies_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget after each test what strategies it registered."""
-    from playhead.kernel import strategies
+    from playhead.kernel.strategies import registry
 
-    monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))
+    monkeypatch.setattr(registry, "_registry", dict(registry._registry))
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Context, Execution
 from playhead.compose import policies
+from playhead.kernel.strategies.registry import make_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,12 @@ def grouped(**options: Any) -> dict[str, Any]:
             blocks += [] if any(value is each for each in _ABSENT) else [POLICIES[name](value)]
         else:
             arguments[name] = value
+    settings = {**(arguments.pop("strategy_settings", None) or {})}
+    if arguments.get("kernel", "react") != "react":
+        settings["kernel"] = arguments["kernel"]
+    arguments.pop("kernel", None)
+    if settings:
+        arguments["strategy"] = make_strategy(arguments.get("strategy", "reactive"), settings)
     blocks += [policies.require_tools(**required)] if required else []
     if blocks:
         arguments["compose"] = [*arguments.get("compose", ()), *blocks]

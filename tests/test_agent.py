@@ -322,7 +322,6 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         ),
         ({"retry_delay_s": "1"}, UsageError, "retry_delay_s must be a number of seconds, not below 0; it is '1'"),
         ({"parameters": [1]}, UsageError, "parameters must be a dict by name; it is list"),
-        ({"strategy_settings": [1]}, UsageError, "strategy_settings: Input should be a valid dictionary"),
         ({"system_prompt": 5}, UsageError, "system_prompt: Input should be a valid string"),
         ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is none"),
         ({"examples": Message(id=0, role="user")}, UsageError, "examples must be a list of messages; "),

@@ -18,7 +18,7 @@ from playhead import Agent, Context, RunError, context_profile
 from playhead.compose.killswitches import timeout_after
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
-from playhead.kernel.strategies import strategy_info
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
@@ -190,9 +190,9 @@ def _result(agent: Agent, task: str, run_id: str) -> tuple[RunResult | None, str
 
 def of_strategy(name: str) -> Kernel:
     """Return the arm of a strategy: its own prompt and tools where it has some, its own number of turns, a time limit."""
-    _, info = strategy_info(name)
+    strategy = strategy_class(name)
     options: dict[str, Any] = {"strategy": name, "max_iterations": None, "compose": [timeout_after(LIMIT_S)]}
-    if info.prompt is not None:
+    if strategy.prompt is not None:
         options["system_prompt"] = None
-    its_own = info.meta_tools != ("final-answer",)
+    its_own = strategy.meta_tools != ("final-answer",)
     return Kernel(name, options, replace(CONTEXT, meta_tools=None) if its_own else CONTEXT)

@@ -15,13 +15,12 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import call_fields, context_fields, with_recall
 from playhead.kernel.guards import check_guards
-from playhead.kernel.kernels import checked_kernel
 from playhead.kernel.main_script import require_guard
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.reviewers import Reviews
 from playhead.kernel.signals import listening
-from playhead.kernel.strategies import strategy_info
+from playhead.kernel.strategies.registry import make_strategy
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.review import Judge
+    from playhead.kernel.strategies.base import Strategy
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import Redactor, RedactText
     from playhead.trace.types import Content, Message, SourceInfo
@@ -64,13 +64,11 @@ class Agent(CustomTools):
         name: str = "agent",
         description: str = "",
         tools: Sequence[ToolLike] = (),
-        strategy: str = "reactive",
-        strategy_settings: dict[str, JsonValue] | None = None,
+        strategy: str | Strategy = "reactive",
         system_prompt: str | None = None,
         examples: Sequence[Message] = (),
         parameters: dict[str, JsonValue] | None = None,
         max_iterations: int | None = None,
-        kernel: str = "react",
         output_type: Any = None,  # noqa: ANN401 - any type
         context: Context = CONTEXT,
         execution: Execution = EXECUTION,
@@ -89,14 +87,12 @@ class Agent(CustomTools):
             name: the agent's name in traces, and its tool name when another agent may call it.
             description: what another agent is told about it.
             tools: functions made with `@tool`, plain typed functions, or agents.
-            strategy: name of a registered strategy.
-            strategy_settings: the strategy's own settings.
+            strategy: how it goes about a task: a strategy, such as `Reflexion(max_retries=2)`, or the name of one.
             system_prompt: replaces the default prompt; the request for reasons is added to either.
             examples: turns placed before the task, to show a small model how (few-shot).
             parameters: sampling and other request parameters, such as `{"temperature": 0}`. The trace holds the values of
                 the known ones alone; of any other one, which may be a credential, that it was there.
             max_iterations: turns of the loop at most, 10 for ReAct, else as the strategy says; reaching it is a clean stop.
-            kernel: name of a registered kernel, the loop that the strategy thinks and acts with.
             output_type: what the output has to be: a pydantic model, or any type that pydantic can read from JSON. The
                 model is told its schema, and `RunResult.output` is of it whenever `success` is true.
             context: what the model is told and offered beside the system prompt, the task and the tools.
@@ -123,13 +119,13 @@ class Agent(CustomTools):
         for block in checks.listed("compose", compose):
             self._harness.use(block)
         policies = Declared(self._harness.policies)
-        strategy, known = strategy_info(strategy)
+        known = make_strategy(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self.description = description
-        settings = checks.checked_settings(strategy, known, to_json(strategy_settings or {}))
+        settings = known.recorded()
         meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
         detection, switches, of_others = checks.checked_progress(policies.detection, policies.switching)
-        of_strategies = {**of_others, **known.tools_for(settings)}
+        of_strategies = {**of_others, **known.tools_by_name()}
         past = context_fields(
             self.model.name,
             compression=context.compression,
@@ -154,9 +150,9 @@ class Agent(CustomTools):
             model=self.model.name,
             address=address_of(self.model),
             record_parameters=checks.listed("record_parameters", execution.record_parameters) or None,
-            strategy=strategy,
+            strategy=known.name,
             strategy_settings=settings,
-            kernel=checks.checked_own_kernel(strategy, known, checked_kernel(kernel)),
+            kernel=known.kernel_name,
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
             task_context=to_json(dict(context.facts)),
             examples=checks.checked_examples(examples),

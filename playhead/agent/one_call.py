@@ -46,7 +46,7 @@ class OneCall:
             max_tokens: tokens that the run may use at most, prompts and answers together.
             max_cost_usd: US dollars that it may cost at most.
             max_time: seconds that it may take at most, or a text such as `"5m"`.
-            options: further arguments of `Agent`, such as `max_iterations=`, `strategy_settings=` and `trace=`.
+            options: further arguments of `Agent`, such as `max_iterations=`, `context=` and `trace=`.
 
         Returns:
             What `Agent.run` returns; a limit that was reached is in `terminated_by`, and the best answer so far in `output`.

@@ -14,7 +14,7 @@ from playhead.kernel.context.settings import with_recall
 from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
-from playhead.kernel.strategies import tools_of
+from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tools import Tool, tool
 from playhead.trace.values import scrub
 
@@ -130,7 +130,7 @@ def make_toolset(
 def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -> str:
     """Return what is wrong with the name of a tool, with the setting of the strategy that names another one so."""
     naming = [key for key, value in settings.items() if isinstance(value, str) and _folded(value) == _folded(name)]
-    strategys = f", or the strategy's with strategy_settings={{{naming[0]!r}: …}}" if naming else ""
+    strategys = f", or the strategy's with {naming[0]}=…" if naming else ""
     return f"{name!r} is a tool of the kernel; {fix}{strategys or otherwise}"
 
 

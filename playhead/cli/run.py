@@ -19,6 +19,7 @@ from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools, open_servers
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.kernel.models import resolve_model
+from playhead.kernel.strategies.registry import make_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,8 +174,7 @@ def make_agent(  # noqa: PLR0913 - the options
         resolve_model(model, api_base=api_base),
         tools=[*load_tools(tool_names), *served],
         system_prompt=None if system_prompt is None else read_prompt(system_prompt),
-        strategy=strategy,
-        strategy_settings=dict(read_parameter(each, "--strategy-set") for each in settings),
+        strategy=make_strategy(strategy, dict(read_parameter(each, "--strategy-set") for each in settings)),
         max_iterations=max_iterations,
         parameters=dict(map(read_parameter, parameters)),
         compose=[parse_switch(each, live=True).block for each in switches],

@@ -68,7 +68,7 @@ def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 def strategies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:  # noqa: ARG001
     """Suggest the strategies that are registered."""
-    from playhead.kernel.strategies import list_strategies  # noqa: PLC0415 - costs 100 ms
+    from playhead.kernel.strategies.registry import list_strategies  # noqa: PLC0415 - costs 100 ms
 
     return _starting(map(CompletionItem, list_strategies()), incomplete)
 

@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from playhead.kernel.passes import Conclusion, answer_pass, ask_once, fresh_thread, run_pass
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, Step, Thread, transition
-    from playhead.kernel.strategies import register_strategy
-    from playhead.kernel.strategies.info import StrategySettings, settings_of
+    from playhead.kernel.strategies.base import KernelName, Strategy
     from playhead.kernel.strategies.reactive import act, observe, think
+    from playhead.kernel.strategies.registry import register_strategy
     from playhead.kernel.structured import ask_for, form_prompt
 
 _HOMES = {
     "Arguments": "playhead.kernel.meta_tools",
     "Conclusion": "playhead.kernel.passes",
     "Kernel": "playhead.kernel.loop",
+    "KernelName": "playhead.kernel.strategies.base",
     "KernelState": "playhead.kernel.state",
     "MetaTool": "playhead.kernel.meta_tools",
     "Session": "playhead.kernel.session",
     "Step": "playhead.kernel.state",
-    "StrategySettings": "playhead.kernel.strategies.info",
+    "Strategy": "playhead.kernel.strategies.base",
     "Thread": "playhead.kernel.state",
     "act": "playhead.kernel.strategies.reactive",
     "answer_pass": "playhead.kernel.passes",
@@ -39,10 +40,9 @@ _HOMES = {
     "fresh_thread": "playhead.kernel.passes",
     "observe": "playhead.kernel.strategies.reactive",
     "register_kernel": "playhead.kernel.kernels",
-    "register_strategy": "playhead.kernel.strategies",
+    "register_strategy": "playhead.kernel.strategies.registry",
     "run_kernel": "playhead.kernel.loop",
     "run_pass": "playhead.kernel.passes",
-    "settings_of": "playhead.kernel.strategies.info",
     "think": "playhead.kernel.strategies.reactive",
     "transition": "playhead.kernel.state",
 }
@@ -51,11 +51,12 @@ __all__ = [
     "Arguments",
     "Conclusion",
     "Kernel",
+    "KernelName",
     "KernelState",
     "MetaTool",
     "Session",
     "Step",
-    "StrategySettings",
+    "Strategy",
     "Thread",
     "act",
     "answer_pass",
@@ -68,7 +69,6 @@ __all__ = [
     "register_strategy",
     "run_kernel",
     "run_pass",
-    "settings_of",
     "think",
     "transition",
 ]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.strategies.info import StrategyInfo
     from playhead.kernel.tools import Tool
     from playhead.trace.types import Content, Part
 
@@ -33,20 +32,6 @@ def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHead
         return AgentHeader(**fields)
     except ValidationError as error:
         raise UsageError(first_problem(error)) from None
-
-
-def checked_settings(strategy: str, known: StrategyInfo, given: object) -> dict[str, Any]:
-    """Return a strategy's settings with their defaults."""
-    if not isinstance(given, dict):
-        raise UsageError("strategy_settings: Input should be a valid dictionary")
-    return known.checked_settings(strategy, given)
-
-
-def checked_own_kernel(strategy: str, known: StrategyInfo, kernel: str) -> str:
-    """Return the name of the kernel, which a strategy that thinks in its own way has no place for."""
-    if known.own_kernel and kernel != "react":
-        raise UsageError(f"the strategy {strategy!r} thinks in a way of its own; kernel={kernel!r} has no place in it")
-    return kernel
 
 
 def checked_progress(

@@ -19,8 +19,8 @@ from playhead.kernel.phases import steer, visit
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.review import reviewed
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.kernel.strategies import get_strategy
-from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.strategies.reactive import Reactive
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events import FinalAnswer
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.haste import in_haste
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from playhead.kernel.session import Session
-    from playhead.kernel.strategies.info import Strategy
+    from playhead.kernel.strategies.base import Strategy
     from playhead.kernel.termination import Termination
     from playhead.trace.events import EventBase
     from playhead.trace.spending import Total
@@ -216,19 +216,20 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, again and again when a hook does not let its answer stand."""
-    name, strategy = get_strategy(session.header.strategy)
+    header = session.header
+    strategy: Strategy = strategy_class(header.strategy).from_recorded(header.strategy_settings, header.kernel)
     refused: dict[str, int] = {}
     for resumed in count():
         session.require_running()
         if resumed < session.header.max_iterations:
-            name, strategy, state = await _run_to_end(name, strategy, state, session)
+            strategy, state = await _run_to_end(strategy, state, session)
         else:  # a strategy without turns would be asked for ever
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
         state = await _questioned(state, session, refused)
         if not session.ended:
-            strategy = reactive
+            strategy = Reactive()
             continue
         if session.hooks is None:
             return state
@@ -255,20 +256,18 @@ async def _questioned(state: KernelState, session: Session, refused: dict[str, i
     return await reviewed(state, session, refused) if session.header.reviews and session.ended else state
 
 
-async def _run_to_end(
-    name: str, strategy: Strategy, state: KernelState, session: Session
-) -> tuple[str, Strategy, KernelState]:
+async def _run_to_end(strategy: Strategy, state: KernelState, session: Session) -> tuple[Strategy, KernelState]:
     """Run a strategy, or those that take over from it; return the last one, and its last state."""
     if session.header.switching is None:
-        return name, strategy, _checked_state(name, await strategy(state, session))
+        return strategy, _checked_state(strategy, await strategy.run(state, session))
     from playhead.kernel.progress import GivenUpError  # noqa: PLC0415 - few agents switch
     from playhead.kernel.switching import hand_over  # noqa: PLC0415 - the same
 
     while True:
         try:
-            return name, strategy, _checked_state(name, await strategy(state, session))
+            return strategy, _checked_state(strategy, await strategy.run(state, session))
         except GivenUpError as given_up:
-            name, strategy, state = await hand_over(given_up, session)
+            strategy, state = await hand_over(given_up, session)
 
 
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
@@ -293,17 +292,17 @@ async def _complete(state: KernelState, session: Session, error: Exception | Non
     return close_state(state, session)
 
 
-def _checked_state(strategy: str, returned: object) -> KernelState:
+def _checked_state(strategy: Strategy, returned: object) -> KernelState:
     """Return a strategy's last state; its fields end up in the trace and in the result, so they have to be right."""
     if not issubclass(type(returned), KernelState):
-        raise TypeError(f"the strategy {strategy} returned {type(returned).__name__}, not a KernelState")
+        raise TypeError(f"the strategy {strategy.name} returned {type(returned).__name__}, not a KernelState")
     try:
         return KernelState.model_validate(returned.__dict__)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise TypeError(
-            f"the strategy {strategy} returned a state whose {place} is not right: {first['msg']}"
+            f"the strategy {strategy.name} returned a state whose {place} is not right: {first['msg']}"
         ) from None
 
 

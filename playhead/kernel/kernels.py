@@ -14,7 +14,7 @@ _registry: dict[str, Kernel] = {}
 
 
 def register_kernel(name: str, kernel: Kernel, *, replace: bool = False) -> None:
-    """Make a kernel known under a name, for `Agent(kernel=name)`; an earlier one of yours is replaced.
+    """Make a kernel known under a name, for `Reactive(kernel=name)` and its like; an earlier one of yours is replaced.
 
     Args:
         name: what agents call it: letters, digits, `_` and `-`.

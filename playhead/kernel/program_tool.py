@@ -19,7 +19,7 @@ from playhead.trace.values import from_json, json_hash, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.kernel.strategies.code_action import CodeActionSettings
+    from playhead.kernel.strategies.code_action import CodeAction
     from playhead.kernel.tool_context import ToolContext
     from playhead.trace.values import JsonValue
 
@@ -46,7 +46,7 @@ KEPT_CHARS: Final = 1_000_000
 class ProgramTool:
     """Runs one program in a process of its own."""
 
-    def __init__(self, settings: CodeActionSettings) -> None:
+    def __init__(self, settings: CodeAction) -> None:
         self._settings = settings
         self.spec = ToolSpec(
             name=NAME, description="Run a Python program that calls the other tools.", parameters=_SCHEMA

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.strategies import info_of
+from playhead.kernel.strategies.registry import strategy_of
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the 
 
 def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
-    strategy, own = info_of(header), header.system_prompt
+    strategy, own = strategy_of(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
     if header.profile is not None:
         guidance = header.profile.guidance
         parts += filter(None, [guidance.prompt_patch, guidance.tool_guidance if has_tools else ""])
-    if strategy is not None and (instruction := strategy.instruction_for(header.strategy_settings)):
-        parts.append(instruction)
+    if strategy is not None and (added := strategy.added_prompt()):
+        parts.append(added)
     if header.rationale and has_tools:
         parts.append(RATIONALE)
     facts = "\n".join(f"- {name}: {as_text(value)}" for name, value in header.task_context.items())
@@ -57,7 +57,7 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
 
 def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the prompt of an agent that was given none: its strategy's own, or the one that suits the model's tier."""
-    strategy = info_of(header)
+    strategy = strategy_of(header)
     if strategy is not None and strategy.prompt:
         return strategy.prompt
     if not has_tools:

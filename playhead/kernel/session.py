@@ -134,8 +134,6 @@ class Session(Emission):
         """What the model itself said of its answer, where that was asked for."""
         self.strategy_used = header.strategy
         """The strategy that makes the output: another one than the header's where that one delegates."""
-        self.strategy_settings: dict[str, JsonValue] = header.strategy_settings
-        """The settings of the strategy that runs: of another one than the header's where that one delegates."""
         self.supervisor: Supervisor | None = None
         """Who ends it from outside of its loop; None before it runs."""
         self.messages = Messages(self)
@@ -340,6 +338,6 @@ class Session(Emission):
 
 
 def _strategy_tools(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
-    from playhead.kernel.strategies import tools_of  # noqa: PLC0415 - strategies run on sessions
+    from playhead.kernel.strategies.registry import tools_of  # noqa: PLC0415 - strategies run on sessions
 
     return tools_of(header)

@@ -1,6 +1,6 @@
 """Another strategy takes over from one that is stuck. It goes on from what was done: the steps, their results, the turns.
 
-Off unless asked for: `Agent(switching=Switching())`. What is allowed stands in the header, what happened in events.
+Off unless asked for: `compose=[switch_strategy(…)]`. What is allowed stands in the header, what happened in events.
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from playhead.errors import ModelError
-from playhead.kernel.delegation import full_names, named, put_in_charge, start_with, told, with_defaults
+from playhead.kernel.delegation import (
+    full_names,
+    named,
+    put_in_charge,
+    recorded_strategy,
+    start_with,
+    told,
+    with_defaults,
+)
 from playhead.kernel.describe import describe
 from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.progress import GivenUpError
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies import get_strategy
 from playhead.trace.events import (
     DecisionEvaluated,
     StrategySwitched,
@@ -29,7 +36,7 @@ from playhead.trace.types import text_of
 if TYPE_CHECKING:
     from playhead.kernel.loop_detector import Loop
     from playhead.kernel.session import Session
-    from playhead.kernel.strategies.info import Strategy
+    from playhead.kernel.strategies.base import Strategy
 
 log = logging.getLogger("playhead")
 LAST: Final = 6
@@ -136,7 +143,7 @@ async def _advice(
     return state, choice, _clipped(said.partition("\n")[2].strip() or said, LONGEST_REASON)
 
 
-async def hand_over(given_up: GivenUpError, session: Session) -> tuple[str, Strategy, KernelState]:
+async def hand_over(given_up: GivenUpError, session: Session) -> tuple[Strategy, KernelState]:
     """Return the strategy that takes over, and the state that it goes on from."""
     old, new, state = session.strategy_used, given_up.to_strategy, given_up.state
     switching, progress = Switching.model_validate(session.header.switching, strict=False), session.progress
@@ -159,9 +166,9 @@ async def hand_over(given_up: GivenUpError, session: Session) -> tuple[str, Stra
     state = transition(
         state, thread=thread, status="thinking", pending=(), completed=(), meta={}, decision_log=decisions
     )
-    state = session.state = await put_in_charge(new, switching.settings[new], state, session)
-    full, strategy = get_strategy(new)
-    return full, strategy, state
+    strategy = recorded_strategy(new, switching.settings, session)
+    state = session.state = await put_in_charge(strategy, state, session)
+    return strategy, state
 
 
 def _told(steps: tuple[Step, ...], most: int) -> str:

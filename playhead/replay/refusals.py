@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playhead.errors import NotReplayableError, UnknownStrategyError
 from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
-from playhead.kernel.strategies import get_strategy
+from playhead.kernel.strategies.registry import strategy_class
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
@@ -76,6 +76,6 @@ def require_strategy(name: str) -> None:
         NotReplayableError: it is not registered.
     """
     try:
-        get_strategy(name)
+        strategy_class(name)
     except UnknownStrategyError as error:
         raise NotReplayableError(f"{error} Register it with playhead.register_strategy before the replay") from None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from playhead.compose import tags
-from playhead.kernel import strategies
+from tests import own_strategies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,10 +19,9 @@ settings.load_profile("no deadline")
 
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch):
+def register():
     """Return a function that registers a strategy for the time of a test."""
-    monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))
-    return strategies.register_strategy
+    return own_strategies.register
 
 
 @pytest.fixture

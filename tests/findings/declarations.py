@@ -136,7 +136,6 @@ OPTIONS: Final[dict[str, list[Any]]] = {
     "parameters": [None, {"temperature": 0}, {"temperature": 0.5}, {"temperature": 0, "seed": 1}, {"x_tenant": "a"}, {"x_tenant": "b"}],
     "record_parameters": [(), ("metadata",)],
     "max_iterations": [None, 7, 8],
-    "kernel": ["react"],
     "retries": [2, 3],
     "retry_delay_s": [0.5, 0.25],
     "max_parallel": [3, 2, 1],

@@ -74,11 +74,11 @@ def test_run_exits_as_documented(chat: ChatServer, tmp_path: Path, options: list
 @pytest.mark.parametrize(("strategy", "turns"), [("reactive", 10), ("direct", 1), ("reflexion", 5)])
 def test_a_strategy_keeps_its_own_limit_of_turns(chat: ChatServer, tmp_path: Path, strategy: str, turns: int) -> None:
     """Without --max-iterations the header has what the same agent has in Python."""
-    from playhead.kernel.strategies import strategy_info
+    from playhead.kernel.strategies.registry import strategy_class
 
     run(chat, tmp_path, "--strategy", strategy, "--run-id", "mine")
     shown = cli("show", tmp_path / "traces/mine.jsonl", "--kind", "run-started", "--json").stdout
-    assert f'"max_iterations": {strategy_info(strategy)[1].max_iterations}' in shown, turns
+    assert f'"max_iterations": {strategy_class(strategy).max_iterations}' in shown, turns
 
 
 def test_settings_of_a_strategy_reach_it(chat: ChatServer, tmp_path: Path) -> None:

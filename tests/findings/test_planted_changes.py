@@ -65,7 +65,7 @@ def test_unchanged_agents_in_other_processes(tmp_path):
 def test_everything_that_can_be_declared_is_planted():
     """A parameter that an agent, a tool, a hook or a killswitch gets anew has to be given its place among the plantings."""
     grouped = {each.name for kind in (Context, Execution) for each in fields(kind)}
-    flat = grouped | {*REQUIRE, *POLICIES, "tool_format"}
+    flat = grouped | {*REQUIRE, *POLICIES, "tool_format", "strategy_settings"}
     parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | flat
     assert parameters == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
     assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playhead import check_trace, load_recording, reproduce
-from playhead.kernel.strategies import list_strategies
+from playhead.kernel.strategies.registry import list_strategies
 from tests.golden.record import GOLDEN
 
 FOLDER = Path(__file__).parent

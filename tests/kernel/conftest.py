@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from playhead.kernel import strategies
+from tests import own_strategies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,10 +18,9 @@ settings.load_profile("no deadline")
 
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch):
+def register():
     """Return a function that registers a strategy for the time of a test."""
-    monkeypatch.setattr(strategies, "_registry", dict(strategies._registry))
-    return strategies.register_strategy
+    return own_strategies.register
 
 
 @pytest.fixture(autouse=True)

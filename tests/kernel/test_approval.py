@@ -11,7 +11,7 @@ from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recordi
 from playhead.errors import ToolCallError, UsageError
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.session import Session
-from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.world import LiveWorld
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
@@ -238,7 +238,7 @@ async def test_a_run_that_ends_while_somebody_thinks_pays_nothing(tmp_path: Path
 
     async def watched(state: Any, session: Any) -> Any:
         sessions.append(session)
-        return await reactive(state, session)
+        return await Reactive().run(state, session)
 
     def approve(_request: ApprovalRequest) -> bool:
         sessions[0].terminate("killed", source="switch")

@@ -69,11 +69,11 @@ def at(phase: Any, answer: Any) -> Any:
 
 def strategy_that_raises(folder: Path, register: Any) -> Agent:
     """Return an agent whose strategy fails after a turn."""
-    from playhead.kernel.strategies.reactive import reactive
+    from playhead.kernel.strategies.reactive import Reactive
 
     async def raising(state: Any, session: Any) -> Any:
         with suppress(PlayheadError):
-            await reactive(state, session)
+            await Reactive().run(state, session)
         raise LookupError("gone")
 
     register("raising", raising)

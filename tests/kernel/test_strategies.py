@@ -6,15 +6,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from playhead import Agent
+from playhead import Agent, register_strategy
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies import get_strategy, list_strategies
-from playhead.kernel.strategies.reactive import REACT, reactive
+from playhead.kernel.strategies.reactive import REACT, Reactive
+from playhead.kernel.strategies.registry import list_strategies, strategy_class
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, text
 from tests.kernel.runs import data, make_agent, record
+from tests.own_strategies import strategy_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,14 +28,15 @@ async def nothing(state: KernelState, session: Session) -> KernelState:
     return state
 
 
-def test_names_and_aliases(register: Any):
+def test_names_and_aliases():
     """A strategy is found under its name and its short name; `replace=True` puts another one in its place."""
-    assert get_strategy("reactive") == get_strategy("react") == ("reactive", reactive)
-    register("mine", nothing)
-    assert get_strategy("mine") == ("mine", nothing)
+    assert strategy_class("reactive") is strategy_class("react") is Reactive
+    mine, other = strategy_of("mine", nothing), strategy_of("reactive", nothing)
+    register_strategy(mine)
+    assert strategy_class("mine") is mine
     assert {"mine", "reactive", "reflexion"} < set(list_strategies())
-    register("reactive", nothing, replace=True)
-    assert get_strategy("react") == ("reactive", nothing)
+    register_strategy(other, replace=True)
+    assert strategy_class("react") is other
 
 
 def test_an_unknown_strategy():
@@ -42,7 +44,7 @@ def test_an_unknown_strategy():
     with pytest.raises(
         UnknownStrategyError, match=r"^there is no strategy 'reactve'. Did you mean 'reactive'\? Known: "
     ):
-        get_strategy("reactve")
+        strategy_class("reactve")
 
 
 def test_the_name_that_is_recorded_is_the_full_one(tmp_path: Path):

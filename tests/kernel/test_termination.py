@@ -16,7 +16,7 @@ from playhead.errors import RunEndedError
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.session import Session
 from playhead.kernel.state import KernelState, Thread
-from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.termination import Termination
 from playhead.kernel.world import LiveWorld
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
@@ -160,7 +160,7 @@ async def test_of_calls_that_run_together_those_that_wait_do_not_start(tmp_path:
 
     async def with_session(state: KernelState, session: Session) -> KernelState:
         sessions.append(session)
-        return await reactive(state, session)
+        return await Reactive().run(state, session)
 
     register("watched", with_session)
     turn = calls(*(call("read", number=number) for number in range(9)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from playhead import Agent, UsageError, context_profile, tool
-from playhead.kernel.strategies import list_strategies
+from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.text_format import FORMAT, catalogue
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text

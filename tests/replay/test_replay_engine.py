@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording, register_strategy
+from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording
 from playhead.compose.killswitches import max_iterations
 from playhead.errors import NotReplayableError, UsageError
 from playhead.replay import Overrides, replay, replay_sync, reproduce
@@ -18,6 +18,7 @@ from playhead.testing import ScriptedModel, Turn, call, error, text
 from playhead.trace.events import ReplayDiverged, ReplayServed
 from playhead.trace.integrity import check_trace
 from tests.kernel.runs import make_agent
+from tests.own_strategies import register
 from tests.replay.small_runs import SCRIPT, lookup, recorded
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ async def test_facts_answer_as_they_did(tmp_path: Path) -> None:
         session.terminate("end_turn", found)
         return state
 
-    register_strategy("lucky", lucky)
+    register("lucky", lucky)
     agent = make_agent(tmp_path, [], strategy="lucky")
     await agent.run("Do it.", run_id="run")
     nap_s[0] = 1000  # which has passed already

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, Context, Execution, load_recording, register_strategy, tool
+from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import ModelUnavailableError
 from playhead.kernel import agent_tool
 from playhead.kernel.state import transition
@@ -17,6 +17,7 @@ from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
 from tests.options import grouped
+from tests.own_strategies import register
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +68,7 @@ async def test_a_model_call_that_a_strategy_gave_up_is_not_passed_over(tmp_path:
         session.terminate("end_turn", await session.facts.ask("luck", lambda: "7"))
         return state
 
-    register_strategy("impatient", impatient)
+    register("impatient", impatient)
     recording = await record(tmp_path, [Turn(text="late", delay_s=5)], strategy="impatient")
     outcome = await reproduce(recording)
     assert not outcome.identical
@@ -87,12 +88,12 @@ async def test_changed_code_shows_on_a_whole_and_on_a_cut_file(tmp_path: Path, k
         await session.facts.ask("weather", lambda: "fine")
         return await first(state, session)
 
-    register_strategy("changing", first)
+    register("changing", first)
     recording = await record(tmp_path, [], strategy="changing")
     recording.path.write_bytes(b"".join(recording.path.read_bytes().splitlines(keepends=True)[:kept]))
     recording = load_recording(recording.path)
     assert (await reproduce(recording)).identical
-    register_strategy("changing", second)
+    register("changing", second)
     outcome = await reproduce(recording)
     assert [(each.owner, each.expected["name"]) for each in outcome.divergences if each.expected] == [("root", "luck")]
     assert not outcome.identical

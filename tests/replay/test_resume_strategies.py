@@ -9,7 +9,7 @@ import pytest
 
 from playhead import Agent, Context, resume, tool
 from playhead.errors import UnresolvedCallError
-from playhead.kernel.strategies import list_strategies
+from playhead.kernel.strategies.registry import list_strategies, make_strategy
 from playhead.replay import ToolResult, reproduce
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
@@ -75,8 +75,7 @@ def agent_of(strategy: str, turns: list[Any], folder: Path | None) -> Agent:
     return Agent(
         model,
         tools=[look, send],
-        strategy=strategy,
-        strategy_settings=settings,
+        strategy=make_strategy(strategy, settings),
         context=Context(meta_tools=()),
         trace=folder,
     )

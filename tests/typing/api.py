@@ -18,6 +18,7 @@ from playhead import (
     RunError,
     RunHandle,
     RunResult,
+    Strategy,
     ToolContext,
     check_trace,
     load_recording,
@@ -45,6 +46,7 @@ from playhead.compose import (
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies import Reflexion
 from playhead.kernel.tools import FunctionTool
 from playhead.replay import Divergence, Reproduction
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
@@ -121,8 +123,7 @@ agent = Agent(
     **grouped(
         name="boss",
         tools=[plain, declared, function, helper, helper.as_tool(read_only=True)],
-        strategy="reactive",
-        strategy_settings={"a": 1},
+        strategy=Reflexion(max_retries=2, kernel="react"),
         system_prompt="Be brief.",
         examples=[Message(id=0, role="user", content="How high?")],
         parameters={"temperature": 0},
@@ -362,14 +363,34 @@ not_mine: Model = NotMine()  # type: ignore[assignment]
 Agent(Mine())
 
 
-async def simple(state: KernelState, session: Session) -> KernelState:
+class Simple(Strategy):
     """Answer at once."""
-    answer = await session.model.complete(state.thread)
-    return transition(state, output=answer.text)
+
+    name = "simple"
+
+    system: str = "Be brief."
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Answer."""
+        answer = await session.model.complete(state.thread)
+        return transition(state, output=answer.text)
 
 
-register_strategy("simple", simple)
-register_strategy("wrong", lambda state: state)  # type: ignore[arg-type, misc]
+class Unnamed(Strategy):
+    """Of a name that is none."""
+
+    name = 5  # type: ignore[assignment]
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Do nothing."""
+        return state
+
+
+register_strategy(Simple)
+register_strategy("simple")  # type: ignore[arg-type]
+Agent(Mine(), strategy=Simple(system="Be long."))
+Simple(sistem="Be long.")  # type: ignore[call-arg]
+Reflexion(max_retries="two")  # type: ignore[arg-type]
 
 
 # --- while a run goes on ---------------------------------------------------------------------------------------------

@@ -88,9 +88,9 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
 
 def _with_full_names(profile: ContextProfile) -> ContextProfile:
     """Return a profile whose strategies are known, by their full names."""
-    from playhead.kernel.strategies import strategy_info  # noqa: PLC0415 - which run on what knows profiles
+    from playhead.kernel.strategies.registry import strategy_class  # noqa: PLC0415 - which run on what knows profiles
 
-    modes = {strategy_info(name)[0]: mode for name, mode in profile.synthesis_by_strategy.items()}
+    modes = {strategy_class(name).name: mode for name, mode in profile.synthesis_by_strategy.items()}
     return profile.model_copy(update={"synthesis_by_strategy": modes})
 
 

@@ -14,7 +14,7 @@ from playhead.kernel.plan.hydrate import Frame
 from playhead.kernel.plan.references import renamed
 from playhead.kernel.plan.waves import blocked, needs, turned, waiting_for
 from playhead.kernel.state import Step, transition
-from playhead.kernel.strategies.info import StrategySettings
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.trace.events import PlanCreated, PlanStepChanged
 from playhead.trace.values import as_text
 
@@ -34,7 +34,7 @@ MAX_TOLD: Final = 20
 """Calls with side effects that the model is told of."""
 
 
-class PlanSettings(StrategySettings):
+class PlanSettings(Strategy):
     """How to plan, and how much to do when a plan does not work out."""
 
     plan_mode: Literal["linear", "dag"] = "linear"
@@ -52,6 +52,8 @@ class PlanSettings(StrategySettings):
     """What new steps replace: the failed step alone, or all that is still open, too."""
     max_replans: int = Field(default=3, ge=0, le=20)
     """How often steps are replaced because some failed."""
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that makes the calls of a step, or thinks it out."""
 
 
 @dataclass(frozen=True, slots=True)

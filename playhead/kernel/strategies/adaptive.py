@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from playhead.errors import ModelError
-from playhead.kernel.delegation import full_names, named, put_in_charge, told, tools_of_all, with_defaults
+from playhead.errors import ModelError, UsageError
+from playhead.kernel.delegation import (
+    full_names,
+    named,
+    put_in_charge,
+    recorded_strategy,
+    told,
+    tools_of_all,
+    with_defaults,
+)
 from playhead.kernel.describe import describe
 from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies import strategy_info
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.task_types import complexity_of, task_type_of
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
 from playhead.trace.types import text_of
@@ -47,8 +54,12 @@ _PROMPT: Final = (
 )
 
 
-class AdaptiveSettings(StrategySettings):
-    """Between which strategies to choose, and by what."""
+class Adaptive(Strategy):
+    """Choose a strategy for the task, and let that one run."""
+
+    name = NAME
+    known_for = "looks at the task and chooses another strategy for it"
+    max_iterations = 20
 
     candidates: list[str] = Field(
         default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], min_length=1, max_length=32
@@ -68,6 +79,22 @@ class AdaptiveSettings(StrategySettings):
     """Stored traces that are looked at, newest first."""
     min_runs: int = Field(default=3, ge=1)
     """Runs of a strategy on tasks of a type below which they say nothing."""
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that the chosen strategy thinks with, unless it has its own."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Choose a strategy and let it run; asked to go on, the same one goes on."""
+        name = state.meta.get(NAME)
+        if isinstance(name, str):
+            return await recorded_strategy(name, self.settings, session).run(state, session)
+        state, name = await _choose(state, session, self)
+        chosen = recorded_strategy(name, self.settings, session)
+        state = transition(state, meta={**state.meta, NAME: name})
+        return await chosen.run(await put_in_charge(chosen, state, session), session)
+
+    def tools(self) -> list[Tool]:
+        """Return the own tools of all candidates; only those of the chosen one are offered."""
+        return list(tools_of_all(self.settings).values())
 
     @field_validator("candidates")
     @classmethod
@@ -77,10 +104,10 @@ class AdaptiveSettings(StrategySettings):
         return full_names(names)
 
     @model_validator(mode="after")
-    def _complete(self) -> AdaptiveSettings:
+    def _complete(self) -> Adaptive:
         """Fill in the settings of all candidates, so that the header holds them."""
         if self.preferred is not None and self.preferred not in self.candidates:
-            raise ValueError(f"{self.preferred!r} is none of the candidates: {', '.join(self.candidates)}")
+            raise UsageError(f"{self.preferred!r} is none of the candidates: {', '.join(self.candidates)}")
         self.settings.update(with_defaults(self.candidates, self.settings))
         return self
 
@@ -94,18 +121,7 @@ class Task:
     complexity: float
 
 
-async def adaptive(state: KernelState, session: Session) -> KernelState:
-    """Choose a strategy and let it run; asked to go on, the same one goes on."""
-    settings: AdaptiveSettings = STRATEGY.parsed(session.header.strategy_settings)
-    chosen = state.meta.get(NAME)
-    if chosen is None:
-        state, chosen = await _choose(state, session, settings)
-        state = transition(state, meta={**state.meta, NAME: chosen})
-        state = await put_in_charge(chosen, settings.settings[chosen], state, session)
-    return await strategy_info(chosen)[1].run(state, session)
-
-
-async def _choose(state: KernelState, session: Session, settings: AdaptiveSettings) -> tuple[KernelState, str]:
+async def _choose(state: KernelState, session: Session, settings: Adaptive) -> tuple[KernelState, str]:
     text = text_of(session.task)
     kind = settings.task_type or task_type_of(text)
     task = Task(text, kind, complexity_of(text, kind))
@@ -119,7 +135,7 @@ async def _choose(state: KernelState, session: Session, settings: AdaptiveSettin
     return state, chosen
 
 
-async def _experience(session: Session, settings: AdaptiveSettings, task: Task) -> list[dict[str, Any]]:
+async def _experience(session: Session, settings: Adaptive, task: Task) -> list[dict[str, Any]]:
     """Return how well strategies did on such tasks: those that had enough of them."""
     if not settings.learning:
         return []
@@ -145,7 +161,7 @@ async def _experience(session: Session, settings: AdaptiveSettings, task: Task) 
 
 
 async def _asked(
-    state: KernelState, session: Session, settings: AdaptiveSettings, task: Task, experience: list[dict[str, Any]]
+    state: KernelState, session: Session, settings: Adaptive, task: Task, experience: list[dict[str, Any]]
 ) -> tuple[KernelState, str | None, str]:
     """Return the model's choice, or None and why there is none."""
     prompt = _PROMPT.format(
@@ -169,7 +185,7 @@ async def _asked(
     return state, answer, ""
 
 
-def _without_model(settings: AdaptiveSettings, task: Task, experience: list[dict[str, Any]]) -> tuple[str, str]:
+def _without_model(settings: Adaptive, task: Task, experience: list[dict[str, Any]]) -> tuple[str, str]:
     """Return a strategy and what speaks for it, without asking anybody."""
     if experience:
         best = max(experience, key=lambda each: each["success_rate"])  # of equal ones the first by name
@@ -189,11 +205,3 @@ def _told(experience: list[dict[str, Any]]) -> str:
         f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
     ]
     return "Experience with tasks of this type:\n" + "\n".join(lines) + "\n\n" if lines else ""
-
-
-def _tools(settings: AdaptiveSettings) -> list[Tool]:
-    """Return the own tools of all candidates; only those of the chosen one are offered."""
-    return list(tools_of_all(settings.settings).values())
-
-
-STRATEGY: Final = StrategyInfo(adaptive, AdaptiveSettings, max_iterations=20, tools=_tools)

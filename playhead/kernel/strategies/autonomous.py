@@ -13,17 +13,16 @@ from pydantic import Field, field_validator
 from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.base import Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer, think_until
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
+    from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
 
 NAME: Final = "autonomous"
-MAX_ITERATIONS: Final = 50
-PROMPT: Final = "You work on the user's task by yourself, with the tools, one step at a time."
 INSTRUCTION: Final = (
     "When the whole task is done, and only then, call the tool `{name}` with the result. Nobody reads what you write beside "
     "your calls."
@@ -36,8 +35,14 @@ TOO_EARLY: Final = "the calls beside it have run now; look at their results, the
 _NUDGES: Final = "autonomous_nudges"
 
 
-class AutonomousSettings(StrategySettings):
-    """How it ends."""
+class Autonomous(Strategy):
+    """Run until the model finishes."""
+
+    name = NAME
+    known_for = "works on by itself until it says that it has finished"
+    max_iterations = 50
+    meta_tools = ()
+    prompt = "You work on the user's task by yourself, with the tools, one step at a time."
 
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
     """What the tool is called with which the model ends."""
@@ -47,6 +52,50 @@ class AutonomousSettings(StrategySettings):
     """Replies without a call, one after the other, to which the model is told to go on; the next one is the answer."""
     finish_alone: bool = False
     """Whether a `finish` beside other calls is refused once they ran: its result was written before theirs were known."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Run the loop to its end."""
+        kernel = Kernel(NAME, {"thinking": self._think, "acting": self._act, "observing": observe})
+        return await run_kernel(kernel, state, session)
+
+    def added_prompt(self) -> str:
+        """Return what the model is told of finishing."""
+        return INSTRUCTION.format(name=self.finish_tool_name)
+
+    def tools(self) -> list[Tool]:
+        """Return the tool with which the model ends the run."""
+        return [finish_tool(self.finish_tool_name)]
+
+    async def _think(self, state: KernelState, session: Session) -> KernelState:
+        reached = await think_until(state, session, self._on_text)
+        if reached.status == "acting" and _NUDGES in reached.meta:
+            reached = transition(reached, meta={**reached.meta, _NUDGES: 0})
+        return reached
+
+    async def _act(self, state: KernelState, session: Session) -> KernelState:
+        """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
+        finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
+        is_alone = len(finishing) == len(state.pending)
+        if is_alone or not self.finish_alone:
+            return await act(state, session)
+        return await act_but(finishing, TOO_EARLY, state, session)
+
+    async def _on_text(self, state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
+        """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
+        if said := _finished(text, self.finish_tool_name):
+            return await take_answer(state, said, finish_reason, session)
+        nudges: Any = state.meta.get(_NUDGES, 0)
+        is_whole = (finish_reason or "").lower() not in INCOMPLETE
+        can_finish = self.finish_tool_name in session.toolset and session.offers(self.finish_tool_name)
+        if self.on_text == "nudge" and is_whole and can_finish and nudges < self.max_nudges:
+            if is_last_turn(state, session):  # what was written is the best there is, and no answer
+                session.conclude("max_iterations", text or state.best)
+                return transition(state, iteration=state.iteration + 1)
+            counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
+            again = await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session)
+            if again is not None:
+                return again
+        return await take_answer(state, text, finish_reason, session)
 
 
 class FinishArguments(Arguments):
@@ -78,65 +127,12 @@ def finish_tool(name: str) -> FinishTool:
     )
 
 
-async def autonomous(state: KernelState, session: Session) -> KernelState:
-    """Run until the model finishes."""
-    return await run_kernel(_KERNEL, state, session)
-
-
 def _finish(session: Session, arguments: FinishArguments) -> JsonValue:
     session.conclude("final_answer_tool", arguments.result)
     return "accepted"
-
-
-async def _think(state: KernelState, session: Session) -> KernelState:
-    reached = await think_until(state, session, _on_text)
-    if reached.status == "acting" and _NUDGES in reached.meta:
-        reached = transition(reached, meta={**reached.meta, _NUDGES: 0})
-    return reached
-
-
-async def _act(state: KernelState, session: Session) -> KernelState:
-    """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
-    finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
-    is_alone = len(finishing) == len(state.pending)
-    if is_alone or not settings_of(session, AutonomousSettings).finish_alone:
-        return await act(state, session)
-    return await act_but(finishing, TOO_EARLY, state, session)
-
-
-async def _on_text(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
-    """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
-    settings = settings_of(session, AutonomousSettings)
-    if said := _finished(text, settings.finish_tool_name):
-        return await take_answer(state, said, finish_reason, session)
-    nudges: Any = state.meta.get(_NUDGES, 0)
-    is_whole = (finish_reason or "").lower() not in INCOMPLETE
-    can_finish = settings.finish_tool_name in session.toolset and session.offers(settings.finish_tool_name)
-    if settings.on_text == "nudge" and is_whole and can_finish and nudges < settings.max_nudges:
-        if is_last_turn(state, session):  # what was written is the best there is, and no answer
-            session.conclude("max_iterations", text or state.best)
-            return transition(state, iteration=state.iteration + 1)
-        counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
-        again = await ask_again(counted, "unfinished", GO_ON.format(name=settings.finish_tool_name), session)
-        if again is not None:
-            return again
-    return await take_answer(state, text, finish_reason, session)
 
 
 def _finished(text: str, name: str) -> str | None:
     """Return the result of a reply that names the tool and writes the result below or behind it, as small models do."""
     named, mark, said = text.partition("\n" if "\n" in text else ":")
     return said.strip() if mark and named.strip(" `*:\t") == name else None
-
-
-_KERNEL: Final = Kernel(NAME, {"thinking": _think, "acting": _act, "observing": observe})
-STRATEGY: Final = StrategyInfo(
-    autonomous,
-    AutonomousSettings,
-    MAX_ITERATIONS,
-    meta_tools=(),
-    own_kernel=True,
-    prompt=PROMPT,
-    instruction=lambda settings: INSTRUCTION.format(name=settings.finish_tool_name),
-    tools=lambda settings: [finish_tool(settings.finish_tool_name)],
-)

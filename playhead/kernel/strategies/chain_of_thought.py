@@ -16,7 +16,7 @@ from playhead.kernel.meta_tools import ends_run, visible_tools
 from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.base import Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, call_again, observe, take_answer
 from playhead.trace.events import Thought
 
@@ -35,8 +35,12 @@ _TOOL_TURNS: Final = "thought_tool_turns"
 _TAG: Final = re.compile(r"<(?P<closing>/?)think(?:ing)?>", re.IGNORECASE)
 
 
-class ChainOfThoughtSettings(StrategySettings):
-    """How it thinks."""
+class ChainOfThought(Strategy):
+    """Think, call tools, and answer."""
+
+    name = NAME
+    aliases = ("cot",)
+    known_for = "reasons step by step in writing before it answers; for riddles and calculations"
 
     use_thinking_tags: bool = True
     """Whether the thinking is to stand between tags, from where it is split off; else it stands before `Final answer:`."""
@@ -45,17 +49,42 @@ class ChainOfThoughtSettings(StrategySettings):
     instruction: str | None = None
     """How to think, in place of the usual instruction."""
 
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Run the loop to its end."""
+        kernel = Kernel(NAME, {"thinking": self._think, "acting": act, "observing": observe})
+        return await run_kernel(kernel, state, session)
 
-async def chain_of_thought(state: KernelState, session: Session) -> KernelState:
-    """Think, call tools, and answer."""
-    return await run_kernel(_KERNEL, state, session)
+    def added_prompt(self) -> str:
+        """Return what the model is told of thinking."""
+        if self.instruction is not None:
+            return self.instruction
+        return WITH_TAGS if self.use_thinking_tags else WITHOUT_TAGS
 
-
-def instruction(settings: ChainOfThoughtSettings) -> str:
-    """Return what the model is told of thinking."""
-    if settings.instruction is not None:
-        return settings.instruction
-    return WITH_TAGS if settings.use_thinking_tags else WITHOUT_TAGS
+    async def _think(self, state: KernelState, session: Session) -> KernelState:
+        """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
+        state, has_tools = await _with_limit(state, session, self.max_tool_steps)
+        offered = session.specs(visible_tools(session, state)) if has_tools else ()
+        purpose = "think" if session.inner is None else session.inner.label
+        response = await session.model.complete(state.thread, offered, purpose=purpose)
+        state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
+        thought, text = split_thinking(response.text) if self.use_thinking_tags else ("", response.text)
+        if thought:
+            session.emit(Thought(request=response.request, text=thought))
+        reply = read_reply(response.model_copy(update={"text": text}), session)
+        thinking = "\n".join(part for part in (response.thinking, thought) if part)
+        reply = await record_reply(reply, response.model_copy(update={"thinking": thinking or None}), session)
+        state = _with_thoughts(state, thinking, reply.thought if reply.calls else "")
+        if not reply.calls:
+            again = await call_again(state, reply, session)
+            return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
+        turns = _tool_turns(state) + 1
+        state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
+        if has_tools:
+            return transition(state, status="acting")
+        refused = [
+            planned for planned in state.pending if not ends_run(session, session.tools.meant(planned.call.name))
+        ]
+        return await act_but(refused, NO_MORE_TOOLS, state, session)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -82,32 +111,6 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 def _joined(parts: list[str]) -> str:
     return "\n".join(part.strip() for part in parts if part.strip())
-
-
-async def _think(state: KernelState, session: Session) -> KernelState:
-    """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
-    settings = settings_of(session, ChainOfThoughtSettings)
-    state, has_tools = await _with_limit(state, session, settings.max_tool_steps)
-    offered = session.specs(visible_tools(session, state)) if has_tools else ()
-    purpose = "think" if session.inner is None else session.inner.label
-    response = await session.model.complete(state.thread, offered, purpose=purpose)
-    state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
-    thought, text = split_thinking(response.text) if settings.use_thinking_tags else ("", response.text)
-    if thought:
-        session.emit(Thought(request=response.request, text=thought))
-    reply = read_reply(response.model_copy(update={"text": text}), session)
-    thinking = "\n".join(part for part in (response.thinking, thought) if part)
-    reply = await record_reply(reply, response.model_copy(update={"thinking": thinking or None}), session)
-    state = _with_thoughts(state, thinking, reply.thought if reply.calls else "")
-    if not reply.calls:
-        again = await call_again(state, reply, session)
-        return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
-    turns = _tool_turns(state) + 1
-    state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
-    if has_tools:
-        return transition(state, status="acting")
-    refused = [planned for planned in state.pending if not ends_run(session, session.tools.meant(planned.call.name))]
-    return await act_but(refused, NO_MORE_TOOLS, state, session)
 
 
 async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple[KernelState, bool]:
@@ -138,7 +141,3 @@ def _with_thoughts(state: KernelState, *thoughts: str) -> KernelState:
 def _tool_turns(state: KernelState) -> int:
     turns = state.meta.get(_TOOL_TURNS, 0)
     return turns if isinstance(turns, int) else 0
-
-
-_KERNEL: Final = Kernel(NAME, {"thinking": _think, "acting": act, "observing": observe})
-STRATEGY: Final = StrategyInfo(chain_of_thought, ChainOfThoughtSettings, own_kernel=True, instruction=instruction)

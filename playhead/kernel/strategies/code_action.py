@@ -26,7 +26,7 @@ from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.kernel.strategies import reactive
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.base import Strategy
 from playhead.trace.types import ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 
@@ -52,8 +52,12 @@ _ANEW: Final = (
 _ALONE: Final = "Your reply holds a program and other words, and nothing was run. Send the ```python block alone, or answer without one."
 
 
-class CodeActionSettings(StrategySettings):
-    """What programs may use."""
+class CodeAction(Strategy):
+    """Run the loop in which the model writes programs."""
+
+    name = NAME
+    known_for = "writes one program that calls the tools; for many calls and for loops over data"
+    meta_tools = ()
 
     max_programs: int = Field(default=3, ge=1, le=50)
     """Programs that are run at most, those that fail among them."""
@@ -68,16 +72,65 @@ class CodeActionSettings(StrategySettings):
     output_chars: int = Field(default=10_000, ge=100, le=1_000_000)
     """Characters that the model is shown of what a program printed, of what it returned, and of its calls."""
 
+    def tools(self) -> list[Tool]:
+        """Return the tool that runs a program."""
+        if os.name != "posix":
+            raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
+        return [ProgramTool(self)]
 
-async def code_action(state: KernelState, session: Session) -> KernelState:
-    """Run the loop in which the model writes programs."""
-    if NAME not in state.meta:
-        own = (RUN_PROGRAM, *(name for name in session.toolset if is_meta(session, name)))
-        specs = [tool.spec for name, tool in session.toolset.items() if name not in own and session.offers(name)]
-        text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
-        notes: dict[str, Any] = {"programs": 0, "done": []}
-        state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
-    return await run_kernel(CODE, state, session)
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Run the loop to its end."""
+        if NAME not in state.meta:
+            own = (RUN_PROGRAM, *(name for name in session.toolset if is_meta(session, name)))
+            specs = [tool.spec for name, tool in session.toolset.items() if name not in own and session.offers(name)]
+            text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
+            notes: dict[str, Any] = {"programs": 0, "done": []}
+            state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
+        kernel = Kernel(NAME, {"thinking": write, "acting": self._act, "observing": self._observe})
+        return await run_kernel(kernel, state, session)
+
+    async def _act(self, state: KernelState, session: Session) -> KernelState:
+        """Run the program, unless as many have run as may."""
+        most, ran = self.max_programs, state.meta[NAME]["programs"]
+        programs = [planned for planned in state.pending if session.tools.meant(planned.call.name) == RUN_PROGRAM]
+        why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
+        return await reactive.act_but(programs[max(0, most - ran) :], why, state, session)
+
+    async def _observe(self, state: KernelState, session: Session) -> KernelState:
+        """Tell the model what came of its program, and remember the calls that it made."""
+        notes, steps, used = dict(state.meta[NAME]), list(state.steps), set(state.tools_used)
+        thread = state.thread
+        turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
+        for planned, completed in turn:
+            result = completed.result
+            if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
+                message = await session.messages.add_result(planned, completed)
+                shown = None
+            else:
+                ok = "error" not in result
+                shown = (told(result, self.output_chars), ok)
+                calls = result.get("calls", [])
+                notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
+                used |= {call["tool"] for call in calls if call["ok"]}
+                session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
+                # An answer to a native call is its result, unless that is long.
+                in_words = shown[0] if planned.source == "text" or len(as_text(result)) > self.output_chars else None
+                message = await session.messages.add_result(planned, completed, in_words)
+            steps += await reactive.steps_of(_as_written(planned), completed, state, session, shown)
+            used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
+            thread = thread.add(message)
+        observed = transition(
+            state,
+            status="thinking",
+            iteration=state.iteration + 1,
+            thread=thread,
+            steps=tuple(steps),
+            tools_used=frozenset(used),
+            pending=(),
+            completed=(),
+            meta={**state.meta, NAME: notes},
+        )
+        return observed if session.curator is None else await session.curator.after_turn(observed, turn)
 
 
 async def write(state: KernelState, session: Session) -> KernelState:
@@ -122,52 +175,6 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
 
 def _only_reads(tool: Tool) -> bool:
     return tool.spec.read_only or tool.spec.kind == "meta" or tool.spec.name == RUN_PROGRAM
-
-
-async def act(state: KernelState, session: Session) -> KernelState:
-    """Run the program, unless as many have run as may."""
-    most, ran = settings_of(session, CodeActionSettings).max_programs, state.meta[NAME]["programs"]
-    programs = [planned for planned in state.pending if session.tools.meant(planned.call.name) == RUN_PROGRAM]
-    why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
-    return await reactive.act_but(programs[max(0, most - ran) :], why, state, session)
-
-
-async def observe(state: KernelState, session: Session) -> KernelState:
-    """Tell the model what came of its program, and remember the calls that it made."""
-    notes, steps, used = dict(state.meta[NAME]), list(state.steps), set(state.tools_used)
-    thread = state.thread
-    turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
-    for planned, completed in turn:
-        result = completed.result
-        if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
-            message = await session.messages.add_result(planned, completed)
-            shown = None
-        else:
-            ok = "error" not in result
-            most = settings_of(session, CodeActionSettings).output_chars
-            shown = (told(result, most), ok)
-            calls = result.get("calls", [])
-            notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
-            used |= {call["tool"] for call in calls if call["ok"]}
-            session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
-            # An answer to a native call is its result, unless that is long.
-            in_words = shown[0] if planned.source == "text" or len(as_text(result)) > most else None
-            message = await session.messages.add_result(planned, completed, in_words)
-        steps += await reactive.steps_of(_as_written(planned), completed, state, session, shown)
-        used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
-        thread = thread.add(message)
-    observed = transition(
-        state,
-        status="thinking",
-        iteration=state.iteration + 1,
-        thread=thread,
-        steps=tuple(steps),
-        tools_used=frozenset(used),
-        pending=(),
-        completed=(),
-        meta={**state.meta, NAME: notes},
-    )
-    return observed if session.curator is None else await session.curator.after_turn(observed, turn)
 
 
 def _as_written(planned: PlannedCall) -> PlannedCall:
@@ -215,13 +222,3 @@ def split_program(text: str) -> tuple[str, str | None]:
     if found is None:
         return text, None
     return f"{text[: found.start()].strip()}\n{text[found.end() :].strip()}".strip(), found[1]
-
-
-def _tools(settings: CodeActionSettings) -> list[Tool]:
-    if os.name != "posix":
-        raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
-    return [ProgramTool(settings)]
-
-
-CODE: Final = Kernel(NAME, {"thinking": write, "acting": act, "observing": observe})
-STRATEGY: Final = StrategyInfo(code_action, CodeActionSettings, meta_tools=(), own_kernel=True, tools=_tools)

@@ -11,16 +11,25 @@ from typing import TYPE_CHECKING, Final
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
+from playhead.kernel.strategies.base import Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, observe, think_until
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 
-async def direct(state: KernelState, session: Session) -> KernelState:
+class Direct(Strategy):
     """Send, run calls, and repeat."""
-    return await run_kernel(_KERNEL, state, session)
+
+    name = "direct"
+    known_for = "no reasoning at all; for what needs one call or none"
+    rationale = False
+    meta_tools = ()
+    prompt = "You solve the user's task."
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Run the loop to its end."""
+        return await run_kernel(_KERNEL, state, session)
 
 
 async def _think(state: KernelState, session: Session) -> KernelState:
@@ -37,6 +46,3 @@ async def _answer(state: KernelState, text: str, finish_reason: str | None, sess
 
 
 _KERNEL: Final = Kernel("direct", {"thinking": _think, "acting": act, "observing": observe})
-STRATEGY: Final = StrategyInfo(
-    direct, StrategySettings, rationale=False, meta_tools=(), own_kernel=True, prompt="You solve the user's task."
-)

@@ -25,8 +25,7 @@ from playhead.kernel.plan.required import outstanding, with_required
 from playhead.kernel.plan.types import Plan, PlanForm, ReflectionForm
 from playhead.kernel.plan.waves import compute_waves
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.info import StrategyInfo, settings_of
-from playhead.kernel.strategies.reactive import reactive
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.structured import ask_for
 from playhead.trace.events import DecisionEvaluated, Reflection
 from playhead.trace.types import text_of
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 NAME: Final = "plan-execute-reflect"
-MAX_ITERATIONS: Final = 25
 REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
@@ -47,27 +45,34 @@ NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solve
 NO_QUESTION: Final = "a hook removed the question for a plan: the task is solved by ReAct, without one"
 
 
-async def plan_execute_reflect(state: KernelState, session: Session) -> KernelState:
-    """Plan the task, carry the plan out, look at the results, and answer from them. Asked to go on, it does not plan again."""
-    if NAME in state.meta:
-        return await reactive(state, session)
-    begun = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
-    progress = _progress(begun, session)
-    if not progress.has_room:
-        return await _without_plan(progress, state.thread, NO_ROOM)
-    if (why := await _make_plan(progress)) is not None:
-        return await _without_plan(progress, state.thread, why)
-    await _carry_out(progress)
-    for _ in range(progress.settings.max_refinements):
-        missing = await _what_is_missing(progress) if progress.has_room else None
-        if missing is None or not await _refined(progress, missing):
-            break
+class PlanExecuteReflect(PlanSettings):
+    """Plan the task, carry the plan out, look at the results, and answer from them."""
+
+    name = NAME
+    aliases = ("plan", "plan-execute")
+    known_for = "makes a plan, carries it out step by step, corrects it; for complex tasks of many steps"
+    max_iterations = 25
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Go from the plan to the answer. Asked to go on, it does not plan again."""
+        if NAME in state.meta:
+            return await Reactive().run(state, session)
+        begun = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
+        progress = _progress(begun, session, self)
+        if not progress.has_room:
+            return await _without_plan(progress, state.thread, NO_ROOM)
+        if (why := await _make_plan(progress)) is not None:
+            return await _without_plan(progress, state.thread, why)
         await _carry_out(progress)
-    return await _answer(progress)
+        for _ in range(progress.settings.max_refinements):
+            missing = await _what_is_missing(progress) if progress.has_room else None
+            if missing is None or not await _refined(progress, missing):
+                break
+            await _carry_out(progress)
+        return await _answer(progress)
 
 
-def _progress(state: KernelState, session: Session) -> Progress:
-    settings = settings_of(session, PlanSettings)
+def _progress(state: KernelState, session: Session, settings: PlanSettings) -> Progress:
     plan = Plan(id=str(state.meta[NAME]), goal=text_of(session.task), mode=settings.plan_mode)
     return Progress(session, settings, state, plan, looked_at=len(state.steps))
 
@@ -117,7 +122,7 @@ async def _without_plan(progress: Progress, thread: Thread, why: str) -> KernelS
     session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
     progress.log(why)
     session.strategy_used = "reactive"
-    return await reactive(transition(progress.state, thread=thread), session)
+    return await Reactive().run(transition(progress.state, thread=thread), session)
 
 
 # --- execute --------------------------------------------------------------------------------------------------------------
@@ -187,6 +192,3 @@ async def _answer(progress: Progress) -> KernelState:
     output = conclusion.output if conclusion.answered else progress.state.best
     session.terminate(reason, output, source=f"strategy:{NAME}", answer=conclusion.answer)
     return transition(state, output=output)
-
-
-STRATEGY: Final = StrategyInfo(plan_execute_reflect, PlanSettings, MAX_ITERATIONS)

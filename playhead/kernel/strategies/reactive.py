@@ -17,7 +17,7 @@ from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.repair.repairer import NUDGE
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.trace import finish_reasons
 from playhead.trace.values import as_text
 
@@ -42,9 +42,19 @@ Answered = Callable[[KernelState, str, str | None, "Session"], Awaitable[KernelS
 """What is done with a reply that asks for no call: takes the state, the text and the finish reason."""
 
 
-async def reactive(state: KernelState, session: Session) -> KernelState:
-    """Run the ReAct loop to its end."""
-    return await run_kernel(session.kernel, state, session)
+class Reactive(Strategy):
+    """ReAct: think, act, observe."""
+
+    name = "reactive"
+    aliases = ("react",)
+    known_for = "thinks, acts, observes, one step at a time; for questions and everyday tasks"
+
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that it thinks and acts with."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Run the loop to its end."""
+        return await run_kernel(session.kernel, state, session)
 
 
 async def think(state: KernelState, session: Session) -> KernelState:
@@ -116,7 +126,6 @@ async def observe(state: KernelState, session: Session) -> KernelState:
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
-STRATEGY: Final = StrategyInfo(reactive, StrategySettings)
 
 
 async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:

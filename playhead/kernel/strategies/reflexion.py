@@ -18,7 +18,7 @@ from playhead.kernel.passes import Conclusion, answer_pass, ask_model, closed_th
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
 from playhead.kernel.prompts import missing_tools
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import Critique, StructuredOutputFailed
@@ -35,8 +35,13 @@ IMPROVE: Final = "A critic judged your answer:\n{}\n\nAnswer the task again, in 
 JSON_ONLY: Final = f"Your judgement says neither yes nor no. {form_prompt(Judgement)}"
 
 
-class ReflexionSettings(StrategySettings):
-    """How often, and how strictly."""
+class Reflexion(Strategy):
+    """Answer, and improve the answer until the critic is satisfied, or the rounds are used up."""
+
+    name = NAME
+    aliases = ("reflect",)
+    known_for = "writes an answer, criticises it, improves it; for writing and wherever quality counts"
+    max_iterations = 20
 
     max_retries: int = Field(default=3, ge=0, le=100)
     """Rounds of a critique and an improved answer at most, after the first answer."""
@@ -54,6 +59,31 @@ class ReflexionSettings(StrategySettings):
     """How many of the words of both tasks have to be the same."""
     max_prior_critiques: int = Field(default=5, ge=1, le=50)
     """Critiques of earlier runs at most."""
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that an answer is thought out with."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Answer, have the answer judged, and improve it."""
+        thread = await _first_thread(state, session, self)
+        state, first = await _answer(state, session, thread, "generate", self)
+        newest = best = Attempt(first, 0)
+        why = ""
+        for number in range(self.max_retries + self.critique_last):
+            state = transition(state, output=best.output)  # what is kept, should something end the run
+            state, said = await _judged(state, session, newest, self)
+            if isinstance(said, str):
+                why = said
+                break
+            newest = replace(newest, score=said.share, satisfied=said.satisfied)
+            best = best.or_newer(newest)
+            if said.satisfied or number == self.max_retries:
+                break
+            state = transition(state, output=best.output)
+            state, improved = await _improved(state, session, said, self)
+            newest = Attempt(improved, number + 1)
+        best = best.or_newer(newest)
+        _end(session, best, why or _not_satisfied(best, newest), missing_required_tools(session, state))
+        return transition(state, output=best.output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,60 +111,35 @@ class Attempt:
         return newer if newer.output is not None and (newer.satisfied or is_better) else self
 
 
-async def reflexion(state: KernelState, session: Session) -> KernelState:
-    """Answer, and improve the answer until the critic is satisfied, or the rounds are used up."""
-    settings = settings_of(session, ReflexionSettings)
-    thread = await _first_thread(state, session, settings)
-    state, first = await _answer(state, session, thread, "generate", settings)
-    newest = best = Attempt(first, 0)
-    why = ""
-    for number in range(settings.max_retries + settings.critique_last):
-        state = transition(state, output=best.output)  # what is kept, should something end the run
-        state, said = await _judged(state, session, newest, settings)
-        if isinstance(said, str):
-            why = said
-            break
-        newest = replace(newest, score=said.share, satisfied=said.satisfied)
-        best = best.or_newer(newest)
-        if said.satisfied or number == settings.max_retries:
-            break
-        state = transition(state, output=best.output)
-        state, improved = await _improved(state, session, said, settings)
-        newest = Attempt(improved, number + 1)
-    best = best.or_newer(newest)
-    _end(session, best, why or _not_satisfied(best, newest), missing_required_tools(session, state))
-    return transition(state, output=best.output)
-
-
-async def _first_thread(state: KernelState, session: Session, settings: ReflexionSettings) -> Thread:
+async def _first_thread(state: KernelState, session: Session, strategy: Reflexion) -> Thread:
     """Return the thread as it is, with critiques of earlier runs where there are any."""
-    if not settings.use_prior_critiques:
+    if not strategy.use_prior_critiques:
         return state.thread
-    found = await prior_critiques(session, similarity=settings.prior_similarity, most=settings.max_prior_critiques)
+    found = await prior_critiques(session, similarity=strategy.prior_similarity, most=strategy.max_prior_critiques)
     return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
 
 
 async def _answer(
-    state: KernelState, session: Session, thread: Thread, what: str, settings: ReflexionSettings
+    state: KernelState, session: Session, thread: Thread, what: str, strategy: Reflexion
 ) -> tuple[KernelState, Conclusion]:
-    label, turns = f"{NAME}:{what}", settings.kernel_max_iterations
+    label, turns = f"{NAME}:{what}", strategy.kernel_max_iterations
     return await answer_pass(state, session, thread, label=label, max_iterations=turns)
 
 
 async def _judged(
-    state: KernelState, session: Session, attempt: Attempt, settings: ReflexionSettings
+    state: KernelState, session: Session, attempt: Attempt, strategy: Reflexion
 ) -> tuple[KernelState, Judgement | str]:
     """Return what the critic says of an answer, or why nobody knows; empty when a hook does not want it judged."""
     said: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
     if attempt.output is not None:
-        prompt = critique_prompt(text_of(session.task), attempt.conclusion.text, settings.self_critique_depth)
+        prompt = critique_prompt(text_of(session.task), attempt.conclusion.text, strategy.self_critique_depth)
         offered = await session.offer("prompt.critique", prompt)
         if offered is SUPPRESS:
             return state, ""
         state, said = await _asked(state, session, await fresh_thread(session, offered))
     if said is None:
         return state, f"what the critic said of answer {attempt.number + 1} could not be read"
-    said = _as_settled(said, missing_required_tools(session, state), settings)
+    said = _as_settled(said, missing_required_tools(session, state), strategy)
     session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
     step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)
     return transition(state, steps=(*state.steps, step)), said
@@ -151,24 +156,24 @@ async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[
     return await ask_for(state, session, again, Judgement, purpose=f"{NAME}:critique", retries=1)
 
 
-def _as_settled(said: Judgement, missing: list[str], settings: ReflexionSettings) -> Judgement:
+def _as_settled(said: Judgement, missing: list[str], strategy: Reflexion) -> Judgement:
     """Return the judgement as the settings read it: a score may be enough, and a required tool may be missing."""
     if missing:
         return said.model_copy(update={"satisfied": False, "issues": (*said.issues, missing_tools(missing))})
-    enough = settings.acceptance_threshold
+    enough = strategy.acceptance_threshold
     if enough is not None and said.score is not None and said.score >= enough:
         return said.model_copy(update={"satisfied": True})
     return said
 
 
 async def _improved(
-    state: KernelState, session: Session, said: Judgement, settings: ReflexionSettings
+    state: KernelState, session: Session, said: Judgement, strategy: Reflexion
 ) -> tuple[KernelState, Conclusion]:
     """Go on in the thread of the newest answer, with what the critic said of it."""
     told = IMPROVE.format(said.text)
     thread = await closed_thread(state, session)
     thread = thread.add(await session.messages.add_user(told))
-    return await _answer(state, session, thread, "improve", settings)
+    return await _answer(state, session, thread, "improve", strategy)
 
 
 def _not_satisfied(best: Attempt, newest: Attempt) -> str:
@@ -192,6 +197,3 @@ def _end(session: Session, best: Attempt, why: str, missing: list[str]) -> None:
         session.conclude(best.conclusion.reason, best.output, answer=best.conclusion.answer)
     else:  # the turns of its pass were used up, and the critic is satisfied with what there was
         session.terminate("end_turn", best.output, source=f"strategy:{NAME}")
-
-
-STRATEGY: Final = StrategyInfo(reflexion, ReflexionSettings, max_iterations=20)

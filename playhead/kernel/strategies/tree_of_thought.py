@@ -18,7 +18,7 @@ from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.scores import read_score
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.steering import steered_outside
-from playhead.kernel.strategies.info import StrategyInfo, StrategySettings, settings_of
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.thoughts import read_thoughts
 from playhead.trace.events import (
     AlternativesConsidered,
@@ -52,8 +52,12 @@ _FOLLOW: Final = (
 )
 
 
-class TreeOfThoughtSettings(StrategySettings):
-    """How far to search."""
+class TreeOfThought(Strategy):
+    """Search among thoughts, then act on the best path of them."""
+
+    name = NAME
+    aliases = ("tot",)
+    known_for = "compares several approaches before it acts; for creative and open problems"
 
     breadth: int = Field(default=3, ge=1, le=8)
     """Thoughts that are proposed at once, and thoughts that are kept of a depth at most."""
@@ -63,6 +67,23 @@ class TreeOfThoughtSettings(StrategySettings):
     """A thought with a lower score is not followed."""
     good_enough: float | None = Field(default=0.9, ge=0, le=1)
     """A score from which on the search is over; None: it always goes to its depth."""
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that follows the best path."""
+
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Search, then act on the best path. Asked to go on, it does not search again."""
+        if NAME in state.meta:
+            return await run_kernel(session.kernel, state, session)
+        state, best = await _search(state, session, self)
+        state = transition(state, meta={**state.meta, NAME: best.name if best else None})
+        if best is not None:
+            text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
+            state = transition(state, thread=await fresh_thread(session, text))
+        else:
+            why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
+            session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
+            session.strategy_used = "reactive"
+        return await run_kernel(session.kernel, state, session)
 
     @property
     def most_calls(self) -> int:
@@ -87,54 +108,37 @@ class Node:
         return [*(self.parent.path if self.parent else []), self]
 
 
-async def tree_of_thought(state: KernelState, session: Session) -> KernelState:
-    """Search, then act on the best path. Asked to go on, it does not search again."""
-    if NAME in state.meta:
-        return await run_kernel(session.kernel, state, session)
-    state, best = await _search(state, session)
-    state = transition(state, meta={**state.meta, NAME: best.name if best else None})
-    if best is not None:
-        text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
-        state = transition(state, thread=await fresh_thread(session, text))
-    else:
-        why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
-        session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
-        session.strategy_used = "reactive"
-    return await run_kernel(session.kernel, state, session)
-
-
-async def _search(state: KernelState, session: Session) -> tuple[KernelState, Node | None]:
+async def _search(state: KernelState, session: Session, strategy: TreeOfThought) -> tuple[KernelState, Node | None]:
     """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
-    settings = settings_of(session, TreeOfThoughtSettings)
     bound = (
-        f"at most {settings.most_calls} requests before the first action; a score that is no number is asked for again"
+        f"at most {strategy.most_calls} requests before the first action; a score that is no number is asked for again"
     )
     session.emit(DecisionEvaluated(decision=f"{NAME}: search", rationale=bound))
     kept: list[Node] = []
-    for depth in range(1, settings.depth + 1):
+    for depth in range(1, strategy.depth + 1):
         children: list[Node] = []
         parents: list[Node | None] = [*kept] or [None]
         for parent in parents:
-            state, found = await _children(state, session, parent, settings.breadth)
+            state, found = await _children(state, session, parent, strategy)
             children += found
-        survivors = _prune(children, depth, settings, session)
+        survivors = _prune(children, depth, strategy, session)
         if not survivors:
             break
         kept = survivors
-        if settings.good_enough is not None and kept[0].score >= settings.good_enough and depth < settings.depth:
-            why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {settings.good_enough:.2f} is good enough"
+        if strategy.good_enough is not None and kept[0].score >= strategy.good_enough and depth < strategy.depth:
+            why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {strategy.good_enough:.2f} is good enough"
             session.emit(DecisionEvaluated(decision=f"{NAME}: stop at depth {depth}", rationale=why))
             break
     return state, kept[0] if kept else None
 
 
 async def _children(
-    state: KernelState, session: Session, parent: Node | None, breadth: int
+    state: KernelState, session: Session, parent: Node | None, strategy: TreeOfThought
 ) -> tuple[KernelState, list[Node]]:
     """Return the thoughts that may follow one, each with its own score."""
     what = "next steps" if parent else "approaches"
-    state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=breadth, what=what)
-    thoughts = read_thoughts(strip_rationales(response.text))[:breadth]
+    state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=strategy.breadth, what=what)
+    thoughts = read_thoughts(strip_rationales(response.text))[: strategy.breadth]
     if not thoughts:
         session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
     prefix = f"{parent.name}." if parent else ""
@@ -146,20 +150,19 @@ async def _children(
         state = transition(state, steps=(*state.steps, step))
     scored = []
     for node in nodes:
-        state, score = await _score(state, session, node)
+        state, score = await _score(state, session, node, strategy.pruning_threshold)
         scored.append(Node(node.name, node.text, score, parent))
     return state, scored
 
 
-async def _score(state: KernelState, session: Session, node: Node) -> tuple[KernelState, float]:
+async def _score(state: KernelState, session: Session, node: Node, enough: float) -> tuple[KernelState, float]:
     """Return what the model thinks of a thought; where it does not say, that is said."""
     for attempt in range(ASKED_TWICE):
         state, response = await _ask(state, session, _SCORE, node, "score")
         said = strip_rationales(response.text)
         score = read_score(said)
         if score is not None:
-            enough = score >= settings_of(session, TreeOfThoughtSettings).pruning_threshold
-            session.emit(Critique(text=f"thought {node.name}: {said}", score=score, satisfied=enough))
+            session.emit(Critique(text=f"thought {node.name}: {said}", score=score, satisfied=score >= enough))
             return state, score
         error = "the answer is not one number from 0 to 10"
         session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
@@ -168,14 +171,14 @@ async def _score(state: KernelState, session: Session, node: Node) -> tuple[Kern
     return state, UNKNOWN
 
 
-def _prune(children: list[Node], depth: int, settings: TreeOfThoughtSettings, session: Session) -> list[Node]:
+def _prune(children: list[Node], depth: int, strategy: TreeOfThought, session: Session) -> list[Node]:
     """Return the thoughts that are followed, best first; the others are recorded with the reason."""
-    good = [node for node in children if node.score >= settings.pruning_threshold]
+    good = [node for node in children if node.score >= strategy.pruning_threshold]
     good.sort(key=lambda node: -node.score)  # stable: of equal ones the first comes first
-    kept = good[: settings.breadth]
+    kept = good[: strategy.breadth]
     decision = f"{NAME}: depth {depth}: keep {', '.join(f'{node.name} ({node.score:.2f})' for node in kept) or 'none'}"
     pruned = [
-        Alternative(option=f"{node.name}: {node.text}", rejected_because=_why_not(node, settings))
+        Alternative(option=f"{node.name}: {node.text}", rejected_because=_why_not(node, strategy))
         for node in children
         if node not in kept
     ]
@@ -186,10 +189,10 @@ def _prune(children: list[Node], depth: int, settings: TreeOfThoughtSettings, se
     return kept
 
 
-def _why_not(node: Node, settings: TreeOfThoughtSettings) -> str:
-    if node.score < settings.pruning_threshold:
-        return f"score {node.score:.2f} is below {settings.pruning_threshold:.2f}"
-    return f"score {node.score:.2f}: {settings.breadth} others score at least as high"
+def _why_not(node: Node, strategy: TreeOfThought) -> str:
+    if node.score < strategy.pruning_threshold:
+        return f"score {node.score:.2f} is below {strategy.pruning_threshold:.2f}"
+    return f"score {node.score:.2f}: {strategy.breadth} others score at least as high"
 
 
 async def _ask(
@@ -214,6 +217,3 @@ def _tools_told(session: Session) -> str:
     tools = [tool.spec for name, tool in session.toolset.items() if session.offers(name) and not is_meta(session, name)]
     told = "\n".join(f"- {spec.name}: {spec.description}" for spec in tools)
     return f"Tools that can be used afterwards, not now:\n{told}\n\n" if told else ""
-
-
-STRATEGY: Final = StrategyInfo(tree_of_thought, TreeOfThoughtSettings)

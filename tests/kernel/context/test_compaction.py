@@ -12,7 +12,7 @@ from playhead.kernel.context.prior_work import MAX_PINNED, Line, PriorWork
 from playhead.kernel.context.profiles import context_profile
 from playhead.kernel.context.scoring import keywords, score
 from playhead.kernel.context.synthesis import PURPOSE
-from playhead.kernel.strategies import list_strategies
+from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import ContextProfile, Usage

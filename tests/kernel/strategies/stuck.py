@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import reproduce, tool
+from playhead import Strategy, register_strategy, reproduce, tool
 from playhead.kernel.passes import fresh_thread, run_pass
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.info import StrategySettings, settings_of
 from playhead.testing import call
 from playhead.trace.types import text_of
 from tests.kernel.runs import record
@@ -36,20 +35,20 @@ async def broken(key: str = "a") -> str:
     raise OSError(f"no disk {key}" if key != "a" else "no disk")
 
 
-class OtherSettings(StrategySettings):
-    """Of the strategy below."""
+class Other(Strategy):
+    """Answer in a pass of its own."""
+
+    name = "other"
 
     words: str = "Go on."
     """What it says to the model."""
 
-
-async def other(state: Any, session: Any) -> Any:
-    """Answer in a pass of its own."""
-    settings = settings_of(session, OtherSettings)
-    thread = await fresh_thread(session, f"{settings.words} {text_of(session.task)}")
-    state, answer = await run_pass(state, session, thread, label="other", max_iterations=9)
-    session.terminate(answer.reason, answer.output)
-    return transition(state, output=answer.output)
+    async def run(self, state: Any, session: Any) -> Any:
+        """Answer."""
+        thread = await fresh_thread(session, f"{self.words} {text_of(session.task)}")
+        state, answer = await run_pass(state, session, thread, label="other", max_iterations=9)
+        session.terminate(answer.reason, answer.output)
+        return transition(state, output=answer.output)
 
 
 async def passes(state: Any, session: Any) -> Any:
@@ -67,7 +66,7 @@ async def passes(state: Any, session: Any) -> Any:
 def strategies(register: Any) -> None:
     """Strategies of the user's to switch to."""
     RAN.clear()
-    register("other", other, settings=OtherSettings)
+    register_strategy(Other)
     register("passes", passes)
 
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead import UsageError, reproduce
+from playhead import Strategy, UsageError, register_strategy, reproduce
 from playhead.kernel.delegation import named
 from playhead.kernel.effectiveness import effectiveness
 from playhead.kernel.state import transition
-from playhead.kernel.strategies import list_strategies
-from playhead.kernel.strategies.info import StrategySettings, settings_of
+from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.task_types import complexity_of, task_type_of
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record
 from tests.kernel.runs import ended as ended_as
+from tests.own_strategies import subclass
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 CANDIDATES = ["reactive", "careful"]
 
 
-class CarefulSettings(StrategySettings):
-    """Of the strategy below."""
+class Careful(Strategy):
+    """Ask as often as the settings say."""
+
+    name = "careful"
 
     times: int = 2
     """How often it asks."""
 
-
-async def careful(state: Any, session: Any) -> Any:
-    """Ask as often as the settings say."""
-    settings = settings_of(session, CarefulSettings)
-    said = ""
-    for _ in range(settings.times):
-        said = (await session.model.complete(state.thread, purpose="careful")).text
-    session.terminate("end_turn", said)
-    return transition(state, output=said)
+    async def run(self, state: Any, session: Any) -> Any:
+        """Ask."""
+        said = ""
+        for _ in range(self.times):
+            said = (await session.model.complete(state.thread, purpose="careful")).text
+        session.terminate("end_turn", said)
+        return transition(state, output=said)
 
 
 @pytest.fixture(autouse=True)
-def strategies(register: Any) -> None:
+def strategies() -> None:
     """Two strategies of the user's to choose from."""
-    register("careful", careful, settings=CarefulSettings)
+    register_strategy(Careful)
 
 
 async def adapt(
@@ -157,11 +157,11 @@ async def test_the_table_asks_nobody(tmp_path: Path, settings: Any, task: str, c
         ("Research this step by step." + " x" * 600, "plan-execute-reflect"),
     ],
 )
-async def test_what_the_table_says(tmp_path: Path, register: Any, task: str, chosen: str):
+async def test_what_the_table_says(tmp_path: Path, task: str, chosen: str):
     """Each type of task has its usual strategy."""
     names = ["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"]
     for name in names:
-        register(name, careful, settings=CarefulSettings, replace=True)
+        register_strategy(subclass(Careful, name=name), replace=True)
     ran = await adapt(tmp_path, [text("a"), text("b")], task=task, selector="table", candidates=names)
     assert selected(ran)["strategy"] == chosen
 

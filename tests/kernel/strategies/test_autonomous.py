@@ -9,6 +9,7 @@ import pytest
 from playhead import Agent, Context, UsageError, load_recording, reproduce, tool
 from playhead.compose import killswitches as ks
 from playhead.errors import ToolDefinitionError
+from playhead.kernel.strategies import Autonomous
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import ToolCall
@@ -199,15 +200,15 @@ def test_a_tool_of_that_name_is_refused():
         """Finish."""
         return ""
 
-    fix = "rename yours, or the strategy's with strategy_settings={'finish_tool_name': …}"
+    fix = "rename yours, or the strategy's with finish_tool_name=…"
     with pytest.raises(ToolDefinitionError, match=f"^'finish' is a tool of the kernel; {fix}$"):
         Agent(ScriptedModel([]), tools=[finish], strategy="autonomous", trace=None)
     named: Any = {"strategy_settings": {"finish_tool_name": "pulse"}, "meta_tools": ["pulse"]}
-    with pytest.raises(ToolDefinitionError, match=r"'pulse' is a tool of the kernel; .*'finish_tool_name'"):
+    with pytest.raises(ToolDefinitionError, match=r"'pulse' is a tool of the kernel; .*finish_tool_name="):
         Agent(ScriptedModel([]), **grouped(strategy="autonomous", trace=None, **named))
     Agent(ScriptedModel([]), tools=[finish], trace=None)
     with pytest.raises(UsageError, match="finish_tool_name"):
-        Agent(ScriptedModel([]), strategy="autonomous", strategy_settings={"finish_tool_name": "no name"}, trace=None)
+        Autonomous(finish_tool_name="no name")
 
 
 async def test_it_ends_by_turns_by_switches_and_by_errors(tmp_path: Path):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import Agent, UsageError
-from playhead.testing import ScriptedModel, call, calls, text
+from playhead import UsageError
+from playhead.kernel.strategies.registry import make_strategy
+from playhead.testing import call, calls, text
 from tests.kernel.runs import ended, ending
 from tests.kernel.strategies.looking import lookup, purposes, run
 
@@ -77,7 +78,5 @@ def test_another_kernel_has_no_place_in_it(monkeypatch: pytest.MonkeyPatch):
     from playhead.kernel.strategies.reactive import REACT
 
     monkeypatch.setattr(kernels, "_registry", {"mine": REACT})
-    with pytest.raises(
-        UsageError, match="the strategy 'direct' thinks in a way of its own; kernel='mine' has no place"
-    ):
-        Agent(ScriptedModel([]), strategy="direct", kernel="mine", trace=None)
+    with pytest.raises(UsageError, match=r"direct has no setting 'kernel'. Known: none."):
+        make_strategy("direct", {"kernel": "mine"})

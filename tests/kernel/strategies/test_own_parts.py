@@ -6,72 +6,69 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, ToolContext, UsageError, register_strategy, tool
+from playhead import Strategy, ToolContext, UsageError, register_strategy, tool
 from playhead.errors import ToolDefinitionError
 from playhead.kernel import (
     Arguments,
     MetaTool,
-    StrategySettings,
     answer_pass,
     ask_once,
     fresh_thread,
     run_kernel,
-    settings_of,
     transition,
 )
 from playhead.kernel.kernels import list_kernels, register_kernel
-from playhead.kernel.strategies.reactive import REACT
-from playhead.testing import ScriptedModel, call, text
+from playhead.kernel.strategies.reactive import REACT, Reactive
+from playhead.testing import call, text
 from tests.kernel.runs import ended, ending, make_agent
 from tests.kernel.strategies.looking import broken, lookup, purposes, run
+from tests.own_strategies import register
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class CountingSettings(StrategySettings):
-    """Of the strategy below."""
-
-    name: str = "count"
-    """What its tool is called."""
-
-
 class Counted(Arguments):
-    """What its tool takes."""
+    """What the tool of the strategy below takes."""
 
     upto: int
 
 
-def counter(settings: CountingSettings) -> list[MetaTool]:
-    """Return a tool that a strategy brings along."""
-    body = lambda session, arguments: list(range(arguments.upto))  # noqa: E731
-    return [MetaTool(settings.name, "Count.", Counted, body, ends_run=False)]
+class Counting(Strategy):
+    """Run the loop, with a tool that counts."""
 
+    name = "counting"
+    max_iterations = 7
+    rationale = False
 
-async def counting(state: Any, session: Any) -> Any:
-    """Run the loop."""
-    assert settings_of(session, CountingSettings).name in session.toolset
-    return await run_kernel(session.kernel, state, session)
+    tool_name: str = "count"
+    """What its tool is called."""
+
+    async def run(self, state: Any, session: Any) -> Any:
+        """Run the loop."""
+        assert self.tool_name in session.toolset
+        return await run_kernel(session.kernel, state, session)
+
+    def added_prompt(self) -> str:
+        """Return what the model is told."""
+        return f"Count with `{self.tool_name}`."
+
+    def tools(self) -> list[MetaTool]:
+        """Return a tool that it brings along."""
+        body = lambda session, arguments: list(range(arguments.upto))  # noqa: E731
+        return [MetaTool(self.tool_name, "Count.", Counted, body, ends_run=False)]
 
 
 @pytest.fixture(autouse=True)
 def strategies() -> None:
     """Register it for one test."""
-    register_strategy(
-        "counting",
-        counting,
-        settings=CountingSettings,
-        max_iterations=7,
-        rationale=False,
-        instruction=lambda settings: f"Count with `{settings.name}`.",
-        tools=counter,
-    )
+    register_strategy(Counting)
 
 
 async def test_all_of_them(tmp_path: Path):
     """The tool is offered, runs, is in the trace, and is there again in a reproduction from the file alone."""
     turns = [call("tally", upto=3), call("tally"), call("lookup", key="a"), text("3")]
-    settings = {"strategy_settings": {"name": "tally"}, "rationale": None, "meta_tools": None}
+    settings = {"strategy_settings": {"tool_name": "tally"}, "rationale": None, "meta_tools": None}
     ran = await run(tmp_path, turns, lookup, strategy="counting", **settings)
     assert ending(ran) == ended("done", "end_turn", "3", 4)
     assert [tool.name for tool in ran.events("tools-defined")[0].tools] == ["lookup", "final-answer", "tally"]
@@ -99,14 +96,14 @@ async def test_a_tool_s_body_does_not_get_them(tmp_path: Path):
 def test_names_that_are_taken(tmp_path: Path):
     """A tool of the user's cannot have the name of one that the strategy brings."""
     with pytest.raises(ToolDefinitionError, match="'lookup' is a tool of the kernel"):
-        make_agent(tmp_path, [], lookup, strategy="counting", strategy_settings={"name": "lookup"})
+        make_agent(tmp_path, [], lookup, strategy="counting", strategy_settings={"tool_name": "lookup"})
 
 
-@pytest.mark.parametrize("wrong", [{"nam": "x"}, {"name": 1}, [1]])
+@pytest.mark.parametrize("wrong", [{"tool_nam": "x"}, {"tool_name": 1}])
 def test_settings_that_do_not_fit(wrong: Any):
     """They are refused before anything runs."""
     with pytest.raises(UsageError):
-        Agent(ScriptedModel([]), strategy="counting", strategy_settings=wrong, trace=None)
+        Counting(**wrong)
 
 
 async def test_an_agent_s_own_choice_goes_first(tmp_path: Path):
@@ -126,7 +123,7 @@ async def test_an_answer_pass(tmp_path: Path):
         state, judged = await ask_once(state, session, await fresh_thread(session, "Good?"), purpose="judge")
         return transition(state, output=f"{said.text}, {judged}")
 
-    register_strategy("once", once)
+    register("once", once)
     answered = await run(tmp_path / "a", [call("lookup", key="a"), text("42"), text("yes")], lookup, strategy="once")
     assert ending(answered) == ended("done", "end_turn", "42, yes", 2, terminated_source="strategy:once")
     assert purposes(answered) == ["once", "once", "judge"]
@@ -146,4 +143,4 @@ def test_kernels_by_name(monkeypatch: pytest.MonkeyPatch):
     register_kernel("mine", REACT)
     assert list_kernels() == ["mine", "react"]
     with pytest.raises(UsageError, match="there is no kernel 'reakt'"):
-        Agent(ScriptedModel([]), kernel="reakt", trace=None)
+        Reactive(kernel="reakt")

@@ -13,7 +13,7 @@ from playhead import UsageError, reproduce, tool
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.plan import waves
 from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.progress import PlanSettings, Progress
+from playhead.kernel.plan.progress import Progress
 from playhead.kernel.plan.types import Plan, PlanStep
 from playhead.kernel.strategies import plan_execute_reflect
 from playhead.testing import call, text
@@ -461,7 +461,9 @@ async def test_a_reference_without_a_result_never_reaches_a_tool(tmp_path: Path,
             PlanStep(id="s1", type="tool_call", tool_name="send", tool_args={"to": "{{from_step:s9}}"}),
             PlanStep(id="s2", type="analysis", instruction="{{from_step:s1.n}}"),
         )
-        progress = Progress(session, PlanSettings(), state, Plan("p", "goal", "dag").with_steps(steps))
+        progress = Progress(
+            session, plan_execute_reflect.PlanExecuteReflect(), state, Plan("p", "goal", "dag").with_steps(steps)
+        )
         failures = await run_wave(progress, steps)
         assert [(each.step_id, each.again) for each in failures] == [("s1", False), ("s2", False)]
         return progress.state

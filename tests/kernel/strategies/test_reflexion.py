@@ -14,8 +14,7 @@ from playhead.compose import killswitches as ks
 from playhead.kernel import prior_critiques
 from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.prior_critiques import MAX_LENGTH, find_critiques
-from playhead.kernel.strategies.info import StrategyInfo
-from playhead.kernel.strategies.reflexion import STRATEGY, ReflexionSettings
+from playhead.kernel.strategies import Reflexion
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, error, text
 from tests.kernel.runs import data, ended, ending
@@ -364,7 +363,7 @@ async def test_nothing_to_look_for(tmp_path: Path):
     ran = await reflect(tmp_path, [text("42"), yes()], PRIOR)
     assert [each.value for each in ran.events("fact-recorded")] == [[]]
     assert len(ran.model.requests[0].messages) == 2
-    untraced = Agent(ScriptedModel([text("42"), yes()]), strategy="reflexion", strategy_settings=PRIOR, trace=None)
+    untraced = Agent(ScriptedModel([text("42"), yes()]), strategy=Reflexion(use_prior_critiques=True), trace=None)
     assert (await untraced.run("Do it.")).output == "42"
     ran = await reflect(tmp_path / "default", [text("42"), yes()])
     assert ran.events("fact-recorded") == []
@@ -399,7 +398,7 @@ def test_the_look_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_the_settings_and_their_defaults():
     """Those of the catalogue; the header holds them all, and a wrong one is refused when the agent is made."""
-    assert ReflexionSettings().model_dump() == {
+    assert Reflexion().recorded() == {
         "max_retries": 3,
         "self_critique_depth": "deep",
         "kernel_max_iterations": 3,
@@ -411,8 +410,7 @@ def test_the_settings_and_their_defaults():
     }
     agent = Agent(ScriptedModel([]), strategy="reflect", trace=None)
     assert (agent.header.strategy, agent.header.max_iterations) == ("reflexion", 20)
-    assert agent.header.strategy_settings == ReflexionSettings().model_dump()
-    assert isinstance(STRATEGY, StrategyInfo)
+    assert agent.header.strategy_settings == Reflexion().recorded()
     for wrong in ({"max_retrys": 1}, {"max_retries": -1}, {"acceptance_threshold": 11}):
         with pytest.raises(UsageError, match="reflexion"):
-            Agent(ScriptedModel([]), strategy="reflexion", strategy_settings=wrong, trace=None)
+            Reflexion(**wrong)  # type: ignore[arg-type]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
 
-from playhead import Agent, UsageError, register_kernel, register_strategy
+from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy
 from playhead.errors import UnknownStrategyError, nearest
-from playhead.kernel import Kernel, act, kernels, observe, think
+from playhead.kernel import Kernel, act, kernels, observe, strategies, think
 from playhead.kernel.kernels import get_kernel
-from playhead.kernel.strategies import get_strategy, list_strategies
+from playhead.kernel.strategies import Direct, Reflexion
 from playhead.kernel.strategies.reactive import REACT
+from playhead.kernel.strategies.registry import list_strategies, make_strategy, strategy_class
 from playhead.testing import ScriptedModel
+from tests.own_strategies import subclass
 
 PHASES: dict[Any, Any] = {"thinking": think, "acting": act, "observing": observe}
 
@@ -23,12 +24,19 @@ async def own(state: Any, session: Any) -> Any:
     return state
 
 
-class Callable:
-    """A strategy that is an object."""
+class Own(Strategy):
+    """Do nothing."""
 
-    async def __call__(self, state: Any, session: Any) -> Any:
+    name = "mine"
+
+    async def run(self, state: Any, session: Any) -> Any:
         """Do nothing."""
         return state
+
+
+def called(name: Any, **more: Any) -> Any:
+    """Return a strategy of this name."""
+    return subclass(Own, name=name, **more)
 
 
 @pytest.fixture(autouse=True)
@@ -37,46 +45,116 @@ def kernels_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_registry", {})
 
 
+class Nameless(Strategy):
+    """Without a name."""
+
+    async def run(self, state: Any, session: Any) -> Any:
+        """Do nothing."""
+        return state
+
+
+class Idle(Strategy):
+    """Without `run`."""
+
+    name = "idle"
+
+
+class Named(Nameless):
+    """With a setting that would take the place of its name."""
+
+    name: str = "named"  # type: ignore[misc]
+
+
 @pytest.mark.parametrize(
-    ("name", "strategy", "problem"),
+    ("strategy", "problem"),
     [
-        ("reactive", own, "'reactive' is a strategy of Playhead; choose another name, or replace it everywhere with replace=True"),
-        ("Reactive", own, "'Reactive' means the strategy 'reactive'; choose another name"),
-        ("cot", own, "'cot' means the strategy 'chain-of-thought'; choose another name"),
-        ("COT", own, "'COT' means the strategy 'chain-of-thought'; choose another name"),
-        ("my strategy", own, "'my strategy' cannot name a strategy: letters, digits, '_' and '-', at most 64"),
-        ("", own, "'' cannot name a strategy"),
-        ("mine\n", own, "cannot name a strategy"),
-        (None, own, "None cannot name a strategy"),
-        ("mine", None, "the strategy 'mine' must be an async function of a state and a session; it is None"),
-        ("mine", lambda state, session: state, "the strategy 'mine' must be an async function"),
-        ("mine", Callable, "the strategy 'mine' must be an async function"),
+        (called("reactive"), "'reactive' is a strategy of Playhead; choose another name, or replace it everywhere with replace=True"),
+        (called("Reactive"), "'Reactive' means the strategy 'reactive'; choose another name"),
+        (called("cot"), "'cot' means the strategy 'chain-of-thought'; choose another name"),
+        (called("COT"), "'COT' means the strategy 'chain-of-thought'; choose another name"),
+        (called("my strategy"), "'my strategy' cannot name a strategy: letters, digits, '_' and '-', at most 64"),
+        (called(""), "'' cannot name a strategy"),
+        (called("mine\n"), "cannot name a strategy"),
+        (called(None), "None cannot name a strategy"),
+        (called("mine", aliases=("tot",)), "'tot' means the strategy 'tree-of-thought'; choose another name"),
+        (called("mine", aliases=("direct",)), "'direct' is a strategy of Playhead; choose another name"),
+        (called("mine", run=lambda self, state, session: state), "`run` of the strategy 'mine' must be an async function"),
+        (Nameless, "Nameless has no name; write `name = "),
+        (Idle, "the strategy 'idle' has no `async def run(self, state, session)`"),
+        (Named, "Named: 'name' means something for every strategy; call the setting otherwise"),
+        (own, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
+        (Own(), "a strategy is a class: `class Mine(Strategy)` with a `name`"),
+        (None, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
     ],
-    ids=range(11),
+    ids=range(17),
 )  # fmt: skip
-def test_what_is_no_strategy(name: Any, strategy: Any, problem: str):
+def test_what_is_no_strategy(strategy: Any, problem: str):
     """It is refused when it is registered, and what was known stays."""
     before = list_strategies()
     with pytest.raises(UsageError) as raised:
-        register_strategy(name, strategy)
+        register_strategy(strategy)
     assert str(raised.value).startswith(problem) or problem in str(raised.value)
     assert list_strategies() == before
 
 
 def test_replace_is_said():
     """A built-in name is taken over only by who says so; an alias is never one."""
-    register_strategy("direct", own, replace=True)
-    assert get_strategy("direct") == ("direct", own)
+    other = called("direct")
+    register_strategy(other, replace=True)
+    assert strategy_class("direct") is other
     with pytest.raises(UsageError, match="'cot' means the strategy"):
-        register_strategy("cot", own, replace=True)
+        register_strategy(called("cot"), replace=True)
 
 
-@pytest.mark.parametrize("strategy", [own, Callable(), partial(own)], ids=["function", "object", "partial"])
-def test_what_is_a_strategy(strategy: Any):
-    """Anything that is awaited when it is called; one of the user's own is replaced by a later one."""
-    register_strategy("mine", own)
-    register_strategy("mine", strategy)
-    assert get_strategy("mine") == ("mine", strategy)
+def test_one_s_own_is_replaced_by_a_later_one():
+    """Also with its aliases, which are of the class that has them."""
+    first, second = called("mine", aliases=("m",)), called("mine", aliases=("m", "my"))
+    register_strategy(first)
+    assert strategy_class("M") is first
+    register_strategy(second)
+    assert [strategy_class(each) for each in ("mine", "m", "my")] == [second] * 3
+    with pytest.raises(UsageError, match="'my' means the strategy 'mine'"):
+        register_strategy(called("my"))
+    assert called("other").aliases == () == subclass(Reflexion, name="mine").aliases
+
+
+def test_an_instance_is_registered_by_its_use():
+    """A class that nobody has registered is; one whose name another class has is an error, whatever that class is."""
+    mine = called("mine")
+    assert Agent(ScriptedModel([]), strategy=mine(), trace=None).header.strategy == "mine"
+    assert strategy_class("mine") is mine
+    for other, holder in ((called("mine"), mine), (called("direct"), Direct), (called("Direct"), None)):
+        with pytest.raises(UsageError) as raised:
+            Agent(ScriptedModel([]), strategy=other(), trace=None)
+        told = (
+            f"that is {holder.__module__}.{holder.__qualname__}" if holder else "'Direct' means the strategy 'direct'"
+        )
+        assert told in str(raised.value)
+    register_strategy(called("mine"))
+    with pytest.raises(UsageError, match="Called cannot be called 'mine'"):
+        Agent(ScriptedModel([]), strategy=mine(), trace=None)
+
+
+class Odd(Own):
+    """With a setting that JSON has no word for."""
+
+    name = "odd"
+    value: Any = None
+
+
+@pytest.mark.parametrize("value", [float("nan"), len, (1, 2), {"a": (1,)}, b"\xff"], ids=range(5))
+def test_what_a_header_cannot_hold(value: Any):
+    """A replay could not make the strategy again, so it is refused when the agent is made."""
+    with pytest.raises(UsageError, match="the settings of odd cannot be recorded as JSON: "):
+        Agent(ScriptedModel([]), strategy=Odd(value=value), trace=None)
+    assert Agent(ScriptedModel([]), strategy=Odd(value=[1, {"a": None}]), trace=None).header.strategy_settings == {
+        "value": [1, {"a": None}]
+    }
+
+
+def test_the_exports():
+    """Every strategy of Playhead's own can be imported by its class from one place."""
+    assert {getattr(strategies, each).name for each in strategies.__all__} == set(list_strategies())
 
 
 @pytest.mark.parametrize(
@@ -107,11 +185,11 @@ def test_a_kernel_of_ones_own():
     assert (get_kernel("mine"), get_kernel("react")) == (mine, mine)
 
 
-@pytest.mark.parametrize("strategy", ["reactive", "direct"])
-def test_settings_that_nobody_reads(strategy: str):
+@pytest.mark.parametrize(("strategy", "known"), [("reactive", "kernel"), ("direct", "none")])
+def test_settings_that_nobody_reads(strategy: str, known: str):
     """A strategy without settings says so, instead of recording what does nothing."""
-    with pytest.raises(UsageError, match=f"{strategy} has no setting 'max_tool_steps'. Known: none."):
-        Agent(ScriptedModel([]), strategy=strategy, strategy_settings={"max_tool_steps": 1}, trace=None)
+    with pytest.raises(UsageError, match=f"{strategy} has no setting 'max_tool_steps'. Known: {known}."):
+        make_strategy(strategy, {"max_tool_steps": 1})
 
 
 @pytest.mark.parametrize("name", ["Reactive", "ReAct", "REACT", "react"])
@@ -122,12 +200,9 @@ def test_names_in_any_case(name: str):
 
 @pytest.mark.parametrize("given", [None, 7, own, ["react"]], ids=["None", "number", "function", "list"])
 def test_a_name_is_text(given: Any):
-    """Anything else is refused, and a function is told where it belongs."""
-    with pytest.raises(UsageError, match="strategy is the name of a registered strategy") as raised:
+    """Anything else is refused."""
+    with pytest.raises(UsageError, match="strategy is a strategy such as Reactive"):
         Agent(ScriptedModel([]), strategy=given, trace=None)
-    assert ("register_strategy" in str(raised.value)) == callable(given)
-    with pytest.raises(UsageError, match="kernel is the name of a registered kernel"):
-        Agent(ScriptedModel([]), kernel=given, trace=None)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +212,7 @@ def test_a_name_is_text(given: Any):
 def test_the_nearest_name(name: str, meant: str):
     """The beginning of one name means that name; all names are told, with the short ones."""
     with pytest.raises(UnknownStrategyError) as raised:
-        get_strategy(name)
+        strategy_class(name)
     told = str(raised.value)
     assert told.startswith(f"there is no strategy {name!r}. Did you mean {meant!r}? Known: adaptive, autonomous, ")
     assert told.endswith(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playhead.kernel.strategies import ALIASES, strategy_info
+from playhead.kernel.strategies.registry import strategy_class
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "strategies.md").read_text(encoding="utf-8")
 
@@ -25,15 +25,13 @@ def test_every_setting_and_its_default() -> None:
             said = told[strategy.strip("`")] = {}
         said[setting.strip("`")] = default.strip("`").replace('"', "'")
     for name in ("autonomous", "chain-of-thought", "reflexion"):
-        model = strategy_info(name)[1].settings
-        assert model is not None
-        assert told[name] == {key: repr(value) for key, value in model().model_dump().items()}, name
+        assert told[name] == {key: repr(value) for key, value in strategy_class(name)().recorded().items()}, name
 
 
 def test_every_alias_and_the_turns() -> None:
     """The short names lead where the table says, and the usual number of turns is right."""
     for name, *_ in rows("Strategies"):
         full, *short = re.findall(r"`([\w-]+)`", name)
-        assert all(ALIASES[each] == full for each in short)
-    turns = {name: strategy_info(name)[1].max_iterations for name in ("autonomous", "reflexion", "direct", "reactive")}
+        assert strategy_class(full).aliases == tuple(short)
+    turns = {name: strategy_class(name).max_iterations for name in ("autonomous", "reflexion", "direct", "reactive")}
     assert turns == {"autonomous": 50, "reflexion": 20, "direct": 10, "reactive": 10}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from playhead import UsageError, load_recording, reproduce, reproduce_sync, tool
 from playhead.errors import UnknownStrategyError
-from playhead.kernel.strategies import list_strategies
+from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.switching import Switching
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record_agent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from playhead import UsageError, reproduce, tool
 from playhead.compose import Resume
 from playhead.kernel.scores import read_score
-from playhead.kernel.strategies.tree_of_thought import TreeOfThoughtSettings
+from playhead.kernel.strategies import TreeOfThought
 from playhead.kernel.thoughts import read_thoughts
 from playhead.testing import call, error, text
 from playhead.trace.types import Alternative
@@ -178,7 +178,7 @@ async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int,
 
     settings = {"breadth": breadth, "depth": depth}
     ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
-    assert len(purposes(ran)) - 1 == most == TreeOfThoughtSettings(**settings).most_calls
+    assert len(purposes(ran)) - 1 == most == TreeOfThought(breadth=breadth, depth=depth).most_calls
     assert f"at most {most} requests" in ran.events("decision-evaluated")[0].rationale
 
 

@@ -1,0 +1,110 @@
+"""What a strategy is: a class whose fields are its settings, and which says itself what an agent needs to know of it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from playhead.errors import UsageError, nearest
+from playhead.kernel.checks import first_problem
+from playhead.kernel.kernels import checked_kernel
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState
+    from playhead.kernel.tools import Tool
+    from playhead.trace.values import JsonValue
+
+KernelName = Annotated[str, AfterValidator(checked_kernel)]
+"""The field `kernel` of a strategy without a loop of its own: `session.kernel` is the registered kernel of this name."""
+
+
+class Strategy(BaseModel):
+    """A way to go about a task: `Agent(model, strategy=Reflexion(max_retries=2))`.
+
+    Its fields are its settings. The header records them with their defaults, and a replay makes the strategy from there.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: ClassVar[str]
+    """What agents, headers and the command line call it: letters, digits, `_` and `-`."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Short names, of this class alone: a subclass with another name has its own."""
+    known_for: ClassVar[str] = ""
+    """What it is good at, in the words that a model chooses by; else the first line of its docstring."""
+    max_iterations: ClassVar[int] = 10
+    """Turns at most, when the agent does not say."""
+    rationale: ClassVar[bool] = True
+    """Whether the model is asked for the reasons of its calls, when the agent does not say."""
+    meta_tools: ClassVar[tuple[str, ...]] = ("final-answer",)
+    """Tools of the kernel that are offered, when the agent does not say."""
+    prompt: ClassVar[str | None] = None
+    """The system prompt of an agent that has none of its own, in place of the usual one."""
+
+    @abstractmethod
+    async def run(self, state: KernelState, session: Session) -> KernelState:
+        """Go from the first state to the last; the world is reached through the session's ports alone."""
+
+    def added_prompt(self) -> str:
+        """Return what is added to the system prompt; empty for nothing."""
+        return ""
+
+    def tools(self) -> Sequence[Tool]:
+        """Return tools of its own, made with `MetaTool`, which every agent on it gets."""
+        return ()
+
+    def tools_by_name(self) -> dict[str, Tool]:
+        """Return its own tools by name."""
+        return {each.spec.name: each for each in self.tools()}
+
+    def recorded(self) -> dict[str, JsonValue]:
+        """Return the settings as a header holds them; the kernel has a place of its own there.
+
+        Raises:
+            UsageError: they cannot be made again from there.
+        """
+        try:
+            settings: Any = to_json(self.model_dump(mode="json", exclude={"kernel"}))
+            if self.from_recorded(settings, self.kernel_name) == self:
+                return settings  # type: ignore[no-any-return]
+            why = "they read otherwise after that"
+        except ValueError as error:
+            why = str(error)
+        raise UsageError(f"the settings of {self.name} cannot be recorded as JSON: {why}")
+
+    @property
+    def kernel_name(self) -> str:
+        """The name of the kernel that it runs on; `react` where it has a loop of its own."""
+        return getattr(self, "kernel", "react")
+
+    @classmethod
+    def from_recorded(cls, settings: Mapping[str, JsonValue], kernel: str = "react") -> Self:
+        """Return the strategy that a header says; of another version of its settings, what is known."""
+        given = {**settings, "kernel": kernel}
+        return cls.model_validate({key: given[key] for key in given if key in cls.model_fields}, strict=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, given: Any, make: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - anything
+        """Say what is wrong with settings as every other argument of an agent is told."""
+        unknown = [key for key in given if key not in cls.model_fields] if isinstance(given, Mapping) else []
+        if unknown:
+            raise UsageError(f"{cls.name} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), cls.model_fields)}")
+        try:
+            return make(given)
+        except ValidationError as error:
+            raise UsageError(f"{cls.name}: {first_problem(error)}") from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's
+        """Let aliases stay with the name that they are short for."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if "name" in cls.__dict__ and "aliases" not in cls.__dict__:
+            cls.aliases = ()

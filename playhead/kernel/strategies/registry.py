@@ -1,0 +1,169 @@
+"""Strategies by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from playhead.errors import SHOWN_NAMES, UnknownStrategyError, UsageError, did_you_mean
+from playhead.kernel.checks import first_problem
+from playhead.kernel.registering import check_async, check_new_name
+from playhead.kernel.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from playhead.kernel.tools import Tool
+    from playhead.trace.types import AgentHeader
+
+_BUILT_IN: Final = (
+    "reactive",
+    "direct",
+    "chain-of-thought",
+    "reflexion",
+    "tree-of-thought",
+    "autonomous",
+    "plan-execute-reflect",
+    "adaptive",
+    "code-action",
+)
+"""Each in a module of its name, as a class of its name; imported when first used."""
+_registry: dict[str, type[Strategy]] = {}
+"""The strategies of users."""
+
+
+def built_in(name: str) -> type[Strategy]:
+    """Return a strategy of Playhead's own, by its name."""
+    module = import_module(f"playhead.kernel.strategies.{name.replace('-', '_')}")
+    found: type[Strategy] = getattr(module, "".join(map(str.capitalize, name.split("-"))))
+    return found
+
+
+def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> None:
+    """Make a strategy known under its name, for agents that say it and for replays; an earlier one of yours is replaced.
+
+    Args:
+        strategy: a class with a `name` and `async def run(self, state, session)`; its fields are its settings.
+        replace: let it take the place of a built-in one, for every agent of this process.
+
+    Raises:
+        UsageError: the class is no strategy, or its name or one of its aliases is taken or cannot be one.
+    """
+    _check(strategy)
+    name = strategy.name
+    others = {short: full for short, full in _short_names().items() if full != name}
+    check_new_name("strategy", name, {**others, **{each: each for each in _BUILT_IN}}, replace=replace)
+    names = {each.casefold(): each for each in list_strategies() if each != name}
+    for alias in strategy.aliases:
+        check_new_name("strategy", alias, {**others, **names}, replace=False)
+    _registry[name] = strategy
+
+
+def _check(strategy: Any) -> None:  # noqa: ANN401 - anything that a caller may have given
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+        raise UsageError(
+            "a strategy is a class: `class Mine(Strategy)` with a `name` and `async def run(self, state, session)`; "
+            f"it is {strategy!r}"
+        )
+    own = [each for each in strategy.model_fields if each in vars(Strategy) or each in Strategy.__class_vars__]
+    if own:
+        raise UsageError(
+            f"{strategy.__name__}: {own[0]!r} means something for every strategy; call the setting otherwise"
+        )
+    if not hasattr(strategy, "name"):
+        raise UsageError(f"{strategy.__name__} has no name; write `name = …` in it")
+    if strategy.__abstractmethods__:
+        raise UsageError(f"the strategy {strategy.name!r} has no `async def run(self, state, session)`")
+    check_async(f"`run` of the strategy {strategy.name!r}", strategy.run)
+
+
+def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None) -> Strategy:
+    """Return the strategy of a name, with these settings, or the one that is given, which is registered by that.
+
+    Raises:
+        UnknownStrategyError: nothing is registered under this name.
+        UsageError: a setting is not right, or another class has the name.
+    """
+    if not isinstance(given, Strategy):
+        kind = strategy_class(given)
+        try:
+            return kind(**settings or {})
+        except ValidationError as error:  # of a validator of the whole model, which comes after the others
+            raise UsageError(f"{kind.name}{first_problem(error)}") from None
+    kind = type(given)
+    _check(kind)
+    if given.name not in list_strategies():
+        register_strategy(kind)
+    elif (other := _known(given.name)) is not kind:
+        raise UsageError(
+            f"{kind.__qualname__} cannot be called {given.name!r}: that is {other.__module__}.{other.__qualname__}; give it a "
+            f"`name` of its own, or make it take that one's place: register_strategy({kind.__qualname__}, …)"
+        )
+    return given
+
+
+def strategy_class(name: str) -> type[Strategy]:
+    """Return the strategy of a name, or of a short one, in any case.
+
+    Raises:
+        UnknownStrategyError: nothing is registered under this name.
+        UsageError: it is no name.
+    """
+    if not isinstance(name, str):
+        raise UsageError(f"strategy is a strategy such as Reactive(), or the name of a registered one; it is {name!r}")
+    full = _full_name(name)
+    if full is None:
+        guess = did_you_mean(name.casefold(), [*list_strategies(), *_short_names()])
+        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {_all_names()}.")
+    return _known(full)
+
+
+def strategy_of(header: AgentHeader) -> Strategy | None:
+    """Return an agent's strategy; None when nothing is registered under its name any more."""
+    if header.strategy not in list_strategies():
+        return None
+    return _known(header.strategy).from_recorded(header.strategy_settings, header.kernel)
+
+
+def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
+    """Return the tools that an agent's strategies bring along, and the names of those whose strategy does not run at first."""
+    strategy, switching = strategy_of(header), header.switching
+    own = {} if strategy is None else strategy.tools_by_name()
+    if switching is None:
+        return own, frozenset()
+    from playhead.kernel.delegation import tools_of_all  # noqa: PLC0415 - few agents switch
+
+    others = tools_of_all(switching.get("settings", {}))
+    return {**others, **own}, frozenset(others.keys() - own.keys())
+
+
+def list_strategies() -> list[str]:
+    """Return the names of all strategies, sorted."""
+    return sorted({*_BUILT_IN, *_registry})
+
+
+def _known(name: str) -> type[Strategy]:
+    return _registry.get(name) or built_in(name)
+
+
+def _full_name(name: str) -> str | None:
+    """Return the name that is meant, which may be a short one, written in any case."""
+    if name in _BUILT_IN or name in _registry:
+        return name
+    folded = name.casefold()
+    return next((each for each in list_strategies() if each.casefold() == folded), None) or _short_names().get(folded)
+
+
+def _short_names() -> dict[str, str]:
+    """Return what short names mean; those of a built-in strategy stay when it is replaced."""
+    found = [*map(built_in, _BUILT_IN), *_registry.values()]
+    return {alias.casefold(): each.name for each in found for alias in each.aliases}
+
+
+def _all_names() -> str:
+    """Return the names as a list for people, each with its short ones."""
+    short: dict[str, list[str]] = {}
+    for alias, full in _short_names().items():
+        short.setdefault(full, []).append(alias)
+    told = [f"{name} ({', '.join(short[name])})" if name in short else name for name in list_strategies()]
+    return ", ".join(told[:SHOWN_NAMES]) + (", …" if len(told) > SHOWN_NAMES else "")
