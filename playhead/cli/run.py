@@ -19,7 +19,7 @@ from playhead.cli.running import run_told
 from playhead.cli.toolbox import load_tools, open_servers
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.kernel.models import resolve_model
-from playhead.kernel.strategies.registry import make_strategy
+from playhead.kernel.strategies.registry import list_strategies, make_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ RUN_EXITS: Final = {
     default="reactive",
     show_default=True,
     shell_complete=suggestions.strategies,
-    help="How to work on the task; see above.",
+    help=f"How to work on the task: {', '.join(list_strategies())}, or one that a module of --tools registers.",
 )
 @click.option(
     "--strategy-set",
@@ -118,18 +118,12 @@ def command(  # noqa: PLR0913 - the options
     as_json: bool,
     **choices: Any,  # noqa: ANN401 - options, see `make_agent`
 ) -> int:
-    r"""Run an agent on TASK and record everything: every prompt, call, result and stated reason.
+    """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
     What happens is told on stderr while it happens; the answer is printed at the end, with how the run ended, its
     tokens, its cost and where its trace is. A limit that is reached is no failure (exit 0). A tool that requires approval
     runs only after approval of exactly that call. Without a folder that can be written the run goes on unrecorded, and says
     so.
-
-    \b
-    Strategies:
-      adaptive, autonomous, chain-of-thought (cot), code-action, direct,
-      plan-execute-reflect (plan), reactive (react), reflexion, tree-of-thought (tot),
-      and those that a module of --tools registers
     """
     screen: list[Progress] = []  # which is there once the run is told
 

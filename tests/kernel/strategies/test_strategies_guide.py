@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.registry import list_strategies, strategy_class
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "guides" / "strategies.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = (DOCS / "guides/strategies.md").read_text(encoding="utf-8")
+CHOOSING = (DOCS / "choosing-a-strategy.md").read_text(encoding="utf-8")
 
 
-def rows(heading: str) -> list[list[str]]:
+def rows(heading: str, page: str = GUIDE) -> list[list[str]]:
     """Return the cells of the first table below a heading."""
-    table = re.search(r"(?:^\|.*\n)+", GUIDE.split(f"# {heading}\n", 1)[1], re.MULTILINE)
+    table = re.search(r"(?:^\|.*\n)+", page.split(f"# {heading}\n", 1)[1], re.MULTILINE)
     assert table is not None
     return [[cell.strip() for cell in line.strip("|\n").split("|")] for line in table[0].splitlines()[2:]]
 
@@ -26,6 +28,28 @@ def test_every_setting_and_its_default() -> None:
         said[setting.strip("`")] = default.strip("`").replace('"', "'")
     for name in ("autonomous", "chain-of-thought", "reflexion"):
         assert told[name] == {key: repr(value) for key, value in strategy_class(name)().recorded().items()}, name
+
+
+def test_all_settings_are_told() -> None:
+    """The table has every setting of every strategy but `kernel`, which is told below it."""
+    told: dict[str, list[str]] = {}
+    for strategy, settings, *_ in rows("The settings"):
+        if strategy:
+            said = told[re.findall(r"`([\w-]+)`", strategy)[0]] = []
+        said += re.findall(r"`(\w+)`", settings)
+    assert told.pop("code-action") == []  # which has a page of its own
+    assert told == {name: list(strategy_class(name)().recorded()) for name in told}
+    on_kernels = [name for name in list_strategies() if "kernel" in strategy_class(name).model_fields]
+    sentence = GUIDE.split("Those without a loop of their own (")[1].split(")")[0]
+    assert sorted(re.findall(r"`([\w-]+)`", sentence)) == on_kernels
+    assert {*told} == {*list_strategies()} - {"reactive", "direct", "code-action"}
+
+
+def test_every_strategy_can_be_chosen() -> None:
+    """The page that compares them has all of them, with short names that lead to them."""
+    names = [re.findall(r"`([\w-]+)`", row[0]) for row in rows("Choosing a strategy", CHOOSING)]
+    assert sorted(full for full, *_ in names) == list_strategies()
+    assert all(set(short) <= set(strategy_class(full).aliases) for full, *short in names)
 
 
 def test_every_alias_and_the_turns() -> None:
