@@ -184,7 +184,7 @@ def agent_of(  # noqa: PLR0913 - the options
     from playhead.agent.agent import Agent  # noqa: PLC0415 - bad options are told without the kernel
     from playhead.cli.toolbox import load_tools  # noqa: PLC0415 - as above
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
-    from playhead.kernel.strategies.registry import strategy_class  # noqa: PLC0415 - as above
+    from playhead.kernel.strategies.registry import strategy_of  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above
     from playhead.replay.redacted import Rebinding, require_parameters, require_whole  # noqa: PLC0415 - as above
     from playhead.replay.resume_follow import different_fields  # noqa: PLC0415 - as above
@@ -211,7 +211,7 @@ def agent_of(  # noqa: PLR0913 - the options
         resolve_model(name, api_base=api_base, tool_format=header.tool_format),
         name=header.name,
         tools=[*load_tools(tool_names), *served],
-        strategy=strategy_class(header.strategy).from_recorded(header.strategy_settings, header.kernel),
+        strategy=strategy_of(header),
         system_prompt=header.system_prompt,
         examples=header.examples,
         parameters=sent,

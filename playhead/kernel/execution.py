@@ -20,7 +20,7 @@ from playhead.kernel.prompts import system_prompt
 from playhead.kernel.review import reviewed
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.registry import strategy_of
 from playhead.trace.events import FinalAnswer
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.haste import in_haste
@@ -216,8 +216,7 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, again and again when a hook does not let its answer stand."""
-    header = session.header
-    strategy: Strategy = strategy_class(header.strategy).from_recorded(header.strategy_settings, header.kernel)
+    strategy = strategy_of(session.header)
     refused: dict[str, int] = {}
     for resumed in count():
         session.require_running()

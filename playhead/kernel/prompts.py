@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from playhead.kernel.strategies.registry import strategy_of
+from playhead.kernel.strategies.registry import strategy_if_known
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the 
 
 def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
-    strategy, own = strategy_of(header), header.system_prompt
+    strategy, own = strategy_if_known(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
     if header.profile is not None:
         guidance = header.profile.guidance
@@ -57,7 +57,7 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
 
 def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the prompt of an agent that was given none: its strategy's own, or the one that suits the model's tier."""
-    strategy = strategy_of(header)
+    strategy = strategy_if_known(header)
     if strategy is not None and strategy.prompt:
         return strategy.prompt
     if not has_tools:

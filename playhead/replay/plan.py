@@ -74,7 +74,7 @@ def make_plan(  # noqa: PLR0913 - what `replay` is given
     past = read_past(declared, code)
     cast = Cast(recording, past.inside, overrides, agent, address)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
-        require_strategy(each.strategy)
+        require_strategy(each)
     _require_known_tools(overrides, on_missing, past, code or {})
     rebinding.require_known(set(_all_markers(recording, past, cast)))
     specs = _specs(recording, agent)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from playhead.errors import NotReplayableError, UnknownStrategyError
 from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.registry import strategy_of
 
 if TYPE_CHECKING:
     from playhead.trace.recording import Recording
+    from playhead.trace.types import AgentHeader
 
 
 def require_sound(recording: Recording) -> None:
@@ -69,13 +70,15 @@ def require_replayable(recording: Recording) -> None:
         )
 
 
-def require_strategy(name: str) -> None:
+def require_strategy(header: AgentHeader) -> None:
     """Refuse a strategy that is not there.
 
     Raises:
-        NotReplayableError: it is not registered.
+        NotReplayableError: it is not registered, or its kernel is not.
     """
     try:
-        strategy_class(name)
+        strategy_of(header)
     except UnknownStrategyError as error:
-        raise NotReplayableError(f"{error} Register it with playhead.register_strategy before the replay") from None
+        raise NotReplayableError(
+            f"{error} Register it before the replay, with playhead.register_strategy or register_kernel"
+        ) from None

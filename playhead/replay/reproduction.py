@@ -87,7 +87,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
-    require_strategy(recording.header.agent.strategy)
+    require_strategy(recording.header.agent)
     inside = _inside_tools(recording)
     known = _until_stopped(recording)
     beside = raced(recording)

@@ -146,7 +146,7 @@ class _Order:
         folder = None if folder is None else checks.checked_folder(folder)
         require_sound(recording)
         require_resumable(recording)
-        require_strategy(recording.header.agent.strategy)
+        require_strategy(recording.header.agent)
         with claimed(recording, again=self.again) as release:
             recording = read_recording(recording.path)  # it may have gone on until it was held
             require_sound(recording)

@@ -118,16 +118,23 @@ def strategy_class(name: str) -> type[Strategy]:
     return _known(full)
 
 
-def strategy_of(header: AgentHeader) -> Strategy | None:
-    """Return an agent's strategy; None when nothing is registered under its name any more."""
-    if header.strategy not in list_strategies():
-        return None
-    return _known(header.strategy).from_recorded(header.strategy_settings, header.kernel)
+def strategy_of(header: AgentHeader) -> Strategy:
+    """Return an agent's strategy, with its settings.
+
+    Raises:
+        UnknownStrategyError: nothing is registered under its name, or its kernel's, any more.
+    """
+    return strategy_class(header.strategy).from_recorded(header.strategy_settings, header.kernel)
+
+
+def strategy_if_known(header: AgentHeader) -> Strategy | None:
+    """Return the same; None when nothing is registered under its name any more."""
+    return strategy_of(header) if header.strategy in list_strategies() else None
 
 
 def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
     """Return the tools that an agent's strategies bring along, and the names of those whose strategy does not run at first."""
-    strategy, switching = strategy_of(header), header.switching
+    strategy, switching = strategy_if_known(header), header.switching
     own = {} if strategy is None else strategy.tools_by_name()
     if switching is None:
         return own, frozenset()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy
-from playhead.errors import UnknownStrategyError, nearest
+from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy, reproduce_sync
+from playhead.errors import NotReplayableError, UnknownStrategyError, nearest
 from playhead.kernel import Kernel, act, kernels, observe, strategies, think
 from playhead.kernel.kernels import get_kernel
-from playhead.kernel.strategies import Direct, Reflexion
+from playhead.kernel.strategies import Direct, Reactive, Reflexion, registry
 from playhead.kernel.strategies.reactive import REACT
 from playhead.kernel.strategies.registry import list_strategies, make_strategy, strategy_class
-from playhead.testing import ScriptedModel
+from playhead.testing import ScriptedModel, text
 from tests.own_strategies import subclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PHASES: dict[Any, Any] = {"thinking": think, "acting": act, "observing": observe}
 
@@ -183,6 +186,21 @@ def test_a_kernel_of_ones_own():
     register_kernel("mine", mine)
     register_kernel("react", mine, replace=True)
     assert (get_kernel("mine"), get_kernel("react")) == (mine, mine)
+
+
+def test_a_replay_without_the_kernel(tmp_path: Path):
+    """It is refused like one without the strategy, and says what to register."""
+    register_kernel("mine", Kernel("mine", PHASES))
+    register_strategy(Own)
+    for strategy, name in ((Reactive(kernel="mine"), "kernel 'mine'"), (Own(), "strategy 'mine'")):
+        ran = Agent(ScriptedModel([text("a")]), strategy=strategy, trace=tmp_path).run_sync("Hi")
+        assert ran.trace_path is not None
+        assert reproduce_sync(ran.trace_path).identical
+        kernels._registry.clear()
+        registry._registry.clear()
+        with pytest.raises(NotReplayableError, match=f"^there is no {name}.* Register it before the replay, with "):
+            reproduce_sync(ran.trace_path)
+        register_strategy(Own)
 
 
 @pytest.mark.parametrize(("strategy", "known"), [("reactive", "kernel"), ("direct", "none")])
