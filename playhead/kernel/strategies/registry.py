@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
     from playhead.trace.types import AgentHeader
 
-_BUILT_IN: Final = (
+BUILT_IN: Final = (
     "reactive",
     "direct",
     "chain-of-thought",
@@ -52,7 +52,7 @@ def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> Non
     _check(strategy)
     name = strategy.name
     others = {short: full for short, full in _short_names().items() if full != name}
-    check_new_name("strategy", name, {**others, **{each: each for each in _BUILT_IN}}, replace=replace)
+    check_new_name("strategy", name, {**others, **{each: each for each in BUILT_IN}}, replace=replace)
     names = {each.casefold(): each for each in list_strategies() if each != name}
     for alias in strategy.aliases:
         check_new_name("strategy", alias, {**others, **names}, replace=False)
@@ -146,7 +146,7 @@ def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
 
 def list_strategies() -> list[str]:
     """Return the names of all strategies, sorted."""
-    return sorted({*_BUILT_IN, *_registry})
+    return sorted({*BUILT_IN, *_registry})
 
 
 def _known(name: str) -> type[Strategy]:
@@ -155,7 +155,7 @@ def _known(name: str) -> type[Strategy]:
 
 def _full_name(name: str) -> str | None:
     """Return the name that is meant, which may be a short one, written in any case."""
-    if name in _BUILT_IN or name in _registry:
+    if name in BUILT_IN or name in _registry:
         return name
     folded = name.casefold()
     return next((each for each in list_strategies() if each.casefold() == folded), None) or _short_names().get(folded)
@@ -163,7 +163,7 @@ def _full_name(name: str) -> str | None:
 
 def _short_names() -> dict[str, str]:
     """Return what short names mean; those of a built-in strategy stay when it is replaced."""
-    found = [*map(built_in, _BUILT_IN), *_registry.values()]
+    found = [*map(built_in, BUILT_IN), *_registry.values()]
     return {alias.casefold(): each.name for each in found for alias in each.aliases}
 
 
