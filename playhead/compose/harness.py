@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from playhead.compose.policies.base import Policy, checked_policies
 from playhead.compose.registration import Registration
 from playhead.compose.runtime import ComposedHooks
 from playhead.compose.tags import check_tag
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from playhead.compose.contexts import PhaseContext
+    from playhead.compose.policies.base import Policy
 
 AnyPhase = PhaseName | Literal["*"]
 PhaseHook = Callable[["PhaseContext"], PhaseAnswer | Awaitable[PhaseAnswer | None] | None]
@@ -108,9 +108,11 @@ class Harness(Registrar):
         """Add a policy, which an agent reads when it is made.
 
         Raises:
-            UsageError: there is one of this name, of which an agent has one.
+            UsageError: the agent already has a policy of this name, and such policies do not stack.
         """
-        self.policies = checked_policies((*self.policies, policy))
+        if not policy.stacks and any(each.name == policy.name for each in self.policies):
+            raise UsageError(f"the policy {policy.name} is there twice: an agent has one of it")
+        self.policies = (*self.policies, policy)
 
         def undo() -> None:
             self.policies = tuple(each for each in self.policies if each is not policy)

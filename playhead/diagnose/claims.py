@@ -1,7 +1,7 @@
-"""Deeds that an answer claims, held against the calls of its run.
+"""Checks the deeds that an answer claims against the calls of its run.
 
-A deed needs a call of such a tool that succeeded and concerns what is claimed. Where the words leave open what is meant, or
-a call that succeeded may have done it, nothing is said.
+A claimed deed needs a successful call of a tool that does such things, about the thing claimed. A claim is not flagged when
+its meaning is open, or when a successful call may have done it.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ Against = tuple[str, tuple[int, ...]]
 
 
 class Judged(NamedTuple):
-    """What became of the claims of an answer."""
+    """The verdict on the claims of an answer."""
 
     unsupported: tuple[tuple[str, Against], ...]
-    """Those that nothing supports, and what speaks against each."""
+    """Unsupported claims, each with what the trace shows instead."""
     supported: int
-    """How many others a call that succeeded stands behind."""
+    """Number of claims that a successful call supports."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What the tools of a run do, and what became of their calls: the ground on which claims are judged."""
+    """What the tools of a run do, and how their calls ended: the facts that claims are checked against."""
 
     deeds: dict[str, frozenset[str]] = field(default_factory=dict)
     """What each tool that may have a side effect does."""
@@ -117,7 +117,7 @@ class Ledger:
             self.objects[call.tool] = self.described[call.tool] = frozenset()
 
     def judge(self, answer: str) -> Judged:
-        """Return what of the deeds that an answer claims the trace supports, and what it does not."""
+        """Return which deeds that an answer claims the trace supports."""
         answer = plain(answer[:_TEXT])
         most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # the more calls to look through, the fewer
         claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), most or 1))
@@ -268,10 +268,10 @@ class Ledger:
 
     def _elsewhere(self, sentence: str) -> Against | None:
         """Return a call for another thing than the task and a sentence name, where nothing says that they belong together."""
-        named, asked = sentence, {*KEY.findall(self.asked.lower()), *map(str.lower, _NAME.findall(self.asked))}
+        asked, own = _names_in(self.asked), _names_in(sentence)
         sentence = sentence.lower()
         words = letters(self.asked) & letters(sentence)
-        for key in sorted(words | asked & {*KEY.findall(sentence), *map(str.lower, _NAME.findall(named))})[:_CLAIMS]:
+        for key in sorted(words | asked & own)[:_CLAIMS]:
             known = any(key in line for call in self.calls for line in call.words.lines)
             if "@" in key and not known and self._succeeded():
                 return f"no call concerned {key}", ()
@@ -355,7 +355,7 @@ class Ledger:
         known = any(map(is_common, deeds)) or is_named(deeds, self.asked.lower())
         if not known and any(call.ok for call in self.calls):
             return False  # it may be a look-up that was not declared as one, and another one found the answer
-        named = {*KEY.findall(self.asked.lower()), *map(str.lower, _NAME.findall(self.asked))}
+        named = _names_in(self.asked)
         mine = named & failed.words.values
         return not any(
             call.seq > failed.seq
@@ -392,6 +392,11 @@ class Ledger:
         if calls:
             return "; ".join(dict.fromkeys(map(_failure, calls[:3]))), tuple(call.seq for call in calls[:20])
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
+
+
+def _names_in(text: str) -> set[str]:
+    """Return the keys and the capitalised words of a text, in lower case."""
+    return {*KEY.findall(text.lower()), *map(str.lower, _NAME.findall(text))}
 
 
 def _failure(call: CallFacts) -> str:

@@ -1,4 +1,4 @@
-"""What an agent is made of that no event of its run shows: fingerprints of its code, and of agents below it."""
+"""Fingerprints of an agent's code and of the agents below it, which no event of the run shows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from playhead.trace.types import SourceKind
 
 _ELSEWHERE = {"address", "prices", "sources", "hooks", "fallbacks"}
-"""Fields of a header that are of the place where it runs, or are looked at here."""
+"""Header fields that depend on the machine, or are fingerprinted separately here."""
 
 
 def sources_of(agent: AgentTool) -> tuple[SourceInfo, ...]:
-    """Return the fingerprints of the code that a recording of the agent answers for; nothing of what is Playhead's own."""
+    """Return the fingerprints of the caller's code that a recording of the agent answers for."""
     return tuple(each for each in _sources(agent) if each.fingerprint != "" or each.values)
 
 
@@ -45,7 +45,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
 
 
 def _declaration(name: str, agent: AgentTool) -> SourceInfo:
-    """Return a fingerprint of all that an agent below is made of; without one when a part of that is not known."""
+    """Return a fingerprint of the whole declaration of an agent below; None for it when a part is unknown."""
     hooks, header, sources = agent.hooks(), agent.header, agent.sources() or ()
     if any(each.fingerprint is None for each in sources):
         return SourceInfo(kind="agent", name=name)

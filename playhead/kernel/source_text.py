@@ -1,4 +1,4 @@
-"""The lines of source that a function, a class or a module's name comes from, and the names that they use."""
+"""Finds the source lines of a function, a class or a module-level name, and the names that they use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _since: Final = time.time()
-"""A file that was changed after that may not be what runs."""
+"""A file changed after this moment may differ from the code that runs."""
 _OURS: Final = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
 _MAKES: Final = ("__init__", "__new__", "__post_init__")
@@ -31,7 +31,7 @@ _CLASS: Final = re.compile(r"\s*class\s+(\w+)")
 
 
 class UnknownSourceError(Exception):
-    """The source of something is not known."""
+    """The source of a piece of code cannot be found."""
 
 
 class Names:
@@ -41,7 +41,7 @@ class Names:
         self.globals = set(names)
         self.attributes = set(attributes)
         self.stored: set[str] = set()
-        """Attributes, and variables of functions around it, that it sets: what they hold is state, no part of the code."""
+        """Attributes and closure variables that it sets: their values are state, not code."""
 
 
 def is_ours(file: str) -> bool:
@@ -50,12 +50,12 @@ def is_ours(file: str) -> bool:
 
 
 def is_installed(file: str) -> bool:
-    """Return whether a file is of the standard library, of an installed package or of Playhead; "" is of Python itself."""
+    """Return whether a file belongs to Python (also ""), an installed package or Playhead."""
     return not file or file.startswith(_INSTALLED) or "site-packages" in file or "dist-packages" in file
 
 
 def file_of(thing: Any) -> str:  # noqa: ANN401 - a class or a module
-    """Return the file of a class or module, "" when it is made of no Python."""
+    """Return the file of a class or module, "" when it is not written in Python."""
     module = sys.modules.get(thing.__module__) if isinstance(thing, type) else thing
     if module is None:
         raise UnknownSourceError
@@ -95,13 +95,13 @@ def _statement(lines: list[str], first: int) -> tuple[str, Names]:
         if last == len(lines) or lines[last][: depth + 1].strip():
             text = textwrap.dedent("".join(lines[start:last]))
             with suppress(SyntaxError), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Python has said them when it read the file
+                warnings.simplefilter("ignore")  # Python already showed them on import
                 return text, _names(compile(text, "", "exec", dont_inherit=True))
     raise UnknownSourceError(lines[first])
 
 
 def _lines(file: str) -> list[str]:
-    """Return the lines of a file, when they are what runs."""
+    """Return the lines of a file that has not changed since this process started."""
     try:
         is_newer = Path(file).stat().st_mtime > _since
     except OSError:

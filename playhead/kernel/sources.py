@@ -1,9 +1,8 @@
-"""Fingerprints of the caller's code: of what a recording answers for and a reproduction therefore never runs.
+"""Fingerprints of the caller's code that a reproduction does not run, because the recording answers for it.
 
-Code counts by its source: the lines of a function or class, and those of the functions, classes and assignments that it
-names, step by step, in files that are no installed package. What it holds without a line of source (defaults, closures,
-arguments of a partial, attributes of an object) counts by value, with a key: no fingerprint gives such a value away.
-Nothing of the caller's runs for it.
+Code counts by its source: the lines of a function or class, and recursively those of the functions, classes and
+assignments that it names, outside installed packages. Values without a line of source (defaults, closures, arguments of a
+partial, attributes of an object) count by a keyed fingerprint, which does not reveal them. No code of the caller's runs.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ _PLAIN: Final = (str, bytes, int, float, complex, bool, NoneType, Decimal, date,
 _DIGITS: Final = 16
 _DEEPEST: Final = 20
 _MOST: Final = 1000
-"""Functions, classes, objects and values that are looked at; of what has more, the source is not known."""
+"""Functions, classes, objects and values that are visited; the source of code with more counts as unknown."""
 
 
 def source_info(kind: SourceKind, name: str, *things: object, settings: bool = False) -> SourceInfo:
-    """Return the fingerprint of callables and classes; without one when the source of a part of them is not known.
+    """Return the fingerprint of callables and classes; None for it when the source of a part is unknown.
 
-    Of Playhead's own code only what it holds of the caller's is looked at; with `settings`, its name and values too.
+    Of Playhead's own code only the caller's parts inside it count; with `settings`, its name and values count too.
     """
     reading = _Reading(settings=settings)
     try:
         for each in things:
             reading.look(each)
-    except Exception:  # noqa: BLE001 - what is as odd as that is not known
+    except Exception:  # noqa: BLE001 - anything that cannot be read is unknown
         return SourceInfo(kind=kind, name=name)
     code = sha256("\0".join(reading.code).encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
     values = fingerprint_key.fingerprint([*reading.values]) if reading.values else None
@@ -62,7 +61,7 @@ def source_info(kind: SourceKind, name: str, *things: object, settings: bool = F
 
 
 class _Reading:
-    """Walks through code and what it holds."""
+    """Walks through code and the values that it holds."""
 
     def __init__(self, *, settings: bool) -> None:
         self.code: list[str] = []
@@ -129,7 +128,7 @@ class _Reading:
             self.look(each)
 
     def _take(self, file: str, name: str, scope: Mapping[str, Any]) -> bool:
-        """Take what a file says that a name is; return whether it says so."""
+        """Take the statements of a file that define a name; return whether there are any."""
         found = statements(file, name)
         for text, names in found if self._is_new((file, name)) else ():
             self.code.append(text)
@@ -182,7 +181,7 @@ def _source_of(function: FunctionType) -> tuple[str, Names]:
 
 
 def _is_written(default: object, text: str) -> bool:
-    """Return whether a default stands in the source as it is."""
+    """Return whether a default is written literally in the source."""
     shown = repr(default) if type(default) in _PLAIN else None
     forms = () if shown is None else (f"={shown}", f"= {shown}", f'="{shown[1:-1]}"', f'= "{shown[1:-1]}"')
     return any(each in text for each in forms)
@@ -197,7 +196,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _attributes(thing: object) -> Iterator[tuple[str, object]]:
-    """Yield what an object holds, without a call of its own code."""
+    """Yield the attributes of an object without running its code."""
     for base in type(thing).__mro__:
         for name, slot in vars(base).items():
             if type(slot) is MemberDescriptorType and not name.startswith("__"):
@@ -209,7 +208,7 @@ def _attributes(thing: object) -> Iterator[tuple[str, object]]:
 
 
 def _shown(value: Any) -> str | None:  # noqa: ANN401 - anything
-    """Return a plain value as text that is the same in every process; None for any other thing."""
+    """Return a plain value as text that is equal in every process; None for any other value."""
     kind = type(value)
     if kind in _PLAIN:
         return f"{kind.__name__} {value!r}"

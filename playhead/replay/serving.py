@@ -1,8 +1,7 @@
-"""What a call of a replay gets: its recorded answer, an override, or what becomes of calls that have none.
+"""Answers the calls of a replay: with the recorded answer, an override, or as `on_missing` says.
 
-It is decided at once, when the call is about to run or to be approved: so calls that run beside each other never race for
-a recorded answer, and what the kernel or a switch refuses takes none. Nothing real runs here, but a tool that
-`on_missing` lets run live.
+The answer is chosen when the call is about to run or to be approved, so concurrent calls never race for a recorded answer,
+and a call that the kernel or a killswitch refuses takes none. Only a tool that `on_missing` lets run live runs here.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
-"""Rungs that an answer keeps when a replay is itself replayed: it was never one of the recorded run."""
+"""Rungs that an answer keeps when a replay is itself replayed: the original run never gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +76,17 @@ class Call:
 
 
 class Serving(NamedTuple):
-    """What a call is going to get."""
+    """The answer chosen for a call."""
 
     rung: Rung
     call: PastCall | None = None
     """The recorded call that answers it, or whose approval does."""
     outcome: Outcome | None = None
-    """What it gets, when that is known before anything is looked up."""
+    """The outcome, when it is known without a recorded call."""
     missed: MissedCall | None = None
-    """What a function is to simulate."""
+    """The call that a function is to simulate."""
     state: str = ""
-    """The state that it is answered in."""
+    """The state in which it is answered."""
 
     @property
     def is_made_up(self) -> bool:
@@ -96,7 +95,7 @@ class Serving(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """What an agent's memory has of a cacheable call."""
+    """The cached result of a cacheable call."""
 
     outcome: Outcome | None
     """The answer; None when nobody knows what it was."""
@@ -126,7 +125,7 @@ class Answers:
         self.foreign: Counter[str] = Counter()
         """How many agents of each name had a task that was not recorded."""
         self.doubts: dict[tuple[str, str], str] = {}
-        """Why nobody knows what was really asked for, or is remembered: by owner, and by call or by request."""
+        """Why the real arguments, or the cached result, of a call are unknown: by owner, and by call or request."""
         self._sources: dict[tuple[str, str], str] = {}
         self._courses: dict[tuple[str, str], str] = {}
         self._calls: dict[tuple[str, str], Call] = {}

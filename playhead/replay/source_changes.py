@@ -1,4 +1,4 @@
-"""Which of an agent's own code is not what it was when a run was recorded."""
+"""Finds which of an agent's code has changed since a run was recorded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """Code that a recording answers for, and that is not what it was, or may not be."""
+    """Code that a recording answers for, and that has or may have changed."""
 
     owner: str
     """Whose it is: `root`, or a sub-agent's owner."""
@@ -52,9 +52,9 @@ class SourceChange:
 
 
 def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
-    """Yield what differs, agent by agent; an older recording, which has no fingerprints, says nothing.
+    """Yield the changes, agent by agent; an older recording without fingerprints yields none.
 
-    An agent that was entered says itself what of it differs.
+    A sub-agent that was entered is compared part by part instead of as a whole.
     """
     entered = {name.rpartition("/")[2].rpartition("@")[0] for name in now}
     for owner, sources in now.items():

@@ -1,7 +1,7 @@
-"""The state of the world as far as a run knows it: which calls with side effects were made before, by resource.
+"""The state of the world as far as a run knows it: the earlier calls with side effects, by resource.
 
-An answer belongs to the state that it was given in. Recording and replay are followed in the same way, so equal keys mean
-that the same was done, in the same states, to everything that a call touches.
+An answer is valid in the state in which it was given. Recording and replay are followed in the same way, so equal keys mean
+that equal calls were made, in equal states, to every resource that a call touches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class Touched(NamedTuple):
-    """What calls of a tool have to do with."""
+    """The resources that calls of a tool read and write."""
 
     depends: Resources
     """What their answers depend on."""
@@ -27,12 +27,12 @@ class Touched(NamedTuple):
     """What they may change."""
 
     def writing(self, more: Resources) -> Touched:
-        """Return the same with more that may be changed."""
+        """Return the same with further resources written."""
         return self._replace(writes=union(self.writes, more))
 
 
 def touched(spec: ToolSpec) -> Touched:
-    """Return what calls of a tool have to do with, as it declares; without a declaration that is everything."""
+    """Return the resources that a tool declares; without a declaration, everything."""
     reads = None if spec.reads is None else frozenset(spec.reads)
     if spec.read_only:
         return Touched(reads, NOTHING)
@@ -59,7 +59,7 @@ class State:
     """
 
     def __init__(self, side: str) -> None:
-        """Begin; `side` makes what is not known different from what another run does not know."""
+        """Begin; `side` makes the unknown states of this run differ from those of another one."""
         self._side = side
         self._rest = ""
         self._versions: dict[str, str] = {}
@@ -68,7 +68,7 @@ class State:
         self._lost = ""
         self._unknown = count()
         self.log: list[tuple[Resources, str]] = []
-        """What was changed and by what, for messages."""
+        """The resources written, each with its call, for messages."""
 
     def begin(self, place: str, identity: str | None) -> str:
         """Take in that a call was made, whether or not it ran; return the course of the run up to it.
@@ -97,11 +97,11 @@ class State:
         """Take in a call that ran.
 
         Args:
-            call: who called what, with which arguments.
-            touches: what it has to do with.
-            what: the same for messages.
+            call: agent, tool and arguments.
+            touches: the resources that it reads and writes.
+            what: the call as messages name it.
             course: the course of the run up to it.
-            adrift: whether nobody knows when what it does is done: from now on these resources change by themselves.
+            adrift: whether the moment of its effect is unknown: from now on these resources may change at any time.
         """
         version = digest(call, self.key(touches.depends, course))
         self._write(touches.writes, version, what)
@@ -109,7 +109,7 @@ class State:
             self._adrift = union(self._adrift, touches.writes)
 
     def lose(self, writes: Resources, why: str) -> None:
-        """Note that nobody knows the state of these resources any more."""
+        """Note that the state of these resources is now unknown."""
         self._lost = digest(self._side, next(self._unknown))
         self._write(writes, digest(self._side, next(self._unknown)), why)
 

@@ -1,4 +1,4 @@
-"""Keyed fingerprints of what the trace does not hold: equal values have equal ones, and nobody without the key can guess.
+"""Keyed fingerprints of values that a trace does not hold: equal values have equal ones, and a guess needs the key.
 
 The key is made once for each user, `~/.playhead/fingerprint.key`, and never leaves the machine with a trace.
 """
@@ -24,7 +24,7 @@ log = logging.getLogger("playhead")
 
 KEY_BYTES: Final = 32
 UNKNOWN: Final = ""
-"""The fingerprint of everything where there is no key: it says that something was there, and is equal to nothing."""
+"""The fingerprint of every value where there is no key: it shows that there was a value, and equals no other."""
 
 
 def fingerprint(value: JsonValue) -> str:
@@ -45,7 +45,7 @@ def comparable(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _key_in(folder: Path) -> bytes | None:
-    """Return the key of this user, made now if there is none; None, said once, where there can be none."""
+    """Return this user's key, made on first use; None, logged once, where it cannot be made or read."""
     path = folder / "fingerprint.key"
     try:
         if not path.exists():
@@ -54,11 +54,11 @@ def _key_in(folder: Path) -> bytes | None:
             path.chmod(0o600)
         key = path.read_bytes()
     except OSError as error:
-        log.warning("nothing that the trace does not hold has a fingerprint: %s: %s", path, error.strerror or error)
+        log.warning("no fingerprints of unrecorded values are made: %s: %s", path, error.strerror or error)
         return None
     if len(key) == KEY_BYTES:
         return key
-    log.warning("nothing that the trace does not hold has a fingerprint: %s is no key; remove it", path)
+    log.warning("no fingerprints of unrecorded values are made: %s is not a valid key; remove it", path)
     return None
 
 

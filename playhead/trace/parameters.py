@@ -1,7 +1,7 @@
-"""Which request parameters are recorded by value: those that are known to say how a model samples, and no others.
+"""Which request parameters are recorded by value: only those known to say how a model samples.
 
-Everything else may be a credential, whatever it is called. Of it the trace says that it was there, and a fingerprint, so
-that a change is noticed: `{"$type": "unrecorded", "fingerprint": …}`.
+Any other parameter may be a credential. The trace records its name and a fingerprint of its value, which shows a change:
+`{"$type": "unrecorded", "fingerprint": …}`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from playhead.trace.values import JsonValue
 
-# Of OpenAI, Anthropic, Gemini, Mistral, Cohere, Bedrock, Ollama, vLLM, SGLang and llama.cpp, as each calls them.
+# The names that OpenAI, Anthropic, Gemini, Mistral, Cohere, Bedrock, Ollama, vLLM, SGLang and llama.cpp use.
 KNOWN: Final = frozenset(
     """
     temperature top_p top_k top_a top_n_sigma min_p typical_p tfs_z xtc_probability xtc_threshold dynatemp_range
@@ -50,7 +50,7 @@ TEXTS: Final = frozenset(
     guided_choice guided_grammar
     """.split()  # noqa: SIM905
 )
-"""Parameters that the model is told, or held to, like its prompt: any text, any JSON Schema."""
+"""Parameters that instruct or constrain the model as its prompt does: any text, any JSON Schema."""
 _SETTINGS: Final = frozenset(
     """
     type name mode function strict tools allowed_tools function_calling_config allowed_function_names category threshold
@@ -58,9 +58,9 @@ _SETTINGS: Final = frozenset(
     include_obfuscation description schema
     """.split()  # noqa: SIM905
 )
-"""What stands inside the value of a known parameter."""
+"""Names of settings inside the value of a known parameter."""
 CONTAINERS: Final = frozenset({"extra_body", "extra_headers", "extra_query", "generation_config", "headers", "options"})
-"""Parameters that hold others; each of those is looked at by its own name."""
+"""Parameters that hold others; each inner parameter is judged by its own name."""
 
 _TAG: Final = "unrecorded"
 _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
@@ -80,12 +80,12 @@ _HOLDERS: Final = frozenset(map(_folded, CONTAINERS))
 
 
 def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = "") -> dict[str, JsonValue]:
-    """Return the parameters as they are recorded; what is recorded already stays as it is.
+    """Return the parameters as the trace records them; those of a trace stay unchanged.
 
     Args:
         parameters: request parameters, as JSON.
-        also: names that are recorded by value besides the known ones; `extra_body.top_x` is one inside a container.
-        within: how the paths of these parameters begin.
+        also: further paths to record by value; `extra_body.top_x` is one inside a container.
+        within: prefix of the paths of these parameters.
     """
     found = {}
     for name, value in parameters.items():
@@ -102,7 +102,7 @@ def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), wi
 def unrecorded_values(
     parameters: Mapping[str, JsonValue], also: Collection[str] = (), within: str = ""
 ) -> Iterator[tuple[str, JsonValue]]:
-    """Yield path and value of each parameter that is given and would not be recorded by value."""
+    """Yield path and value of each parameter that would not be recorded by value."""
     for name, value in parameters.items():
         path = within + name
         if path in also or is_unrecorded(value) or _is_harmless(name, value):
@@ -114,13 +114,13 @@ def unrecorded_values(
 
 
 def not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the paths at which two recorded sets of parameters have fingerprints that say nothing of each other."""
+    """Yield the paths at which two recorded sets have fingerprints made with different keys."""
     made = dict(unrecorded(now))
     yield from (path for path, kept in unrecorded(then) if path in made and not comparable(kept, made[path]))
 
 
 def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return recorded parameters that say of the others that they were there, and no more."""
+    """Return recorded parameters without fingerprints; the names of unrecorded ones stay."""
     return {
         name: {TYPE_TAG: _TAG}
         if is_unrecorded(value)
@@ -134,7 +134,7 @@ def without_fingerprints(parameters: Mapping[str, JsonValue]) -> dict[str, JsonV
 def restored(
     kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> dict[str, JsonValue]:
-    """Return recorded parameters with the given values in the places where a fingerprint says that they are the same."""
+    """Return recorded parameters in which each fingerprint of a given value is replaced by that value."""
     now = recorded(given, also)
     return {name: _filled(value, given.get(name), now.get(name)) for name, value in kept.items()}
 
@@ -148,7 +148,7 @@ def _filled(kept: JsonValue, given: JsonValue, now: JsonValue) -> JsonValue:
 
 
 def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return those parameters alone that are recorded by value, without a trace of the others."""
+    """Return only the parameters that are recorded by value."""
     found = {}
     for name, value in recorded(parameters).items():
         kept = known(value) if _is_container(name, value) else value
@@ -158,18 +158,18 @@ def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def may_be_same(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two values that are not recorded may be the same, for all that their fingerprints say."""
+    """Return whether two unrecorded values may be equal: the fingerprints agree, or have different keys."""
     made = [str(each.get("fingerprint", UNKNOWN)) for each in (one, other)]
     return made[0] == made[1] or not comparable(*made)
 
 
 def is_unrecorded(value: JsonValue) -> bool:
-    """Return whether this stands for a value that is not recorded."""
+    """Return whether this is the placeholder of an unrecorded value."""
     return isinstance(value, dict) and value.get(TYPE_TAG) == _TAG
 
 
 def unrecorded(parameters: Mapping[str, JsonValue], within: str = "") -> Iterator[tuple[str, str]]:
-    """Yield path (`extra_headers.Cookie`) and fingerprint of each parameter of which the value is not recorded."""
+    """Yield path (`extra_headers.Cookie`) and fingerprint of each unrecorded parameter."""
     for name, value in parameters.items():
         if is_unrecorded(value):
             yield within + name, str(value.get("fingerprint", UNKNOWN))
@@ -187,7 +187,7 @@ def _is_harmless(name: str, value: JsonValue) -> bool:
 
 
 def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether a known parameter's value is what such values are: numbers, words, and settings of known names."""
+    """Return whether a value holds only numbers, short words and settings with known names."""
     if isinstance(value, str):
         return _WORD.fullmatch(value) is not None
     if isinstance(value, list):

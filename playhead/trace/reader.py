@@ -1,4 +1,4 @@
-"""Reading a trace back: streaming, verified line by line, and never a traceback whatever the file holds."""
+"""Reads a trace back: streaming, verified line by line, and without a traceback for any content."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_LINE: Final = 64 * 1024 * 1024
-"""Bytes; no event of ours comes near it, and a hostile file shall not fill the memory."""
+"""Bytes of a line; events are far shorter, and a hostile file must not fill the memory."""
 CHUNK: Final = 1024 * 1024
 """Bytes read at a time."""
 MAX_PROBLEMS: Final = 1000
-"""Problems of a file that are told one by one."""
+"""Problems of a file that are reported one by one; later ones are counted."""
 MAX_JUNK: Final = 10_000
-"""Lines in a row that are no events, after which the rest of a file is not read: a scan of junk must not cost minutes."""
+"""Consecutive lines that are not events, after which reading stops: a scan of junk must not cost minutes."""
 
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 _FORMAT: Final = re.compile(rb'"format":"(\d{1,9})')
@@ -92,7 +92,7 @@ def scan(path: Path) -> Iterator[Record | Problem]:
 
 
 class Following:
-    """A trace that may still be written: what is there by now, and later what has come since."""
+    """Reads a trace while it is being written: first what it holds, then what is appended."""
 
     def __init__(self, path: Path, file: io.BufferedIOBase | None = None) -> None:
         """Read a trace that is open as `file`, or open it; raises like `scan`, as do all of its methods."""
@@ -102,17 +102,17 @@ class Following:
             """Close the file."""
 
     def new(self) -> Iterator[Record | Problem]:
-        """Yield what has come since all was read the last time; a line that is not whole yet is waited for."""
+        """Yield what was appended since the last call; an incomplete last line is left for the next one."""
         return self._scan.whole_lines()
 
     def ending(self) -> Iterator[Record | Problem]:
-        """Yield what is wrong with the end, once nothing more comes."""
+        """Yield the problems at the end of the file; call it once the run has ended."""
         return self._scan.ending()
 
 
 @contextmanager
 def open_trace(path: Path) -> Iterator[io.BufferedIOBase]:
-    """Open a trace for reading, plain or compressed; errors of the file system become ours."""
+    """Open a trace for reading, plain or compressed; a file system error becomes `TraceNotFoundError`."""
     try:
         file = _open(path)
     except FileNotFoundError:
@@ -145,12 +145,12 @@ def _zstd() -> Any:  # noqa: ANN401 - a module
 
 
 class Lines:
-    """The whole lines of an open trace, without their newlines; afterwards, what stands behind the last of them."""
+    """The complete lines of an open trace, without newlines, and the bytes after the last one."""
 
     def __init__(self, file: io.BufferedIOBase) -> None:
         self._file = file
         self.rest = b""
-        """What has no newline yet; at the end, the torn last line."""
+        """Bytes after the last newline; at the end of the file, the torn last line."""
         self.broken = ""
         """Why the file could not be read to its end: its compressed data are damaged or cut off."""
 
@@ -192,7 +192,7 @@ class _Scan:
         yield from self.ending()
 
     def whole_lines(self) -> Iterator[Record | Problem]:
-        """Yield what the lines hold that are whole by now; when the file has grown, this may be called again."""
+        """Yield the events and problems of the complete lines; call it again when the file has grown."""
         for line in self._lines:
             if self._junk > MAX_JUNK:
                 return
@@ -204,10 +204,10 @@ class _Scan:
                 self._junk = 0
                 yield record
                 continue
-            yield from self._told(self._careful(line))
+            yield from self._reported(self._careful(line))
 
     def ending(self) -> Iterator[Record | Problem]:
-        """Yield what is wrong with the end of the file, when nothing more comes."""
+        """Yield the problems at the end of the file."""
         yield from self._more.values()
         if self._junk > MAX_JUNK:
             rest = f"{MAX_JUNK:,} lines in a row are no events: what stands behind them is not read"
@@ -218,7 +218,7 @@ class _Scan:
             raise NotATraceError(f"{self._name} is empty")
 
     def _sound(self, line: bytes) -> Record | None:
-        """Return the record of a line with which everything is right, by the shortest way, or None."""
+        """Return the record of a line that passes every check, by the fast path; None leaves the line to `_careful`."""
         match = ENVELOPE.match(line)
         if match is None:
             return None
@@ -298,8 +298,8 @@ class _Scan:
             return self._problem("truncated", f"the compressed data end here: {self._lines.broken}")
         return self._problem("truncated", f"it ends after {len(rest)} bytes without a newline")
 
-    def _told(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
-        """Yield what is to be told now; count the rest."""
+    def _reported(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
+        """Yield records and the first `MAX_PROBLEMS` problems; count later problems by kind."""
         for item in items:
             if isinstance(item, Problem):
                 self._problems += 1
@@ -329,7 +329,7 @@ def _split(line: bytes) -> tuple[bytes, str, Envelope]:
 
 
 def _require_trace(line: bytes, name: str) -> None:
-    """Refuse a file that is no trace, or one of a newer major format, before anything in it is believed."""
+    """Refuse a file that is not a trace, or has a newer major format, before reading anything else of it."""
     start = line[:4096]
     version = _FORMAT.search(start) if b'"run-started"' in start else None
     if version and int(version[1]) > int(FORMAT.partition(".")[0]):

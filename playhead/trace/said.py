@@ -1,4 +1,4 @@
-"""What leaves a run beside its trace, exceptions and log lines, without what the trace may not hold either."""
+"""Redacts exceptions and log lines, which leave a run beside its trace."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _lock: Final = SharedLock()
 
 
 def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
-    """Take secrets out of what an exception of ours says; a cause of somebody else's that shows one is cut off.
+    """Redact the messages of Playhead's exceptions, and detach any other cause that shows a secret.
 
-    A traceback prints the causes too, and some servers repeat the headers that they refuse: in what a provider says, every
-    word of the request's parameters that is not recorded counts as a secret.
+    A traceback prints the causes too, and some servers repeat the headers that they refuse: with `of_provider`, every word
+    of an unrecorded request parameter counts as a secret.
     """
     redact = redactor.redact_error if of_provider else redactor.redact_text
     left, seen = [error], {id(error)}
@@ -43,12 +43,12 @@ def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool 
 
 
 def shows_secret(error: BaseException, redactor: Redactor) -> bool:
-    """Return whether an exception says a secret, or one of its group does."""
+    """Return whether an exception, or a member of its group, shows a secret."""
     return any(map(redactor.finds_in_error, _texts(error)))
 
 
 def redact_log(redactor: Redactor) -> None:
-    """Keep out of the log of this process, as long as the redactor is there, what it keeps out of the trace."""
+    """Redact the log lines of this process for as long as the redactor exists."""
     with _lock:
         _redactors.add(redactor)
 
@@ -57,7 +57,7 @@ def _texts(error: BaseException) -> Iterator[str]:
     for text in (str, repr):
         try:
             yield text(error)
-        except Exception:  # noqa: BLE001, S112 - somebody else's class: what cannot be printed shows nothing
+        except Exception:  # noqa: BLE001, S112 - a foreign class: what cannot be printed shows nothing
             continue
     yield from getattr(error, "__notes__", ())
     if isinstance(error, BaseExceptionGroup):

@@ -1,4 +1,4 @@
-"""Under which forms a secret may come back: in parts of a value, and escaped or encoded as servers repeat it."""
+"""The forms in which a secret may reappear: as part of a value, and escaped or encoded as servers repeat it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 _LONGEST: Final = 8192
-"""Characters of a text that is taken apart, such as the JSON of a service account; a longer one is looked for as a whole."""
+"""Characters of a text that is split into words, such as the JSON of a service account; a longer one is one word."""
 _MOST: Final = 1000
-"""Words that are looked for, the longest: a value with more of them is a document."""
+"""Words kept of a value, the longest ones: a value with more of them is a document."""
 _PART: Final = re.compile(r"[^\s;,]+")
 """`session=abc`, `Bearer`, an address."""
 _PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
@@ -28,13 +28,13 @@ _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
 def words_of(value: JsonValue) -> list[str]:
-    """Return every text in a value, its parts, and what they are decoded."""
+    """Return every text in a value, its parts, and their decoded forms."""
     words = {word for text in _texts(value) for word in _words(text) if word.lower() not in _SCHEMES}
     return sorted(words, key=len)[-_MOST:]
 
 
 def is_telling(word: str) -> bool:
-    """Return whether a word looks like a credential, and is hardly one of another text: long, or letters and digits."""
+    """Return whether a word looks like a credential and unlike plain text: it is long, or mixes letters and digits."""
     if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
         return False
     return len(word) >= _LONG or (
@@ -43,7 +43,7 @@ def is_telling(word: str) -> bool:
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return a secret as it looks in text, in JSON once and twice, and of these in an address and within base64."""
+    """Return a secret as plain text, escaped as JSON once and twice, and these encoded for a URL and in base64."""
     once = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     twice = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (True, False)}
     plain = {form.encode("utf-8", "replace") for form in (secret, *once)}
@@ -51,7 +51,7 @@ def forms_of(secret: str) -> set[str]:
 
 
 def _encoded(secret: bytes) -> Iterator[str]:
-    """Yield a secret as it stands in an address, and what base64 makes of it inside a longer text, `user:password`."""
+    """Yield a secret encoded for a URL, and in base64 at each offset inside a longer text such as `user:password`."""
     yield quote(secret, safe="")
     yield quote_plus(secret)
     if len(secret) < _LONG_ENCODED:

@@ -1,7 +1,7 @@
-"""What was spent: one sum of tokens and US dollars for the run itself and for everybody who reads its recording.
+"""The tokens and US dollars that a run spent; the run and every reader of its recording compute the same sum.
 
-An attempt at a model call counts when its end is recorded. One that failed, or that nobody waited for, may have cost
-tokens that no provider told: the sum is then *at least* what it says, as `Usage.unknown` and `cost_unknown` tell.
+An attempt at a model call counts once its end is recorded. A failed or abandoned attempt may have cost tokens that the
+provider never reported: the sum is then a lower bound, and `Usage.unknown` and `cost_unknown` count such attempts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 _UNITS: Final = 1 << 1074
-"""Parts of a dollar: every float is a whole number of them, so that no sum depends on the order of its parts."""
+"""Units in a dollar: every float is a whole number of them, so that no sum depends on the order of its parts."""
 NOT_COUNTED: Final = Usage(unknown=1)
-"""What an attempt spent of which nobody knows."""
+"""The usage of an attempt for which it is unknown."""
 
 
 class Total(NamedTuple):
@@ -31,7 +31,7 @@ class Total(NamedTuple):
     cost_usd: float | None
     """US dollars; None when a price is not known."""
     cost_unknown: int | None
-    """Attempts of which nobody knows what they cost: `cost_usd` is at least that; None: of none."""
+    """Attempts with unknown cost, which make `cost_usd` a lower bound; None when there are none."""
 
 
 class Spent:
@@ -41,36 +41,36 @@ class Spent:
         self.usage = Usage()
         """Tokens so far."""
         self.priced = 0
-        """Parts of the sum whose price is known."""
+        """Attempts whose cost is known."""
         self.unpriced = 0
-        """Answers whose price is not known."""
+        """Answers whose cost is unknown."""
         self.untold = 0
-        """Attempts without an answer of which nobody knows what they cost."""
+        """Attempts without an answer whose cost is unknown."""
         self._units = 0
 
     @property
     def priced_usd(self) -> float | None:
-        """US dollars of what has a price; None when nothing has."""
+        """US dollars of the attempts with known cost; None when there are none."""
         return min(self._units / _UNITS, float(LARGEST_COUNT)) if self.priced else None
 
     def total(self) -> Total:
-        """Return the sum; what has no part costs nothing."""
+        """Return the sum; an empty one costs nothing."""
         return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.untold or None)
 
     def add(self, usage: Usage, cost_usd: float | None) -> None:
-        """Add an answer's; None is a price that is not known."""
+        """Add an answer; None is an unknown cost."""
         self.usage += usage
         self.unpriced += cost_usd is None
         self._pay(cost_usd)
 
     def fail(self, usage: Usage | None = None, cost_usd: float | None = None) -> None:
-        """Add what an attempt without an answer spent; None is what nobody knows."""
+        """Add an attempt without an answer; None is unknown."""
         self.usage += NOT_COUNTED if usage is None else usage
         self.untold += cost_usd is None
         self._pay(cost_usd)
 
     def take(self, event: EventBase) -> None:
-        """Add what an event tells that something spent; most tell of nothing."""
+        """Add the usage and cost that an event reports; most events report none."""
         if isinstance(event, LlmResponded):
             self.add(event.usage.of_answer(), event.cost_usd)
         elif isinstance(event, LlmFailed):
@@ -100,7 +100,7 @@ def spent_by(records: Iterable[Record]) -> Total:
 
 
 class Spending:
-    """What a recorded run spent: what its end says, or else what its events add up to."""
+    """What a recorded run spent: the totals of its end, or else the sum of its events."""
 
     def __init__(self) -> None:
         self._spent = Spent()
@@ -119,7 +119,7 @@ class Spending:
             self._ending = event
 
     def spent(self) -> Spent:
-        """Return the sum; of a request that has no end yet, or none in the file, nobody knows what it spent."""
+        """Return the sum; a request without a recorded end counts as unknown."""
         found, end = Spent(), self._ending
         if end is None:
             found.join(self._spent)
@@ -135,5 +135,5 @@ class Spending:
         return found
 
     def total(self) -> Total:
-        """Return the same in figures."""
+        """Return the sum as figures."""
         return self.spent().total()

@@ -1,9 +1,9 @@
-"""Policies: blocks that say what an agent has to do, and when its answer holds. An agent without them pays nothing for them.
+"""Policies: blocks that state what an agent must do, and when its answer is accepted. Unused policies cost nothing.
 
 >>> agent = Agent(model, tools=[search], compose=[require_tools("search"), verify("loop")])  # doctest: +SKIP
 
-Each is data in the trace's header, so a replay applies it again without the caller's code; of a caller's function in it the
-recorded verdicts are served.
+Each is data in the trace's header, so a replay applies it without the caller's code; for a function in it, the replay serves
+the recorded verdicts.
 """
 
 from playhead.compose.policies.answers import done_when, min_iterations, output_retries, validate, verify

@@ -1,4 +1,4 @@
-"""Policies about answers: what has to be true of one before it is accepted."""
+"""Policies about answers: the conditions under which one is accepted."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def validate(*validators: Validator) -> Policy:
 
 
 def output_retries(retries: int) -> Policy:
-    """Ask the model so often again for the form of `output_type` or for a validator; without this policy twice."""
+    """Set how often an answer without the form of `output_type`, or refused by a validator, is retried; the default is 2."""
     return Policy("output_retries", {"retries": retries})
 
 
 def done_when(function: Callable[[Any], bool]) -> Policy:
-    """Go on while a function of the output returns False, at most three times."""
+    """Continue the run while a function of the output returns False, at most three times."""
     return Policy("done_when", {"function": function})
 
 
@@ -37,5 +37,5 @@ def verify(mode: Literal["reflect", "loop"]) -> Policy:
 
 
 def min_iterations(turns: int) -> Policy:
-    """Accept no answer before so many turns."""
+    """Accept no answer before this many turns."""
     return Policy("min_iterations", {"turns": turns})

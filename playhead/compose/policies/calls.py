@@ -1,4 +1,4 @@
-"""Policies about calls: which tools an agent has to use, and how often it may."""
+"""Policies about calls: the tools that an agent must use, and how often it may call each."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def require_tools(
     max_failures: int | None = 3,
     infer: bool = False,
 ) -> Policy:
-    """Let an agent end by itself only after these tools have returned a result.
+    """Accept an answer only after these tools have returned a result.
 
     Args:
-        tools: their names; in a dict, how many results of each.
-        retries: how often a model that answers before that is sent back; then its answer is taken, as `required_tools_missing`.
-        max_failures: failures in a row, with the same error, of one of them that end the run as `required_tools_missing`;
-            None: no number does.
-        infer: ask the model first which tools the task requires, beside those.
+        tools: their names; a dict also gives the number of results of each.
+        retries: how often an earlier answer is sent back; then it is taken, and the run ends as `required_tools_missing`.
+        max_failures: consecutive failures of one tool with the same error that end the run as `required_tools_missing`;
+            None for no limit.
+        infer: first ask the model which further tools the task requires.
     """
     named = (tools,) if isinstance(tools, str) else tools
     return Policy("require_tools", {"tools": named, "retries": retries, "max_failures": max_failures, "infer": infer})
 
 
 def tool_budgets(budgets: Mapping[str, int]) -> Policy:
-    """Give each tool so many calls: one more is refused and the run goes on, where the killswitch `tool_limit` ends it.
+    """Limit the calls of each tool: a further call is refused and the run continues; the killswitch `tool_limit` ends it.
 
-    A required tool has two more than it needs, unless `Execution(max_parallel=1)`; what is given here counts before that.
+    A required tool may be called twice more than required, unless `Execution(max_parallel=1)`; a budget given here wins.
     """
     return Policy("tool_budgets", {"budgets": budgets})

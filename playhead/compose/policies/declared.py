@@ -1,22 +1,21 @@
-"""What an agent's policies say, in the words of its header."""
+"""The settings of an agent's policies, as its header names them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playhead.compose.policies.base import Policy, settings_of
+if TYPE_CHECKING:
+    from playhead.compose.policies.base import Policy
 
 
 class Declared:
-    """The policies of an agent by what they are about, with what holds where there is none."""
+    """The settings of each policy, with the defaults of those that the agent does not have."""
 
     def __init__(self, policies: tuple[Policy, ...]) -> None:
         self._policies = policies
         self.required: dict[str, Any] = self._of("require_tools", tools=(), retries=2, max_failures=3, infer=False)
         self.budgets: Any = self._of("tool_budgets", budgets=None)["budgets"]
-        self.validators: list[Any] = [
-            each for given in settings_of(policies, "validate") for each in given["validators"]
-        ]
+        self.validators = [one for each in policies if each.name == "validate" for one in each.settings["validators"]]
         self.output_retries: Any = self._of("output_retries", retries=2)["retries"]
         self.done_when: Any = self._of("done_when", function=None)["function"]
         self.verify: Any = self._of("verify", mode=None)["mode"]
@@ -26,4 +25,4 @@ class Declared:
         self.novelty: Any = self._of("novelty", least=None)["least"]
 
     def _of(self, name: str, **otherwise: Any) -> dict[str, Any]:  # noqa: ANN401 - settings
-        return next(iter(settings_of(self._policies, name)), otherwise)
+        return next((each.settings for each in self._policies if each.name == name), otherwise)

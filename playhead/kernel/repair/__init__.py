@@ -1,5 +1,5 @@
-"""Repair of broken tool calls by structure alone, and the calls that stand in a reply's text.
+"""Repairs broken tool calls by their structure alone, and finds tool calls in the text of a reply.
 
-A call that fits its schema is never touched. Each step of a repair has exactly one reading, else the call is refused and
-the model is told all that is wrong with it.
+A call that fits its schema is never changed. Each step of a repair must have exactly one reading; otherwise the call is
+refused, and the model is told every fault of it.
 """

@@ -1,4 +1,4 @@
-"""Keys that are no parameters: those that nearly are one, and those that say nothing to the tool."""
+"""Keys that the schema does not have: those that mean a parameter, and those without meaning for the tool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHORT: Final = 3
 
 
 def is_noise(key: str, item: object, tool: str) -> bool:
-    """Return whether a field that is no parameter says nothing to the tool: empty, the call's own, or the model's note."""
+    """Return whether an unknown field can be dropped: it is empty, part of the call's envelope, or the model's note."""
     if item is None or item in ("", [], {}) or key == "$schema":
         return True
     name = folded(key)
@@ -45,13 +45,13 @@ def is_noise(key: str, item: object, tool: str) -> bool:
 def renamed(
     unknown: Mapping[str, object], absent: Mapping[str, bool], others: Mapping[str, Schema], tool: ToolSpec, reads: Test
 ) -> tuple[dict[str, str], set[str]]:
-    """Return which parameter each key means by its name, and the keys that mean more than one.
+    """Return which parameter the name of each key means, and the keys that mean more than one.
 
     Args:
         unknown: keys that are no parameters, with their values.
         absent: parameters without a value, with whether they are required.
         others: all parameters of the object, with their schemas.
-        tool: the tool, of whose name words may also stand in a key.
+        tool: the tool; words of its name may also be part of a key.
         reads: whether the value of a key can be read as a parameter.
     """
     found: dict[str, str] = {}
@@ -90,6 +90,6 @@ def renamed(
 
 
 def _is_measured(key: str, name: str, item: object) -> bool:
-    """Return whether a number may be one of another unit: no `amount` is an `amount_cents`."""
+    """Return whether a number may have another unit: an `amount` is not an `amount_cents`."""
     is_number = not isinstance(item, bool) and number_in(str(item)) is not None
     return is_number and words(name)[-1:] not in (words(key)[-1:], ("id",))

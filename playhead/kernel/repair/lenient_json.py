@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS: Final = 400_000
 """Characters of a text that are read."""
 MAX_WASTED: Final = 200_000
-"""Characters that are read behind brackets which begin no JSON, all together: each may go on to the end of the text."""
+"""Characters read in vain, in total: each bracket that begins no JSON may be followed to the end of the text."""
 _OPENING: Final = re.compile(r"[{\[]")
 _SPACE: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
@@ -48,7 +48,7 @@ class BrokenJsonError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonBlock:
-    """A value that stands in a text, or what is wrong with it."""
+    """A JSON value in a text, or what is wrong with it."""
 
     start: int
     """Where it begins."""
@@ -65,7 +65,7 @@ class JsonBlock:
 
 
 def json_blocks(text: str) -> Iterator[JsonBlock]:
-    """Yield every object and list that stands in a text by itself, in order."""
+    """Yield every outermost object and list in a text, in order."""
     text = text[:MAX_CHARACTERS]
     position = wasted = 0
     while wasted < MAX_WASTED and (opening := _OPENING.search(text, position)):
@@ -76,7 +76,7 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
 
 
 def read_json(text: str) -> tuple[Any, bool]:
-    """Return the one value that a text is, a fence around it allowed, and whether all of its brackets were closed.
+    """Return the value of a text, which a fence may surround, and whether all of its brackets were closed.
 
     Raises:
         BrokenJsonError: the text is not one value.
@@ -91,7 +91,7 @@ def read_json(text: str) -> tuple[Any, bool]:
 
 
 def _block_at(text: str, start: int) -> JsonBlock:
-    """Return the value that begins at a place; of one that cannot be read, `end` is how far it was."""
+    """Return the value that begins at a place; for an unreadable one, `end` is where reading failed."""
     try:
         value, end = _DECODER.raw_decode(text, start)
         return JsonBlock(start, end, _checked(value))
@@ -105,7 +105,7 @@ def _block_at(text: str, start: int) -> JsonBlock:
 
 
 def _checked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value that is not too deep, without lone surrogates, which escapes may have put into it."""
+    """Return a value without lone surrogates, which escapes may form; refuse one that is nested too deep."""
     layer, depth = [value], 0
     while layer:
         if depth > MAX_DEPTH:
@@ -119,7 +119,7 @@ def _checked(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; a key with two values has two readings."""
+    """Return an object; a key with two different values is an error."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if found.setdefault(key, value) != value:
@@ -143,7 +143,7 @@ class _Reader:
         """Whether all brackets were closed."""
         self._has_escapes = re.search(r"\\[bfnrt]", text) is not None
         self._open: list[str] = []
-        """What closes the brackets that are open."""
+        """The closing brackets of the open ones."""
 
     def value(self) -> Any:  # noqa: ANN401 - any JSON value
         mark = self._next()

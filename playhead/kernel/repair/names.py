@@ -1,4 +1,4 @@
-"""Names that are nearly another one: folded, with a word more or less, a slip, an abbreviation; and which tool a name means."""
+"""Compares names: case and separators, extra words, slips, abbreviations; and finds the tool that a name means."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folded(name: str) -> str:
 
 
 def extra_words(longer: str, shorter: str) -> tuple[str, ...] | None:
-    """Return the words that one name has more than the other, which stands in it as a whole; None when it does not."""
+    """Return the words of the longer name beside the shorter one; None when it does not contain that as a whole."""
     parts, wanted = words(longer), folded(shorter)
     for start in range(len(parts)):
         for end in range(start + 1, len(parts) + 1):

@@ -1,7 +1,7 @@
-"""Paths that have to be there and are not, where one file or folder below the working folder ends like them.
+"""Repairs paths that do not exist, where exactly one file or folder below the working folder has the same ending.
 
-Only for texts whose schema says `file-path` or `directory-path`; another path may be made by the call. The file system is
-asked as a fact, so a replay is served the answer.
+Only texts with the format `file-path` or `directory-path` are repaired; the call may create any other path. The file system
+is read through a recorded fact, so a replay is served the same answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DECORATION: Final = re.compile(r"\A(?:file://|[A-Za-z]:(?=[/\\])|@)|(?::\d{1,6}
 
 
 def asks_for_paths(schema: Schema) -> bool:
-    """Return whether some parameter names a file or folder that has to be there."""
+    """Return whether some parameter names a file or folder that has to exist."""
     return any(f"'format': '{each}'" in repr(schema) for each in FORMATS)
 
 
@@ -55,7 +55,7 @@ def with_paths(schema: Schema, arguments: dict[str, Any], change: Change) -> dic
 
 
 def found_paths(schema: Schema, arguments: dict[str, Any]) -> dict[str, str]:
-    """Return the paths of a call that are not there, each with the one that it means; asks the file system."""
+    """Return the missing paths of a call, each with the one that it means; reads the file system."""
     missing: dict[str, str] = {}
 
     def look(path: str, kind: str) -> None:
@@ -69,7 +69,7 @@ def found_paths(schema: Schema, arguments: dict[str, Any]) -> dict[str, str]:
 
 
 def meant_path(written: str, entries: Collection[str]) -> str | None:
-    """Return the one entry that ends like a path which is not there, else None."""
+    """Return the one entry with the ending of a missing path, else None."""
     plain = normpath(_DECORATION.sub("", written.strip().strip("\"'`").replace("\\", "/")))
     parts = [part for part in plain.split("/") if part not in ("", ".", "..", "~")]
     is_outside = plain.startswith(("/", "..", "~"))
@@ -87,7 +87,7 @@ def meant_path(written: str, entries: Collection[str]) -> str | None:
 
 
 def entries_below(folder: Path) -> dict[str, list[str]]:
-    """Return the files and folders below a folder by their format, links not followed; none where there are too many."""
+    """Return the files and folders below a folder by format, without following links; none where there are too many."""
     found: dict[str, list[str]] = {kind: [] for kind in FORMATS}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(each for each in folders if each[0] != "." and not Path(place, each).is_symlink())

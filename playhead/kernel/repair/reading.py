@@ -1,4 +1,4 @@
-"""The arguments of one call, read by the schema: each step has one reading, and every fault is kept for the model."""
+"""Reads the arguments of one call by its schema: each step has one reading, and every fault is kept for the model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 SHAPE, PARAMETERS, TYPES = "shape", "parameters", "types"
 _BARE: Final = re.compile(r"(?:[^\s{}\[\]\"'`=<>,:]|://)+")
-"""A word or a number, which may be the value of the only parameter: no part of an object or of a sentence."""
+"""A word or number that may be the value of the only parameter: not part of an object or a sentence."""
 _MARKUP: Final = re.compile(r"[<>{}]")
 LONGEST_SHOWN: Final = 80
 """Characters of a value that a fault quotes."""
 LONGEST: Final = 300
 """Characters of what a fault says that the value has to be."""
 _BOXES: Final = 3
-"""Boxes in each other that are opened."""
+"""Nested wrappers that are opened."""
 
 
 class Reading:
@@ -113,7 +113,7 @@ class Reading:
         return fitting.pop() if len(fitting) == 1 else None
 
     def _list(self, option: Schema, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Return a list: of a text, out of a box, or of the value itself."""
+        """Return a list: read from a text, unwrapped, or made of the one value."""
         items = option.get("items", {})
         inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
         if isinstance(value, str):
@@ -125,7 +125,7 @@ class Reading:
         return [self.read(items, item, f"{place}[{number}]") for number, item in enumerate(value)]
 
     def _listed(self, text: str, items: object, place: str) -> list[Any]:
-        """Return the list that a text is; of a text with blanks or marks between words, how many items it has is not known."""
+        """Return the list that a text holds; blanks or marks between words leave the number of items open, which is a fault."""
         try:
             value, closed = read_json(f"[{text}]" if text.strip()[:1] in ("'", '"') else text)
         except BrokenJsonError:
@@ -142,7 +142,7 @@ class Reading:
         return [text]
 
     def _opened(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
-        """Return what a text of JSON, or a list of one, holds; else the value."""
+        """Return the value inside JSON text or a list of one item; any other value as it is."""
         for _ in range(_BOXES):
             if isinstance(value, str):
                 try:
@@ -154,7 +154,7 @@ class Reading:
         return value
 
     def _object(self, option: Schema, value: dict[str, Any], place: str, note: Note) -> dict[str, Any]:
-        """Return an object with its parameters' names and values."""
+        """Return an object with the names and values that its schema has."""
         known, others = properties(option), option.get("additionalProperties", True)
         before = value
         for _ in range(_BOXES if others is False or (known and not isinstance(others, dict)) else 0):
@@ -182,7 +182,7 @@ class Reading:
         return read
 
     def _meant(self, option: Schema, value: dict[str, Any], place: str) -> dict[str, str]:
-        """Return which parameter each unknown key means; what is wrong with the others is a fault."""
+        """Return which parameter each unknown key means; any other unknown key is a fault where none is allowed."""
         known = properties(option)
         absent = {name: name in required(option) for name in known if name not in value}
         unknown = [key for key in value if key not in known]
@@ -202,7 +202,7 @@ class Reading:
         self.faults.append(f"{place}.{key}".lstrip(".") + f": {what}")
 
     def _regrouped(self, option: Schema, value: dict[str, Any]) -> dict[str, Any]:
-        """Return an object without what says nothing, and with one box opened, or what was laid flat in the one place for it."""
+        """Return an object without noise, and with one wrapper opened, or flattened keys moved into the one object for them."""
         known = properties(option)
         own = set(map(folded, known))
         given = {name: value[name] for name in known if name in value}

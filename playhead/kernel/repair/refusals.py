@@ -1,4 +1,4 @@
-"""What a model is told of a call that could not be read: all that is wrong with it, and what would be right, in one message."""
+"""The message for a call that could not be read: all of its faults, and what the tool takes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 LONGEST: Final = 2000
-"""Characters of what is said of a tool's parameters."""
+"""Characters of the description of a tool's parameters."""
 
 
 def unknown_tool(name: str, specs: Mapping[str, ToolSpec]) -> str:
-    """Return that there is no such tool, and which are near, or there."""
+    """Return that there is no such tool, with the nearest or all names."""
     return f"there is no tool {name[:80]!r}.{nearest(name[:80], specs)}"
 
 
 def unread_arguments(spec: ToolSpec, faults: Sequence[str]) -> str:
-    """Return all that is wrong with the arguments of a call, and what the tool takes."""
+    """Return every fault of the arguments of a call, and what the tool takes."""
     takes = facts(spec.parameters, spec.parameters)[:LONGEST]
     return "\n- ".join([f"the arguments of {spec.name} cannot be read:", *faults]) + f"\n{spec.name} takes {takes}"

@@ -1,4 +1,4 @@
-"""One broken call, read in one way, or refused with all that is wrong with it."""
+"""Repairs one broken call where it has exactly one reading, or refuses it with all of its faults."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 NAME = "name"
 _BEHIND: Final = re.compile(r"<\||:\d+\Z|\(")
-"""What some servers leave behind a name: a token, the number of the call, or its arguments."""
+"""What some servers append to a name: a token, the number of the call, or its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A call, read."""
+    """A call after repair."""
 
     name: str
-    """The tool's name; as it was written where no tool is meant."""
+    """The tool's name; unchanged where it means no tool."""
     arguments: dict[str, JsonValue] | None
     """The arguments; None when the call was refused."""
     steps: tuple[tuple[str, JsonValue, JsonValue], ...] = ()
-    """What was repaired, in order: the stage (`name`, `shape`, `parameters`, `types`), and what stood there before and after."""
+    """The repairs in order: the stage (`name`, `shape`, `parameters`, `types`), and the value before and after."""
     faults: tuple[str, ...] = ()
-    """What is wrong with arguments that could not be read; none where no tool is meant."""
+    """The faults of arguments that could not be read; none where the name means no tool."""
 
 
 def is_healthy(spec: ToolSpec, arguments: object) -> bool:
-    """Return whether arguments fit a tool as they stand; also where its schema says more than is looked at."""
+    """Return whether arguments fit a tool unchanged; also where its schema is too costly to check."""
     try:
         return isinstance(arguments, dict) and Check(spec.parameters).fits(spec.parameters, arguments)
     except TooCostlyError:
@@ -44,7 +44,7 @@ def is_healthy(spec: ToolSpec, arguments: object) -> bool:
 
 
 def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired:  # noqa: ANN401 - any JSON value
-    """Return the call in the one way that it reads; never raises.
+    """Return the call in its one reading, or refused; never raises.
 
     Args:
         name: the tool's name, as it was written.

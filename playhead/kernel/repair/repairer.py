@@ -1,4 +1,4 @@
-"""The repair of one agent's calls: before hooks, hash, approval and body see a call, with an event for each step."""
+"""Repairs the calls of one agent before hooks, hash, approval and body see them, with an event for each step."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 JSON, PATH = "json", "path"
 LOOKUP: Final = "file-lookup"
-"""Name of the fact that says which paths of a call are not there, and what they mean."""
+"""Name of the fact that maps missing paths of a call to the existing paths that they mean."""
 NUDGE: Final = "healing-failure"
 LONGEST_NOTE: Final = 300
 """Characters of what the model is told about a call that was repaired."""
 
 
 class Repairer:
-    """Repairs calls before they run, and remembers what is wrong with those that it could not read."""
+    """Repairs calls before they run, and keeps the faults of those that it could not read."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,7 +34,7 @@ class Repairer:
         self._refused: dict[str, tuple[ToolCall, str]] = {}
 
     async def repair(self, planned: PlannedCall) -> PlannedCall:
-        """Return the call as it is to run: itself when it fits, or when it has not one reading."""
+        """Return the call to run; it is unchanged when it fits, or when it does not have exactly one reading."""
         call, session = planned.call, self._session
         if planned.written is not None:
             after = call.raw_arguments if call.arguments is None else call.arguments
@@ -58,18 +58,18 @@ class Repairer:
         return meant_tool(name, self._session.offered_specs(), lambda _: True) or name
 
     def understood(self, call: ToolCall) -> str | None:
-        """Return what the model is told of a call that was repaired; None for another, or one that a hook has changed."""
+        """Return the note to the model about a repaired call; None for any other, or one that a hook has changed since."""
         if self._repaired.get(call.id) is not call:
             return None
         text = f"{call.name} {as_text(call.arguments)}"
         return text if len(text) <= LONGEST_NOTE else f"{text[:LONGEST_NOTE]}…"
 
     def is_refused(self, call: ToolCall) -> bool:
-        """Return whether a call that does not fit could not be read; not when a hook has changed it since."""
+        """Return whether a call could not be read; False when a hook has changed it since."""
         return self._refused.get(call.id, (None,))[0] is call
 
     async def explained(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        """Return a refusal with all that is wrong with the call, as the hooks let it pass."""
+        """Return a refusal with every fault of the call, after hooks have seen the text."""
         why, error = self._refused.pop(call.id, (call, ""))[1], outcome.error
         if not why or error is None or error.type not in ("InvalidArguments", "UnknownTool", "ToolNotOffered"):
             return outcome
@@ -100,7 +100,7 @@ class Repairer:
 
     @cached_property
     def _with_files(self) -> set[str]:
-        """The tools for which a path is looked for."""
+        """Names of the tools whose missing paths are looked up."""
         from playhead.kernel.repair.paths import asks_for_paths  # noqa: PLC0415 - once for an agent
 
         specs = [tool.spec for tool in self._session.toolset.values() if tool.spec.risk in ("low", "medium")]

@@ -1,6 +1,6 @@
-"""What a tool's JSON schema says of a value: whether it fits, what may be in an object, and its facts in one line.
+"""Reads a tool's JSON schema: whether a value fits, the properties of an object, and a summary in one line.
 
-Schemas come from anybody: each pair of a schema's node and a value's node is looked at once, and steps are counted.
+Schemas are untrusted: each pair of a schema node and a value node is checked once, and the number of checks is limited.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 Part = TypeVar("Part", dict[str, Any], list[Any])
 MAX_STEPS: Final = 20_000
-"""Pairs of schema and value that are looked at for one call; beyond them, nothing is known of it."""
+"""Pairs of schema and value that are checked for one call; a call that needs more is not judged."""
 MAX_REFERENCES: Final = 64
-"""References behind each other that are followed."""
+"""Chained references that are followed."""
 MAX_PATTERN: Final = 256
-"""Characters of a text that is compared with a pattern; a longer one counts as one that fits."""
+"""Characters of a text that is matched against a pattern; a longer one counts as fitting."""
 MAX_REPEATS: Final = 3
 """Operators of a pattern that may repeat: each multiplies what a text may cost by its length."""
 _NO_OPERATOR: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?")
@@ -42,7 +42,7 @@ _BRANCHES: Final[Mapping[str, Callable[[Iterable[bool]], bool]]] = {
 
 
 class TooCostlyError(Exception):
-    """The schema says more than is looked at."""
+    """Checking the schema takes more steps than a call may cost."""
 
 
 def _is_date(text: str) -> bool:
@@ -64,7 +64,7 @@ _TYPES: Final = {"string": str, "boolean": bool, "null": type(None), "object": d
 
 
 def _of(kind: type[Part], value: object) -> Part:
-    """Return a value of this kind, or an empty one: what stands in a schema may be anything."""
+    """Return a value of this kind, or an empty one: a part of a schema may be anything."""
     return value if isinstance(value, kind) else kind()
 
 
@@ -117,7 +117,7 @@ def _facts(schema: Schema, root: Schema, depth: int) -> str:
 
 
 class Check:
-    """Looks at the values of one call; each pair of a schema's node and a value's node once."""
+    """Checks the values of one call; each pair of a schema node and a value node once."""
 
     def __init__(self, root: Schema) -> None:
         self.root = root
@@ -136,7 +136,7 @@ class Check:
             raise TooCostlyError
 
     def fits(self, schema: object, value: object) -> bool:
-        """Return whether a value fits a schema of this root, by the usual words of schemas; others are not looked at.
+        """Return whether a value fits a schema of this root; unknown keywords are ignored.
 
         Raises:
             TooCostlyError: the schema says more than is looked at.
@@ -222,7 +222,7 @@ def _has_pattern(pattern: object, text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return a pattern of a schema; None for one that Python does not read, or may take long over."""
+    """Return a compiled pattern; None for one that Python cannot read, or that may be slow."""
     bare = _NO_OPERATOR.sub("", pattern)
     repeats = len(_REPEAT.findall(bare)) + (not bare.startswith("^"))
     try:
@@ -232,7 +232,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _resolved(schema: object, root: Schema) -> Schema:
-    """Return a schema with what its `$ref` points at; an empty one, which everything fits, where that cannot be found."""
+    """Return a schema with its `$ref` resolved; an unresolvable one becomes empty, which any value fits."""
     for _ in range(MAX_REFERENCES):
         if not isinstance(schema, dict) or "$ref" not in schema:
             break

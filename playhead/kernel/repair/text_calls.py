@@ -50,7 +50,7 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """A call that stands in a text."""
+    """A call written in a text."""
 
     start: int
     """Where it begins."""
@@ -61,7 +61,7 @@ class TextCall:
     arguments: Any
     """The arguments, as they were written."""
     rationale: Rationale | None = None
-    """The reason that stands beside them."""
+    """The reason stated with them."""
     taught: bool = False
     """Whether it is whole JSON of the one form that prompts teach."""
     broken: str | None = None
@@ -70,14 +70,14 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a reply without native calls asks for."""
+    """The calls of a reply without native calls."""
 
     calls: tuple[TextCall, ...]
     """The calls that may run."""
     rest: str
     """The text without them."""
     problem: str | None = None
-    """What the model is told where nothing of what looks like a call may run."""
+    """The message to the model where no apparent call may run."""
 
 
 def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict: bool) -> Found:
@@ -110,7 +110,7 @@ def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict
 
 
 def text_calls(text: str) -> list[TextCall]:
-    """Return all that looks like a call, in order; what stands within another call is part of that."""
+    """Return everything that looks like a call, in order; a call within another one is part of that."""
     calls: list[TextCall] = []
     for call in sorted([*_in_json(text), *_in_tags(text), *_in_code(text)], key=lambda each: (each.start, -each.end)):
         if not calls or call.start >= calls[-1].end or (call.start, call.end) == (calls[-1].start, calls[-1].end):
@@ -149,7 +149,7 @@ def _bare(text: str) -> str:
 
 
 def _unmade(text: str, written: list[TextCall], specs: Mapping[str, ToolSpec], *, in_text: bool) -> str | None:
-    """Return what is wrong with a reply that is nothing but a call which cannot be made; None for an answer."""
+    """Return what is wrong with a reply that consists of a call which cannot be made; None for an answer."""
     if written and did_you_mean(written[0].name, specs) and not _bare(_without(text, written)):
         return BROKEN.format(unknown_tool(written[0].name, specs))
     for block in json_blocks(text):
@@ -173,7 +173,7 @@ def _in_json(text: str) -> Iterator[TextCall]:
 
 
 def _call(value: dict[str, Any], block: JsonBlock, written: str | None) -> TextCall | None:
-    """Return the call that an object is: a name, arguments, and nothing besides that the tool would have to know."""
+    """Return the call that an object describes: a name, arguments, and nothing else of meaning to the tool."""
     if isinstance(value.get("function"), dict):
         value = {**{key: item for key, item in value.items() if key != "function"}, **value["function"]}
     names = [key for key in value if folded(key) in NAMES and isinstance(value[key], str)]

@@ -1,4 +1,4 @@
-"""Values written as another type: a number, a truth value, a choice, a day or a text, each where it reads one way."""
+"""Reads values written as another type: numbers, truth values, choices, days and texts, each where it has one reading."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Final
 from playhead.kernel.repair.names import folded, is_slip, words
 
 NOTHING: Final = ("", "null", "none", "undefined")
-"""How models write that there is no value."""
+"""Spellings of an absent value."""
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _THOUSANDS: Final = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
 _TRUTHS: Final = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False,
             "0": False}  # fmt: skip
-"""Those of JSON and of YAML."""
+"""The truth values of JSON and YAML."""
 _DAYS: Final = ("%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
 _MIDNIGHT: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?\Z")
 _COMPACT: Final = re.compile(r"\A(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
@@ -25,7 +25,7 @@ _LONGEST_NUMBER: Final = 300
 
 
 def is_nothing(value: object) -> bool:
-    """Return whether a value says that there is none."""
+    """Return whether a value stands for an absent one."""
     return value is None or (isinstance(value, str) and value.strip().lower() in NOTHING)
 
 
@@ -50,7 +50,7 @@ def truth_in(value: object) -> bool | None:
 
 
 def text_in(value: object, *, truth: bool = False) -> str | None:
-    """Return the text of a number, and of a truth value where one is asked for."""
+    """Return the text of a number, and with `truth` of a truth value."""
     if isinstance(value, bool):
         return json.dumps(value) if truth else None
     return json.dumps(value) if isinstance(value, (int, float)) else None
@@ -75,7 +75,7 @@ def spellings(text: str, form: object) -> list[str]:
 
 
 def _moments(text: str, forms: tuple[str, ...]) -> list[datetime]:
-    """Return what a text names in these forms: `03/04/2025` may be two days."""
+    """Return the moments that a text may mean: `03/04/2025` may be two days."""
     found = []
     for form in forms:
         with suppress(ValueError):
