@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from examples.tools import lookup
-from playhead import Agent, load_recording, reproduce_sync
+from playhead import Agent, load_recording
 from playhead.kernel.strategies import Adaptive
 from playhead.testing import ScriptedModel, Turn, call, text
 from playhead.trace.events import StrategySelected
@@ -24,7 +24,7 @@ def run(folder: str, choice: Turn) -> None:
     (selected,) = (each.event for each in recording.records if isinstance(each.event, StrategySelected))
     print(f"{result.strategy_used}: {selected.reason}")
     if "succeeded" in str(model.requests[0].messages[-1].content):
-        print("  the model was told of earlier runs; identical:", reproduce_sync(recording).identical)
+        print("  the model was told of earlier runs; identical:", recording.reproduce_sync().identical)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from examples.tools import lookup
-from playhead import Agent, reproduce
+from playhead import Agent, load_recording
 from playhead.testing import ScriptedModel, call, text
 
 
@@ -25,7 +25,7 @@ async def main() -> None:
         for message in ("Hi!", "Find the height of Mount Zed.", "How do you know?"):
             reply = await chat.chat(message)
             print(f"{message} {reply.message} {list(reply.tools_used)}")
-        again = await reproduce(folder / f"{reply.run_id}.jsonl")
+        again = await load_recording(folder / f"{reply.run_id}.jsonl").reproduce()
         print("identical:", again.identical)
     with agent.session(persist=folder / "chats", id="ann") as chat:
         print("messages:", len(chat.history()))

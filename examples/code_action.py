@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from examples.tools import lookup
-from playhead import Agent, load_recording, reproduce_sync, tool
+from playhead import Agent, load_recording, tool
 from playhead.testing import ScriptedModel, text
 
 PROGRAM = """```python
@@ -37,7 +37,7 @@ def main() -> None:
                 print(step.content.split("\n\n")[0])
         print(result.output)
         print("notes:", NOTES)
-        print("identical:", reproduce_sync(load_recording(result.trace_path)).identical)
+        print("identical:", load_recording(result.trace_path).reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 
-from playhead import Agent, Context, context_profile, reproduce_sync, tool
+from playhead import Agent, Context, context_profile, load_recording, tool
 from playhead.compose.policies import tool_budgets
 from playhead.testing import ScriptedModel, call, text
 
@@ -43,7 +43,7 @@ def main() -> None:
         print(model.requests[1].messages[-1].content)
         print(next(each.content for each in model.requests[-1].messages if "[Prior work" in str(each.content)))
         print(result.output)
-        print("identical:", reproduce_sync(result.trace_path or "").identical)
+        print("identical:", load_recording(result.trace_path or "").reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, Field
 
 from examples.tools import lookup
-from playhead import Agent, Strategy, load_recording, register_kernel, reproduce_sync
+from playhead import Agent, Strategy, load_recording, register_kernel
 from playhead.kernel import (
     Kernel,
     KernelName,
@@ -107,7 +107,7 @@ def main() -> None:
                 if each.kind == "llm-requested"
             ]
         )
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

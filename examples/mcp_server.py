@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 
-from playhead import Agent, load_recording, reproduce_sync
+from playhead import Agent, load_recording
 from playhead.mcp import mcp_tools
 from playhead.testing import ScriptedModel, call, text
 
@@ -35,7 +35,7 @@ def main() -> None:
             assert each.completed is not None
             print(each.completed.result["time_difference"] if each.completed.ok else each.completed.observation())
         print(result.output)
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import json
 import tempfile
 
 from examples.tools import calculator, lookup
-from playhead import load_recording, plan_and_execute, reproduce_sync, tool
+from playhead import load_recording, plan_and_execute, tool
 from playhead.testing import ScriptedModel, text
 
 PLAN = {
@@ -65,7 +65,7 @@ def main() -> None:
         for step in result.steps:
             if step.type == "observation":
                 print(f"{step.tool} returned {step.content}")
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

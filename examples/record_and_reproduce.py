@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 
 from examples.tools import calculator, lookup
-from playhead import Agent, check_trace, load_recording, reproduce_sync
+from playhead import Agent, check_trace, load_recording
 from playhead.testing import ScriptedModel, call, calls, text
 
 MODEL = ScriptedModel(
@@ -36,7 +36,7 @@ def main() -> None:
         for recorded in recording.root.calls.values():
             reason = recorded.started.rationale
             print(f"{recorded.started.tool}: {reason.why if reason else 'no reason stated'}")
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playhead import Agent, Context, ToolResult, load_recording, reproduce_sync, resume_sync, tool
+from playhead import Agent, Context, ResultOverride, load_recording, tool
 from playhead.errors import UnresolvedCallError
 from playhead.testing import ScriptedModel, Turn, call, text
 
@@ -61,18 +61,18 @@ def main() -> None:
         folder = Path(name)
         lose_power(folder)
         try:
-            resume_sync(make_agent(folder), "order-7", trace_dir=folder)
+            load_recording("order-7", folder).resume_sync(make_agent(folder))
         except UnresolvedCallError as stopped:
             for each in stopped.calls:
                 print("unresolved:", each)
-        known = ToolResult("charge", result="receipt 1")  # the bank says so
-        result = resume_sync(make_agent(folder), "order-7", trace_dir=folder, unresolved={"call_1_0": known})
+        known = ResultOverride("charge", result="receipt 1")  # the bank says so
+        result = load_recording("order-7", folder).resume_sync(make_agent(folder), unresolved={"call_1_0": known})
         print(result.output)
         print("the bank got:", BANK)
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)
         print("continues:", recording.header.resumed_from)
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import tempfile
 from typing import Any
 
 from examples.tools import lookup
-from playhead import Agent, RunResult, load_recording, reproduce_sync
+from playhead import Agent, RunResult, load_recording
 from playhead.testing import ScriptedModel, call, text
 
 TASK = "How high is Mount Zed?"
@@ -64,7 +64,7 @@ def main() -> None:
                 if kind in counts
             ]
             print(f"{result.strategy_used}: {result.terminated_by}, {result.output}")
-            print(f"  {', '.join(made_of)}; identical: {reproduce_sync(recording).identical}")
+            print(f"  {', '.join(made_of)}; identical: {recording.reproduce_sync().identical}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from examples.tools import lookup
-from playhead import Agent, load_recording, reproduce_sync
+from playhead import Agent, load_recording
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def main() -> None:
         for name, owner in recording.owners.items():
             if owner.completed is not None:
                 print(f"{name}: {owner.completed.output}")
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 
 from examples.tools import lookup
-from playhead import Agent, Switching, load_recording, reproduce_sync
-from playhead.compose.policies import switch_strategy
+from playhead import Agent, load_recording
+from playhead.compose.policies import Switching, switch_strategy
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import StrategySwitched
 
@@ -33,7 +33,7 @@ def main() -> None:
                 print(f"{event.from_strategy} → {event.to_strategy}: {event.rationale}")
         print(str(model.requests[-1].messages[-1].content).splitlines()[6])
         print(f"{result.strategy_used}: {result.output}")
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

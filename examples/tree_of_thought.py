@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from examples.tools import calculator, lookup
-from playhead import Agent, load_recording, reproduce_sync
+from playhead import Agent, load_recording
 from playhead.kernel.strategies import TreeOfThought
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import Critique, Thought
@@ -36,7 +36,7 @@ def main() -> None:
             elif isinstance(event, Critique):
                 print(f"  {event.score}: {'follow' if event.satisfied else 'prune'}")
         print(result.output)
-        print("identical:", reproduce_sync(recording).identical)
+        print("identical:", recording.reproduce_sync().identical)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import load_recording, reproduce, tool
+from playhead import load_recording, tool
 from playhead.agent.chat import ChatMessage, ChatReply
 from playhead.agent.streaming import TextDelta, collect, text_of
 from playhead.errors import ChatError, ModelError, UsageError
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import ImagePart, TextPart
 from tests.kernel.runs import make_agent

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import UsageError, load_recording, reproduce, tool
+from playhead import UsageError, load_recording, tool
 from playhead.errors import ToolDefinitionError
+from playhead.replay import reproduce
 from playhead.testing import call, text
 from tests.kernel.runs import make_agent, record_agent
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, Context, RunHandle, load_recording, reproduce, tool
+from playhead import Agent, Context, RunHandle, load_recording, tool
 from playhead.agent.streaming import IterationProgress, StreamCancelled, StreamCompleted, StreamError, collect
 from playhead.compose import SUPPRESS, Stop
 from playhead.compose import killswitches as ks
 from playhead.errors import ModelError, UsageError
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Usage

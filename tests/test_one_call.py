@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Context, RunError, UsageError, plan_and_execute, react, reflexion, reproduce, tool
+from playhead import Context, RunError, UsageError, plan_and_execute, react, reflexion, tool
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import Usage
 from tests.kernel.plan.steps import plan, tool_step, verdict

@@ -11,6 +11,7 @@ import pytest
 import playhead
 from playhead import testing
 
+NAMES: list[str] = vars(playhead)["__all__"]
 HEAVY = (
     "litellm",
     "ollama",
@@ -34,24 +35,29 @@ def loaded_by(program: str) -> set[str]:
 
 def test_the_names_are_sorted():
     """The list of public names is in order and names nothing twice."""
-    assert playhead.__all__ == sorted(set(playhead.__all__))
+    assert sorted(set(NAMES)) == NAMES
     assert testing.__all__ == sorted(set(testing.__all__))
 
 
-def test_the_names_have_homes():
-    """Names that are loaded when they are first used, the list of names, and what a type checker sees are the same."""
-    tree = ast.parse(Path(playhead.__file__).read_text())
-    shown = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {alias.name: node.module for node in shown.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert typed == playhead._HOMES
-    assert sorted(typed) == playhead.__all__ == dir(playhead)
+HOMES = {
+    alias.name: node.module
+    for node in ast.parse(Path(playhead.__file__).with_suffix(".pyi").read_text()).body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+}
+"""What a type checker sees."""
 
 
-@pytest.mark.parametrize("name", playhead.__all__)
+def test_what_a_type_checker_sees_is_there():
+    """The names of the stub are those of the module."""
+    assert sorted(HOMES) == NAMES == dir(playhead)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_name_can_be_imported(name: str):
     """Each public name is what its home holds under it, and says what it is."""
     value = getattr(playhead, name)
-    assert value is getattr(import_module(playhead._HOMES[name]), name)
+    assert value is getattr(import_module(str(HOMES[name])), name)
     assert value.__doc__
 
 

@@ -22,7 +22,8 @@ from examples.recipes.pii_redaction import audit, contact, redact_addresses, wit
 from examples.recipes.telemetry import CollectedSpan, Collector, telemetry
 from examples.recipes.tenant_header import TENANT, tenant_header
 from examples.tools import lookup
-from playhead import Agent, load_recording, reproduce
+from playhead import Agent, load_recording
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 
 ROOT = Path(__file__).parents[1]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import Agent, Context, load_recording, reproduce, tool
+from playhead import Agent, Context, load_recording, tool
 from playhead.agent.streaming import (
     IterationProgress,
     StreamCancelled,
@@ -32,6 +32,7 @@ from playhead.agent.streaming.text import LiveText
 from playhead.compose import SUPPRESS
 from playhead.compose import killswitches as ks
 from playhead.errors import UsageError
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.redaction import Redactor
 from playhead.trace.writer import TraceWriter

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
     from playhead.kernel.tools import Tool
-    from playhead.replay import ToolResult
+    from playhead.replay import ResultOverride
     from playhead.replay.resume_calls import NotHappened
     from playhead.trace.recording import Recording
 
@@ -237,30 +237,32 @@ def agent_of(  # noqa: PLR0913 - the options
 
 def made_by_a_program(what: str) -> UsageError:
     """Return the error for a run that nothing but its own code can go on with."""
-    return UsageError(f"the run was made by a program, with {what}: resume it there, with playhead.resume(agent, …)")
+    return UsageError(
+        f"the run was made by a program, with {what}: resume it there, with load_recording(…).resume(agent)"
+    )
 
 
 def resolutions(
     recording: Recording, answers: tuple[str, ...], failures: tuple[str, ...], absent: tuple[str, ...]
-) -> dict[str, ToolResult | NotHappened]:
+) -> dict[str, ResultOverride | NotHappened]:
     """Return what the caller says of unresolved calls.
 
     Raises:
         UsageError: an option is not written as it has to be.
     """
-    from playhead.replay import DID_NOT_HAPPEN, ToolResult  # noqa: PLC0415 - bad options are told without the kernel
+    from playhead.replay import DID_NOT_HAPPEN, ResultOverride  # noqa: PLC0415 - bad options are told without the kernel
 
-    found: dict[str, ToolResult | NotHappened] = dict.fromkeys(absent, DID_NOT_HAPPEN)
+    found: dict[str, ResultOverride | NotHappened] = dict.fromkeys(absent, DID_NOT_HAPPEN)
     for text in answers:
         key, answer = _pair("--answer", text)
         try:
             result = read_json(answer)
         except (ValueError, RecursionError):
             result = answer
-        found[key] = ToolResult(_tool_of(recording, key), result=result)
+        found[key] = ResultOverride(_tool_of(recording, key), result=result)
     for text in failures:
         key, why = _pair("--failed", text)
-        found[key] = ToolResult(_tool_of(recording, key), error=why)
+        found[key] = ResultOverride(_tool_of(recording, key), error=why)
     if len(found) < len(answers) + len(failures) + len(absent):
         raise UsageError("one call is given two answers")
     return found

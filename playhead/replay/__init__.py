@@ -2,9 +2,9 @@
 
 from playhead.diagnose.divergence import Divergence
 from playhead.replay.engine import replay, replay_sync
-from playhead.replay.loading import load_recording
 from playhead.replay.missing import MissedCall
-from playhead.replay.overrides import Overrides, ToolResult
+from playhead.replay.overrides import Overrides, ResultOverride
+from playhead.replay.recording import Recording, load_recording
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
 from playhead.replay.result import ReplayResult
 from playhead.replay.resume_calls import DID_NOT_HAPPEN, UnresolvedCall
@@ -15,9 +15,10 @@ __all__ = [
     "Divergence",
     "MissedCall",
     "Overrides",
+    "Recording",
     "ReplayResult",
     "Reproduction",
-    "ToolResult",
+    "ResultOverride",
     "UnresolvedCall",
     "load_recording",
     "replay",

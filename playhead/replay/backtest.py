@@ -34,7 +34,7 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
 
     What the run's own switches and hooks did stands: the ones given are beside them.
 
-    >>> backtest(load_recording("latest"), [parse_switch("budget_limit(max_tokens=20000)")])  # doctest: +SKIP
+    >>> backtest(read_reference("latest"), [parse_switch("budget_limit(max_tokens=20000)")])  # doctest: +SKIP
     """
     ending = recording.ending
     well = ending is not None and ending.status == "done" and ending.terminated_by in ANSWERED

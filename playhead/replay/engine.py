@@ -13,7 +13,7 @@ from playhead.kernel.agent_tool import prices_of
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.cast import Address
-from playhead.replay.loading import load_recording
+from playhead.replay.loading import read_reference
 from playhead.replay.missing import checked_policy
 from playhead.replay.overrides import Overrides, OverridesLike
 from playhead.replay.plan import Plan, make_plan
@@ -93,7 +93,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
             imported and lacks what a replay serves.
         TraceError: the reference names no readable trace, or the replay's own trace cannot be written as asked.
     """
-    recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
+    recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     plan = make_plan(
         recording,
         Overrides.of(overrides),

@@ -26,7 +26,7 @@ OF_AGENTS: Final = ("system_prompt", "model", "temperature", "parameters", "max_
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ResultOverride:
     """This call answers that, whatever was recorded; its body does not run, and nobody is asked for approval."""
 
     tool: str
@@ -85,7 +85,7 @@ class Overrides:
     """Request parameters to set; None removes one."""
     max_iterations: int | None = None
     """Turns of the loop at most."""
-    tool_results: Sequence[ToolResult | Mapping[str, Any]] | Mapping[str, Any] = ()
+    tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any] = ()
     """Calls that answer something else; a dict is short for one answer per tool."""
     agents: Mapping[str, Overrides | Mapping[str, Any]] = field(default_factory=dict)
     """Changes of agents below the root, by name: prompt, model, parameters and turns."""
@@ -121,7 +121,7 @@ class Overrides:
         return Overrides(**given)
 
     @property
-    def results(self) -> tuple[ToolResult, ...]:
+    def results(self) -> tuple[ResultOverride, ...]:
         """The calls that answer something else."""
         return self.tool_results  # type: ignore[return-value]  # `__post_init__` has read them
 
@@ -232,28 +232,28 @@ def _checked_temperature(temperature: Any) -> float | None:  # noqa: ANN401 - ch
     return temperature  # type: ignore[no-any-return]
 
 
-def _checked_results(given: Any) -> tuple[ToolResult, ...]:  # noqa: ANN401 - checked here
+def _checked_results(given: Any) -> tuple[ResultOverride, ...]:  # noqa: ANN401 - checked here
     if isinstance(given, Mapping):
-        return tuple(ToolResult(tool, result=result) for tool, result in given.items())
+        return tuple(ResultOverride(tool, result=result) for tool, result in given.items())
     _require(
         isinstance(given, Iterable) and not isinstance(given, (str, bytes)),
-        "tool_results must be a list of ToolResult, or a dict of results by tool",
+        "tool_results must be a list of ResultOverride, or a dict of results by tool",
         given,
     )
     return tuple(map(_as_result, given))
 
 
-def _as_result(given: Any) -> ToolResult:  # noqa: ANN401 - checked here
-    if isinstance(given, ToolResult):
+def _as_result(given: Any) -> ResultOverride:  # noqa: ANN401 - checked here
+    if isinstance(given, ResultOverride):
         return given
-    _require(isinstance(given, Mapping), "tool_results must be a list of ToolResult", given)
-    known = [each.name for each in fields(ToolResult)]
+    _require(isinstance(given, Mapping), "tool_results must be a list of ResultOverride", given)
+    known = [each.name for each in fields(ResultOverride)]
     unknown = [name for name in given if name not in known]
     if unknown:
         raise UsageError(f"tool_results: there is no field {unknown[0]!r}.{nearest(str(unknown[0]), known)}")
     if "tool" not in given:
         raise UsageError(f"tool_results: {dict(given)!r} names no tool")
-    return ToolResult(**given)
+    return ResultOverride(**given)
 
 
 def _checked_agents(given: Any) -> dict[str, Overrides]:  # noqa: ANN401 - checked here

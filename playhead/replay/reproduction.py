@@ -18,7 +18,7 @@ from playhead.kernel.run_context import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.interrupts import ended_from_outside, raced
-from playhead.replay.loading import load_recording
+from playhead.replay.loading import read_reference
 from playhead.replay.recorded import outermost_scope
 from playhead.replay.refusals import require_own, require_sound, require_strategy
 from playhead.replay.source_changes import SourceChange, changed_sources
@@ -84,7 +84,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         NotReplayableError: the recording is damaged or was imported, or its strategy is not registered.
         TraceError: the reference names no readable trace.
     """
-    recording = load_recording(recording) if isinstance(recording, (str, Path)) else recording
+    recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     require_sound(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     require_strategy(recording.header.agent)

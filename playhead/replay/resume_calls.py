@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.diagnose.divergence import call_of
 from playhead.errors import UnresolvedCallError, UsageError, nearest
 from playhead.kernel.tools import Outcome
-from playhead.replay.overrides import ToolResult
+from playhead.replay.overrides import ResultOverride
 from playhead.trace.events import ApprovalDecided, ApprovalRequested, FactRecorded, ToolCallStarted
 from playhead.trace.values import to_json
 
@@ -64,13 +64,13 @@ class UnresolvedCall:
 class Resolutions:
     """What the caller says of unresolved calls."""
 
-    def __init__(self, answers: Mapping[tuple[str, str], ToolResult | NotHappened]) -> None:
+    def __init__(self, answers: Mapping[tuple[str, str], ResultOverride | NotHappened]) -> None:
         self._answers = answers
 
     def outcome(self, owner: str, call_id: str) -> Outcome | None:
         """Return what a call answered; None when it is to run."""
         answer = self._answers.get((owner, call_id))
-        if type(answer) is not ToolResult:
+        if type(answer) is not ResultOverride:
             return None
         if answer.error is not None:
             return Outcome.failure("ToolError", answer.error)
@@ -87,7 +87,7 @@ def resolve(settled: Settled, given: Mapping[str, Any] | None) -> Resolutions:
     calls = {call.key: call for call in unresolved_calls(settled)}
     given = {} if given is None else dict(given)
     by_any_name = {**calls, **{f"{call.owner} {call.call_id}": call for call in calls.values()}}
-    found: dict[tuple[str, str], ToolResult | NotHappened] = {}
+    found: dict[tuple[str, str], ResultOverride | NotHappened] = {}
     for key, answer in given.items():
         call = by_any_name.get(key)
         if call is None:
@@ -166,12 +166,12 @@ def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
     return not isinstance(last, (ApprovalRequested, FactRecorded))
 
 
-def _checked(call: UnresolvedCall, answer: object) -> ToolResult | NotHappened:
+def _checked(call: UnresolvedCall, answer: object) -> ResultOverride | NotHappened:
     if type(answer) is NotHappened:
         return answer
-    if type(answer) is not ToolResult:  # `isinstance` would ask it what it is
+    if type(answer) is not ResultOverride:  # `isinstance` would ask it what it is
         raise UsageError(
-            f"unresolved: {call.key!r} takes ToolResult({call.tool!r}, result=…), ToolResult({call.tool!r}, error=…) or "
+            f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
             f"DID_NOT_HAPPEN; it is {answer!r}"
         )
     if answer.tool != call.tool:
@@ -188,7 +188,7 @@ def _message(settled: Settled, left: tuple[UnresolvedCall, ...]) -> str:
     return (
         f"unresolved-call: when {settled.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
         f"and not answered, and may have had {'its' if one else 'their'} effect:{listed}\n"
-        f"Find out, and say so: unresolved={{{first.key!r}: ToolResult({first.tool!r}, result=…)}} for what it returned, "
-        f"ToolResult({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs. "
+        f"Find out, and say so: unresolved={{{first.key!r}: ResultOverride({first.tool!r}, result=…)}} for what it returned, "
+        f"ResultOverride({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs. "
         f"(On the command line: --answer {first.key!r}=JSON, --failed, --did-not-happen)"
     )

@@ -18,7 +18,7 @@ from playhead.kernel.run_context import RunContext
 from playhead.kernel.signals import listening
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.loading import load_recording
+from playhead.replay.loading import read_reference
 from playhead.replay.redacted import Rebinding, markers_in, require_whole
 from playhead.replay.refusals import require_resumable, require_sound, require_strategy
 from playhead.replay.resume_calls import resolve
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.agent.running import TraceTo
-    from playhead.replay.overrides import ToolResult
+    from playhead.replay.overrides import ResultOverride
     from playhead.replay.resume_calls import NotHappened
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
@@ -56,7 +56,7 @@ async def resume(  # noqa: PLR0913 - one door, all keywords
     agent: Agent,
     ref: Recording | str | Path,
     *,
-    unresolved: Mapping[str, ToolResult | NotHappened] | None = None,
+    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None,
     rebind: Mapping[str, str] | None = None,
     again: bool = False,
     trace: TraceTo = DEFAULT,
@@ -78,7 +78,7 @@ async def resume(  # noqa: PLR0913 - one door, all keywords
         agent: the agent from code, with its model and tools: the same as then. Only limits may be others.
         ref: the recording of the dead run, or a reference to it.
         unresolved: what became of calls with side effects that were under way, by the id of the call:
-            `ToolResult(tool, result=…)`, `ToolResult(tool, error="…")`, or `DID_NOT_HAPPEN`, and it runs.
+            `ResultOverride(tool, result=…)`, `ResultOverride(tool, error="…")`, or `DID_NOT_HAPPEN`, and it runs.
         rebind: values for redacted places, by the name that stands there (`[redacted:NAME]`): a live model must not be
             sent a text with holes in it.
         again: resume a run that has been resumed already.
@@ -105,7 +105,7 @@ async def resume(  # noqa: PLR0913 - one door, all keywords
 class ResumeOptions(TypedDict, total=False):
     """The options of `resume`, which says what each means."""
 
-    unresolved: Mapping[str, ToolResult | NotHappened] | None
+    unresolved: Mapping[str, ResultOverride | NotHappened] | None
     rebind: Mapping[str, str] | None
     again: bool
     trace: TraceTo
@@ -128,7 +128,7 @@ class _Order:
 
     agent: Agent
     ref: Recording | str | Path
-    unresolved: Mapping[str, ToolResult | NotHappened] | None = None
+    unresolved: Mapping[str, ResultOverride | NotHappened] | None = None
     rebind: Mapping[str, str] | None = None
     again: bool = False
     trace: TraceTo = DEFAULT
@@ -138,7 +138,7 @@ class _Order:
 
     async def run(self, waiting: Waiting | None) -> RunResult:
         """Look at everything that can be known before, and go on."""
-        recording = self.ref if isinstance(self.ref, Recording) else load_recording(self.ref, self.trace_dir)
+        recording = self.ref if isinstance(self.ref, Recording) else read_reference(self.ref, self.trace_dir)
         run_id = new_run_id() if self.run_id is None else checks.checked_id(self.run_id)
         if run_id == recording.run_id:
             raise UsageError(f"run_id: {run_id} is the run that died; the one that continues it has an id of its own")

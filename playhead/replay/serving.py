@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from playhead.replay.history import Past
     from playhead.replay.matching import Asked, Match, Matcher
     from playhead.replay.missing import OnMissing
-    from playhead.replay.overrides import ToolResult
+    from playhead.replay.overrides import ResultOverride
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
@@ -111,7 +111,7 @@ class Answers:
         past: Past,
         matcher: Matcher,
         on_missing: OnMissing,
-        results: tuple[ToolResult, ...],
+        results: tuple[ResultOverride, ...],
         rebinding: Rebinding,
     ) -> None:
         self.rungs: Counter[str] = Counter()
@@ -376,7 +376,7 @@ class Answers:
         others = [each for source in asked.sources for each in self._nearby[source, ""]]
         return UnrecordedCallError(describe_unserved(call.context, call.arguments, calls or others, same))
 
-    def _rule_for(self, call: Call) -> ToolResult | None:
+    def _rule_for(self, call: Call) -> ResultOverride | None:
         """Return the first override that means this call."""
         chosen = None
         for number, rule in enumerate(self._results):

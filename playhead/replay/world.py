@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from playhead.replay.cast import Cast
     from playhead.replay.history import Past
     from playhead.replay.missing import OnMissing
-    from playhead.replay.overrides import ToolResult
+    from playhead.replay.overrides import ResultOverride
     from playhead.replay.redacted import Rebinding
     from playhead.trace.events import ErrorInfo
     from playhead.trace.recording import Recording
@@ -51,7 +51,7 @@ class ReplayWorld:
         cast: Cast,
         *,
         on_missing: OnMissing,
-        results: tuple[ToolResult, ...],
+        results: tuple[ResultOverride, ...],
         rebinding: Rebinding,
         tools_from_code: bool,
     ) -> None:

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playhead import Agent, RunError, replay_sync, reproduce_sync
+from playhead import Agent, RunError
 from playhead.agent.result import RunResult
 from playhead.mcp import mcp_tools
+from playhead.replay import replay_sync, reproduce_sync
 from playhead.testing import ScriptedModel
 from tests.options import grouped
 

@@ -105,7 +105,7 @@ def own() -> int:
 
 def reproduce_one(shared: Any) -> bool:
     """Reproduce a recording."""
-    from playhead import reproduce_sync
+    from playhead.replay import reproduce_sync
 
     return reproduce_sync(next(FOLDER.glob("*.jsonl"))).identical
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playhead import Agent, Context, Execution, load_recording, reproduce_sync, tool
+from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.compose.typed import Options
 from playhead.kernel.sources import source_info
+from playhead.replay import reproduce_sync
 from playhead.testing import call, text
 from playhead.trace.events import RunStarted
 from tests.findings.adapter import agent, cli, reproduce, run

@@ -52,7 +52,7 @@ def test_where_they_are(folder: Path) -> None:
 def test_the_default_folder_too(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `trace=`, in Python and on the command line."""
     monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path / "settings"))
-    from playhead import replay_sync
+    from playhead.replay import replay_sync
     from playhead.testing import ScriptedModel
 
     done = replay_sync(folder / "first.jsonl", {"model": ScriptedModel([text("done")])})

@@ -17,9 +17,10 @@ from urllib.parse import quote
 
 import pytest
 
-from playhead import Agent, load_recording, resume_sync
+from playhead import Agent, load_recording
 from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.kernel.models import resolve_model
+from playhead.replay import resume_sync
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import fingerprint_key
 from playhead.trace.otlp import current, live_export

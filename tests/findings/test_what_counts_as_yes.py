@@ -8,11 +8,11 @@ from unittest.mock import MagicMock, Mock, create_autospec
 
 import pytest
 
-from playhead import Approval, Verdict, resume_sync, tool
+from playhead import Approval, Verdict, tool
 from playhead.compose.killswitches import require_approval_for
 from playhead.errors import UsageError
 from playhead.kernel.hooks import Stop
-from playhead.replay import DID_NOT_HAPPEN, load_recording
+from playhead.replay import DID_NOT_HAPPEN, load_recording, resume_sync
 from playhead.testing import call, text
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.types import ToolCall

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from playhead import check_trace, load_recording, reproduce
+from playhead import check_trace, load_recording
 from playhead.kernel.strategies.registry import list_strategies
+from playhead.replay import reproduce
 from tests.golden.record import GOLDEN
 
 FOLDER = Path(__file__).parent

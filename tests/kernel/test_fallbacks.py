@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, Execution, load_recording, reproduce, tool
+from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.compose.killswitches import budget_limit
 from playhead.errors import ModelError, UsageError
+from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.types import Prices
 from tests.kernel.runs import data

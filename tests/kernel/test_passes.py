@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead import ToolContext, load_recording, reproduce, tool
+from playhead import ToolContext, load_recording, tool
 from playhead.kernel.passes import Conclusion, ask_once, fresh_thread, run_pass
 from playhead.kernel.state import transition
+from playhead.replay import reproduce
 from playhead.testing import call, text
 from tests.kernel.runs import data, make_agent
 

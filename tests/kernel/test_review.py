@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
-from playhead import Agent, Context, UsageError, Verdict, load_recording, reproduce, tool
-from playhead.replay import replay
+from playhead import Agent, Context, UsageError, Verdict, load_recording, tool
+from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from tests.kernel.runs import data, make_agent, record
 from tests.options import grouped

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from playhead import reproduce
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import transition
 from playhead.kernel.structured import FormError, ask_for, form_prompt, read_form
+from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import Usage
 from tests.kernel.runs import data, record

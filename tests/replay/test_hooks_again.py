@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playhead import PlayheadError, load_recording, reproduce
+from playhead import PlayheadError, load_recording
 from playhead.compose import SUPPRESS, Harness, Recover, Resume, Skip, Stop, Terminate
 from playhead.kernel.state import Step, transition
+from playhead.replay import reproduce
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Message, Rationale, Request, ToolCall

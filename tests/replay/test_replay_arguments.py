@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         ({"max_iterations": True}, "max_iterations must be a whole number"),
         ({"tool_results": 5}, "tool_results must be a list"),
         ({"tool_results": "lookup"}, "tool_results must be a list"),
-        ({"tool_results": [5]}, "tool_results must be a list of ToolResult"),
+        ({"tool_results": [5]}, "tool_results must be a list of ResultOverride"),
         ({"tool_results": [{"result": 5}]}, "names no tool"),
         ({"tool_results": [{"tool": "lookup", "reslt": 5}]}, "no field 'reslt'. Did you mean 'result'"),
         ({"tool_results": [{"tool": "lookup", "result": 1, "error": "x"}]}, "a result and an error"),

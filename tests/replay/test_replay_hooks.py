@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, PlayheadError, ToolResult, load_recording, reproduce, tool
+from playhead import Agent, Context, PlayheadError, ResultOverride, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
-from playhead.replay import replay
+from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import ReplayDiverged
 from playhead.trace.integrity import check_trace
@@ -71,7 +71,7 @@ async def test_what_hooks_kept_from_the_model_is_kept_from_the_replays_model(tmp
 async def test_nothing_new_passes_a_required_hook_that_is_not_there(tmp_path: Path):
     """A result that the hook has never seen stops the replay before the model has it, under every policy."""
     recording, _ = await record(tmp_path, redacted())
-    override = ToolResult("lookup", {"key": "b"}, result="new@example.org")
+    override = ResultOverride("lookup", {"key": "b"}, result="new@example.org")
     for on_missing in ("strict", "lenient"):
         model = script()
         outcome = await replay(
@@ -87,7 +87,7 @@ async def test_nothing_new_passes_a_required_hook_that_is_not_there(tmp_path: Pa
 async def test_with_the_code_its_hooks_are_asked(tmp_path: Path):
     """`agent=` brings the hooks: they see what is new, too; no tool's body runs."""
     recording, agent = await record(tmp_path, redacted())
-    override = ToolResult("lookup", {"key": "b"}, result="new@example.org")
+    override = ResultOverride("lookup", {"key": "b"}, result="new@example.org")
     model = script()
     outcome = await replay(recording, {"model": model, "tool_results": [override]}, agent=agent, trace=tmp_path)
     assert sent(model) == ["Go.", "a: ***", "***"]
@@ -263,7 +263,9 @@ async def test_a_guard_that_had_nothing_to_change_still_guards(tmp_path: Path, p
     same = script()
     unchanged = await replay(recording, {"model": same}, trace=tmp_path)
     assert (unchanged.verdict, unchanged.stopped) == ("same", None)
-    override = ToolResult("lookup", {"key": "a"}, result="Go.")  # which stands in the recording, as the user's message
+    override = ResultOverride(
+        "lookup", {"key": "a"}, result="Go."
+    )  # which stands in the recording, as the user's message
     outcome = await replay(recording, {"model": script(), "tool_results": [override]}, trace=tmp_path)
     assert outcome.stopped is not None
     assert "scanner" in outcome.stopped
@@ -286,7 +288,7 @@ async def test_a_guard_of_the_caller_guards_the_agents_below(tmp_path: Path):
     await agent.run("Go.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")
     models = {"scripted/root": ScriptedModel(above), "scripted/child": (live := ScriptedModel(turns))}
-    override = ToolResult("lookup", result="new@example.org")
+    override = ResultOverride("lookup", result="new@example.org")
     outcome = await replay(recording, {"model": models, "tool_results": [override]}, trace=tmp_path)
     assert sent(live) == ["Look."]
     assert outcome.stopped is not None

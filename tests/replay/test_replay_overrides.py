@@ -8,7 +8,7 @@ import pytest
 
 from playhead import Agent, Context
 from playhead.errors import UsageError
-from playhead.replay import Overrides, ToolResult, replay, reproduce
+from playhead.replay import Overrides, ResultOverride, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.replay.small_runs import SCRIPT, lookup, recorded, write
 
@@ -125,10 +125,10 @@ async def test_an_overridden_result_answers_the_calls_it_means(tmp_path: Path) -
     turns = [call("lookup", key="a"), call("lookup", key="a"), call("lookup", key="b"), text("done")]
     recording = await recorded(tmp_path, turns)
     results = [
-        ToolResult("lookup", {"key": "a"}, result="second a", nth=1),
-        ToolResult("lookup", {"key": "b"}, error="no b today"),
+        ResultOverride("lookup", {"key": "a"}, result="second a", nth=1),
+        ResultOverride("lookup", {"key": "b"}, error="no b today"),
         {"tool": "lookup", "arguments": {"key": "c"}, "result": "c"},
-        ToolResult("lookup", {"key": "a"}, result="ninth a", nth=8),
+        ResultOverride("lookup", {"key": "a"}, result="ninth a", nth=8),
     ]
     result = await replay(recording, {"tool_results": results, "model": ScriptedModel(turns)}, trace=None)
     observations = [step.content for step in result.run.steps if step.type == "observation"]
@@ -159,7 +159,7 @@ async def test_an_overridden_side_effect_leaves_the_state_unknown(tmp_path: Path
     assert result.stopped is not None
     assert "in the replay it is write by root (override: what it did is not known)" in result.stopped
     assert (result.verdict, result.run.terminated_by) == ("inconclusive", "replay_stopped")
-    read = ToolResult("lookup", {"key": "a"}, result="x")
+    read = ResultOverride("lookup", {"key": "a"}, result="x")
     result = await replay(recording, {"tool_results": [read], "model": ScriptedModel(turns)}, trace=None)
     assert dict(result.rungs) == {"override": 1, "exact": 2}
 

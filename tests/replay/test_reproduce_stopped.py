@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 
 from playhead import Agent, tool
 from playhead.errors import ReplayError
-from playhead.replay import ToolResult, replay, reproduce
+from playhead.replay import ResultOverride, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import record
 from tests.options import grouped
@@ -153,7 +153,7 @@ async def test_something_new_that_a_required_hook_had_to_look_at(tag: str, insid
     """Wherever the replay was stopped for it, in the root or in an agent, the reproduction goes no further."""
     turns = looking_up("a", "b")
     again = [calls(call("lookup", key="b"), call("lookup", key="a"), call("lookup", key="c")), text("other")]
-    change: dict[str, Any] = {"tool_results": [ToolResult("lookup", {"key": "c"}, result="new")]}
+    change: dict[str, Any] = {"tool_results": [ResultOverride("lookup", {"key": "c"}, result="new")]}
     if inside:
         child = Agent(ScriptedModel(turns), **grouped(name="child", tools=[lookup], compose=[guarding(tag)], **QUIET))
         parent = [calls(call("child", task="t"), call("lookup", key="a")), text("done")]

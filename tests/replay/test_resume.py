@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import (
-    Agent,
-    PlayheadError,
-    ToolContext,
-    UsageError,
-    load_recording,
-    replay_sync,
-    resume,
-    resume_sync,
-    tool,
-)
+from playhead import Agent, PlayheadError, ToolContext, UsageError, load_recording, tool
 from playhead.compose import killswitches as ks
 from playhead.errors import DivergedError, NotReplayableError, UnresolvedCallError
 from playhead.kernel.session import Session
-from playhead.replay import DID_NOT_HAPPEN, ToolResult, reproduce
+from playhead.replay import DID_NOT_HAPPEN, ResultOverride, replay_sync, reproduce, resume, resume_sync
 from playhead.testing import ScriptedModel, call, error, text
 from tests.replay.resumed_shop import DONE, SHOP, charge, dead, look, make, once, pay, script
 
@@ -79,8 +69,8 @@ async def test_an_unresolved_call_stops_before_anything_happens(tmp_path: Path) 
 
 
 ANSWERS: dict[str, tuple[Any, list[str], str]] = {
-    "result": (ToolResult("charge", result="receipt 9"), [], "receipt 9"),
-    "error": (ToolResult("charge", error="card expired"), [], "error: card expired"),
+    "result": (ResultOverride("charge", result="receipt 9"), [], "receipt 9"),
+    "error": (ResultOverride("charge", error="card expired"), [], "error: card expired"),
     "did not happen": (DID_NOT_HAPPEN, ["charged 5"], "receipt 5"),
 }
 
@@ -144,9 +134,9 @@ async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
     path = await dead(tmp_path, make(tmp_path), "tool-call-started", 3)
     for given, message in (
         ({"call_1_2": DID_NOT_HAPPEN}, "Did you mean 'call_1_1'"),
-        ({"call_1_1": ToolResult("look", result=1)}, "is a call of charge"),
-        ({"call_1_1": ToolResult("charge", arguments={"amount": 5}, result=1)}, "result= or error="),
-        ({"call_1_1": "receipt"}, "takes ToolResult"),
+        ({"call_1_1": ResultOverride("look", result=1)}, "is a call of charge"),
+        ({"call_1_1": ResultOverride("charge", arguments={"amount": 5}, result=1)}, "result= or error="),
+        ({"call_1_1": "receipt"}, "takes ResultOverride"),
     ):
         with pytest.raises(UsageError, match=message):
             await resume(make(None), path, unresolved=given)  # type: ignore[arg-type]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import UsageError, resume, tool
+from playhead import UsageError, tool
 from playhead.errors import NotReplayableError
+from playhead.replay import resume
 from playhead.testing import call, text
 from tests.replay.resumed_shop import DONE, SHOP, dead, make, script
 

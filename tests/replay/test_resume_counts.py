@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead import (
-    Agent,
-    load_recording,
-    resume,
-    tool,
-)
+from playhead import Agent, load_recording, tool
 from playhead.compose import killswitches as ks
+from playhead.replay import resume
 from playhead.testing import call, calls, text
 from playhead.trace.types import Usage
 from tests.replay.resumed_shop import DONE, SHOP, dead, make, script

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 PROGRAM = '''
 import json, sys, time
 from pathlib import Path
-from playhead import Agent, resume_sync, tool
+from playhead import Agent, tool
+from playhead.replay import resume_sync
 from playhead.errors import UnresolvedCallError
-from playhead.replay import DID_NOT_HAPPEN, ToolResult
+from playhead.replay import DID_NOT_HAPPEN, ResultOverride
 from playhead.testing import ScriptedModel, call, calls, text
 
 how, where, folder = sys.argv[1:4]
@@ -60,7 +61,7 @@ if how == "run":
     agent.run_sync("Do it.", run_id="run")
 try:
     said = {} if len(sys.argv) < 5 else {"call_2_0": json.loads(sys.argv[4]), "call_0_1": json.loads(sys.argv[4])}
-    said = {key: DID_NOT_HAPPEN if value is None else ToolResult("charge", result=value) for key, value in said.items()}
+    said = {key: DID_NOT_HAPPEN if value is None else ResultOverride("charge", result=value) for key, value in said.items()}
     for key in [key for key in said if key != how]:
         del said[key]
     print(resume_sync(agent, "run", trace_dir=folder, run_id="on", unresolved=said).output)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import PlayheadError, RunError, load_recording, resume
+from playhead import PlayheadError, RunError, load_recording
 from playhead.errors import NotReplayableError, UnresolvedCallError
-from playhead.replay import DID_NOT_HAPPEN, ToolResult, reproduce, resume_calls
+from playhead.replay import DID_NOT_HAPPEN, ResultOverride, reproduce, resume, resume_calls
 from playhead.replay.recorded import scope_of
 from playhead.trace.integrity import check_trace
 from tests.replay.resumable_agents import Outside, resumable_agent
@@ -118,8 +118,8 @@ def truth(call: UnresolvedCall, folder: Path, outside: Outside) -> Any:
     found = {"write": f"wrote {key}", "write_sync": {"wrote": key}, "pay": f"paid {key}", "outer": f"outer wrote {key}",
              "sneaky": f"sneaked wrote {key}"}  # fmt: skip
     if call.tool == "break_it":
-        return ToolResult("break_it", error=f"broke {key}")
-    return ToolResult(call.tool, result=found[call.tool])
+        return ResultOverride("break_it", error=f"broke {key}")
+    return ResultOverride(call.tool, result=found[call.tool])
 
 
 def traces(folder: Path) -> list[str]:

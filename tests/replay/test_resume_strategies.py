@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, resume, tool
+from playhead import Agent, Context, tool
 from playhead.errors import UnresolvedCallError
 from playhead.kernel.strategies.registry import list_strategies, make_strategy
-from playhead.replay import ToolResult, reproduce
+from playhead.replay import ToolResult, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 

@@ -23,8 +23,6 @@ from playhead import (
     check_trace,
     load_recording,
     register_strategy,
-    reproduce,
-    reproduce_sync,
     tool,
 )
 from playhead.agent.chat import ChatMessage, ChatReply
@@ -48,7 +46,7 @@ from playhead.compose.redaction import redact_results
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies import Reflexion
 from playhead.kernel.tools import FunctionTool
-from playhead.replay import Divergence, Reproduction
+from playhead.replay import Divergence, Reproduction, reproduce, reproduce_sync
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.integrity import Check

@@ -10,9 +10,13 @@ from playhead.compose.policies.answers import done_when, min_iterations, output_
 from playhead.compose.policies.base import Policy
 from playhead.compose.policies.calls import require_tools, tool_budgets
 from playhead.compose.policies.progress import detect_loops, novelty, switch_strategy
+from playhead.kernel.loop_detector import LoopDetection
+from playhead.kernel.switching import Switching
 
 __all__ = [
+    "LoopDetection",
     "Policy",
+    "Switching",
     "detect_loops",
     "done_when",
     "min_iterations",

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import allocate_budget, context_profile, estimate_tokens
-from playhead.kernel.context.budget import TokenBudget
+from playhead import context_profile
+from playhead.kernel.context.budget import TokenBudget, allocate_budget
+from playhead.kernel.context.tokens import estimate_tokens
 from playhead.trace.types import ImagePart, Message, ToolSpec
 
 MID = context_profile("mid")

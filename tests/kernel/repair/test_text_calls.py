@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import reproduce, tool
+from playhead import tool
 from playhead.compose import SUPPRESS
 from playhead.kernel.repair.text_calls import Found, read_text, text_calls
 from playhead.kernel.strategies.reactive import MAX_FAILED_CALLS
+from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import Rationale, ToolSpec
 from tests.kernel.runs import data, record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead import reproduce, tool
+from playhead import tool
+from playhead.replay import reproduce
 from tests.kernel.runs import Ran, record
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import ToolContext, reproduce, tool
+from playhead import ToolContext, tool
 from playhead.kernel import programs
+from playhead.replay import reproduce
 from playhead.testing import Turn, text
 from tests.kernel.runs import record
 

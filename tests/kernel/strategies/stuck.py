@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Strategy, register_strategy, reproduce, tool
+from playhead import Strategy, register_strategy, tool
 from playhead.kernel.passes import fresh_thread, run_pass
 from playhead.kernel.state import transition
+from playhead.replay import reproduce
 from playhead.testing import call
 from playhead.trace.types import text_of
 from tests.kernel.runs import record

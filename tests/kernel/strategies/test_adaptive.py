@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playhead import Strategy, UsageError, register_strategy, reproduce
+from playhead import Strategy, UsageError, register_strategy
 from playhead.kernel.delegation import named
 from playhead.kernel.effectiveness import effectiveness
 from playhead.kernel.state import transition
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.task_types import complexity_of, task_type_of
+from playhead.replay import reproduce
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record
 from tests.kernel.runs import ended as ended_as

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import Agent, Context, UsageError, load_recording, reproduce, tool
+from playhead import Agent, Context, UsageError, load_recording, tool
 from playhead.compose import killswitches as ks
 from playhead.errors import ToolDefinitionError
 from playhead.kernel.strategies import Autonomous
-from playhead.replay import replay
+from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
 from playhead.trace.types import ToolCall
 from tests.kernel.runs import data, ended, ending, make_agent

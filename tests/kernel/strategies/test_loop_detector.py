@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import LoopDetection, reproduce
+from playhead.compose.policies import LoopDetection
 from playhead.kernel.loop_detector import find_loop
 from playhead.kernel.state import Step
+from playhead.replay import reproduce
 from playhead.testing import call, text
 from tests.kernel.runs import data, ending, make_agent, record_agent
 from tests.kernel.runs import ended as ended_as

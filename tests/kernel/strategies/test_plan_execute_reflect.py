@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import UsageError, reproduce, tool
+from playhead import UsageError, tool
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.plan import waves
 from playhead.kernel.plan.dispatch import run_wave
 from playhead.kernel.plan.progress import Progress
 from playhead.kernel.plan.types import Plan, PlanStep
 from playhead.kernel.strategies import plan_execute_reflect
+from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.types import Completion, Usage
 from tests.kernel.plan.steps import analysis, composite, plan, tool_step, verdict

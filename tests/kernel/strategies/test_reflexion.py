@@ -338,7 +338,7 @@ async def test_critiques_of_earlier_runs(tmp_path: Path):
 
 async def test_a_replay_needs_no_earlier_runs(tmp_path: Path):
     """What was found is served: the file alone is enough, wherever it is."""
-    from playhead import reproduce
+    from playhead.replay import reproduce
 
     await before(tmp_path / "then", "alike", "Do it.", "wrong")
     await reflect(tmp_path / "then", [text("42"), yes()], PRIOR)

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playhead import UsageError, load_recording, reproduce, reproduce_sync, tool
+from playhead import UsageError, load_recording, tool
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.switching import Switching
+from playhead.replay import reproduce, reproduce_sync
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record_agent
 from tests.kernel.runs import ended as ended_as

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead import UsageError, reproduce, tool
+from playhead import UsageError, tool
 from playhead.compose import Resume
 from playhead.kernel.scores import read_score
 from playhead.kernel.strategies import TreeOfThought
 from playhead.kernel.thoughts import read_thoughts
+from playhead.replay import reproduce
 from playhead.testing import call, error, text
 from playhead.trace.types import Alternative
 from tests.kernel.runs import data, ending, make_agent, record, record_agent

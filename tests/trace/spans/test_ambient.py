@@ -27,7 +27,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
 
-from playhead import Agent, load_recording, reproduce, resume, tool
+from playhead import Agent, load_recording, tool
+from playhead.replay import reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.otlp import export_to
