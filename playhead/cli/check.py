@@ -89,4 +89,4 @@ def verdict_lines(checked: Check) -> Iterator[Line]:
         more = sum(problem.count for problem in rest[:-1])
         yield Line(f"… and {more:,} more problems; --json names more of them")
     for problem in rest[-1:]:  # the last one says where the reading ended
-        yield Line(("!! ", "bold red"), str(problem))
+        yield Line(("!! ", "bold red"), str(problem), whole=True)
