@@ -10,7 +10,7 @@ import pytest
 from playhead import Agent, Context, tool
 from playhead.errors import UnresolvedCallError
 from playhead.kernel.strategies.registry import list_strategies, make_strategy
-from playhead.replay import ToolResult, reproduce, resume
+from playhead.replay import ResultOverride, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 
@@ -107,7 +107,7 @@ async def test_it_goes_on(strategy: str, tmp_path: Path) -> None:
         if kinds.count(("tool-call-started", "send")) > kinds.count(("tool-call-completed", "send")):
             with pytest.raises(UnresolvedCallError) as caught:
                 await resume(agent_of(strategy, left, None), path)
-            said = {each.key: ToolResult("send", result="sent to ann") for each in caught.value.calls}  # type: ignore[attr-defined]
+            said = {each.key: ResultOverride("send", result="sent to ann") for each in caught.value.calls}  # type: ignore[attr-defined]
         result = await resume(agent_of(strategy, left, None), path, unresolved=said)
         assert (result.output, result.steps, result.usage) == (whole.output, whole.steps, whole.usage), kept
         assert SENT == ["ann"], kept
@@ -146,7 +146,7 @@ async def test_a_program_goes_on(cut: str, tmp_path: Path) -> None:
     if said:
         with pytest.raises(UnresolvedCallError, match=r'its body had called send.*"ann".*, which returned') as caught:
             await resume(agent_of("code-action", [], None), path)
-        unresolved = {each.key: ToolResult(each.tool, result=said) for each in caught.value.calls}  # type: ignore[attr-defined]
+        unresolved = {each.key: ResultOverride(each.tool, result=said) for each in caught.value.calls}  # type: ignore[attr-defined]
     result = await resume(agent_of("code-action", turns[1:], None), path, unresolved=unresolved)
     assert (result.output, SENT) == ("Done.", all_sent)
     assert result.trace_path is not None
