@@ -171,13 +171,11 @@ class Ledger:
         told = list(islice(sentences(answer), _CLAIMS))
         if already or self._asks_for_words() or sign("draft").match(answer) or any(admits(each) for each, _, _ in told):
             return False
-        own, others, nouns = self._acts(stems(shown))
+        own, others, ordered = self._acts(stems(shown))
         return any(
             self._restates(sentence, did=did)
-            or self._restates(piece, did=did)
             or stems(piece) & (own if did else others)
-            or has_noun(nouns, piece)
-            or (did and nouns and sign("any").search(piece))
+            or (did and ordered and sign("any").search(piece))
             for sentence, _, _ in islice(sentences(own_words(answer)), _CLAIMS)
             for piece, did in stated(sentence)
         )
@@ -192,9 +190,9 @@ class Ledger:
         close = (len(both) > 2 * len(new) or most) and (changed or sum(not each.isdigit() for each in both) > 1)
         return (did or changed or not found) and len(both) > 1 and close
 
-    def _acts(self, shown: set[str]) -> tuple[set[str], set[str], frozenset[str]]:
-        """Return what speaks of a side effect in what the agent says it did, and in what else it says, and what was ordered."""
-        own, others, nouns = set[str](), set[str](), frozenset[str]()
+    def _acts(self, shown: set[str]) -> tuple[set[str], set[str], bool]:
+        """Return the words for side effects in what the agent says it did, those in other text, and whether one was ordered."""
+        own, others, ordered = set[str](), set[str](), False
         looks = stems(" ".join(self.looks.values())) | shown
         for tool, deeds in self.deeds.items():
             verbs = self.acts.get(tool, set())
@@ -202,8 +200,8 @@ class Ledger:
             if is_ordered(verbs, deeds, self.asked):
                 own |= stems(" ".join(self.described[tool])) - looks
                 others |= stems(" ".join(verbs)) - looks
-                nouns |= deeds
-        return own, others, nouns
+                ordered = True
+        return own, others, ordered
 
     def _asks_for_words(self) -> bool:
         """Return whether the user asked how things are, or for a text."""
@@ -273,8 +271,6 @@ class Ledger:
         words = letters(self.asked) & letters(sentence)
         for key in sorted(words | asked & own)[:_CLAIMS]:
             known = any(key in line for call in self.calls for line in call.words.lines)
-            if "@" in key and not known and self._succeeded():
-                return f"no call concerned {key}", ()
             if any(key in call.words.values for call in self.calls if not call.read_only):
                 continue
             for call in self._succeeded():
@@ -330,17 +326,12 @@ class Ledger:
     def _is_meant(self, claim: Claim, answer: str) -> bool:
         """Return whether a claim is one of the answer's own, or clearly about what the user asked for."""
         asked = self.asked.lower()
-        both = keys_and_words(claim.sentence) & keys_and_words(asked)
-        restated = sum(len(each) > 3 or form_of(each) != "a" for each in both) > 2  # noqa: PLR2004 - two are chance
         leads = re.match(rf"\W*{re.escape(claim.word)}", claim.sentence.lower()) is not None
         place = answer if len(answer) <= _TERSE / 2 else claim.sentence
         ordered = is_ordered(set(), claim.deeds, asked)
         pointed = leads or ordered or self._shares_name(place) or sign("yours").search(place) is not None
         nothing = (claim.certain and not self._succeeded()) or not self.calls
-        about = not all(map(str.isalpha, both)) and any(
-            self._is_about(tool, claim.sentence) for tool in self._tools_for(claim)
-        )
-        return claim.own or (pointed and (restated or about or nothing or is_named(claim.deeds, asked)))
+        return claim.own or (pointed and (nothing or is_named(claim.deeds, asked)))
 
     def _shares_name(self, sentence: str) -> bool:
         named = {*_NAME.findall(sentence), *KEY.findall(sentence)}

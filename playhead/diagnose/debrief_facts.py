@@ -143,8 +143,6 @@ class AgentFacts:
     """The same, to look one up."""
     observed_at: dict[int, int] = field(default_factory=dict)
     """How many results the model had when it was asked, by request."""
-    used: dict[str, set[str]] = field(default_factory=dict)
-    """Values that its calls gave to each parameter."""
     missing: list[int] = field(default_factory=list)
     """Events that say that a reason is missing."""
     answer_seq: int | None = None
@@ -199,10 +197,8 @@ class AgentFacts:
         )
         if call.reason is not None and kind != "meta":
             call.contradiction = contradiction(
-                call.reason.why, spec or ToolSpec(name=event.tool), event.args, self.tools, self.used
+                call.reason.why, spec or ToolSpec(name=event.tool), event.args, self.tools
             )
-        for name, value in event.args.items() if isinstance(event.args, dict) else ():
-            self.used.setdefault(name, set()).add(str(value).lower()[:60])
         self.calls.append(call)
         self.by_id[event.call_id] = call
         return call

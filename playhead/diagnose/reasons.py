@@ -1,4 +1,4 @@
-"""Stated reasons, held against the arguments of the call that they were stated for."""
+"""Checks stated reasons against the arguments of their calls."""
 
 from __future__ import annotations
 
@@ -17,24 +17,19 @@ if TYPE_CHECKING:
 _AMOUNT: Final = re.compile(
     r"(?:[$€£¥]\s?)(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s?(?:[$€£¥%°]|euros?\b|eur\b|usd\b|dollars?\b|dólares\b|chf\b|percent\b)"
 )
-"""What is said to be an amount of money, a share or a temperature."""
+"""An amount of money, a share or a temperature."""
 _LABELS: Final = frozenset({"id", "number", "no", "nr", "key", "code", "ref", "name", "value"})
 _FEW: Final = (0.5, 2.0, 3.0, 4.0)
-"""What an amount is multiplied by without a word."""
+"""Factors that a reason may leave unsaid."""
 
 
-def contradiction(
-    reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec], used: Mapping[str, set[str]]
-) -> str | None:
-    """Return what of a call's arguments, or of the call itself, its stated reason contradicts; None for nothing.
-
-    `used` has the values that earlier calls gave to each parameter.
-    """
+def contradiction(reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec]) -> str | None:
+    """Return how a call, or one of its arguments, contradicts its stated reason; None when neither does."""
     reason = reason.lower()
-    return _other_tool(reason, spec, tools) or next(_other_values(reason, spec, arguments, used), None)
+    return _other_tool(reason, spec, tools) or next(_other_values(reason, spec, arguments), None)
 
 
-def _other_values(reason: str, spec: ToolSpec, arguments: object, used: Mapping[str, set[str]]) -> Iterator[str]:
+def _other_values(reason: str, spec: ToolSpec, arguments: object) -> Iterator[str]:
     values = (
         {str(name): each for name, each in arguments.items() if isinstance(each, str | int | float)}
         if isinstance(arguments, dict)
@@ -46,9 +41,7 @@ def _other_values(reason: str, spec: ToolSpec, arguments: object, used: Mapping[
             continue
         forms = {form_of(key) for key in KEY.findall(str(value).lower())}
         for key in said:
-            if form_of(key) in forms and (
-                _is_labelled(key, name, reason) or key in used.get(name, ()) or form_of(key) == "@"
-            ):
+            if form_of(key) in forms and (_is_labelled(key, name, reason) or form_of(key) == "@"):
                 yield f"the reason for {spec.name} says {key}; the call has {name}={value!r}"
         if not isinstance(value, str) and not spec.read_only:
             for match in _AMOUNT.finditer(reason):

@@ -54,10 +54,8 @@ def is_slip(written: str, meant: str) -> bool:
 
 
 def is_abbreviation(one: str, other: str) -> bool:
-    """Return whether a name is short for the other, word by word (`lang`, `cmd`), or its initials (`dob`)."""
+    """Return whether a name is short for the other, word by word: `lang`, `cmd`."""
     shorter, longer = sorted((words(one), words(other)), key=lambda each: len("".join(each)))
-    if len(shorter) == 1 < len(longer):
-        return shorter[0] == "".join(word[0] for word in longer) and len(longer) > 2  # noqa: PLR2004 - two letters say little
     return len(shorter) == len(longer) > 0 and all(map(_is_short_for, shorter, longer))
 
 

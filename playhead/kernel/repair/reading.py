@@ -120,7 +120,7 @@ class Reading:
             value = self._listed(value, items, place)
         elif len(inside) == 1 and isinstance(inside[0], list) and not self._can(items, inside[0]):
             value = inside[0]
-        elif not isinstance(value, list) or (value and self._check.fits(items, value)):
+        elif not isinstance(value, list):
             value = [value]
         return [self.read(items, item, f"{place}[{number}]") for number, item in enumerate(value)]
 

@@ -19,7 +19,6 @@ _TRUTHS: Final = {"true": True, "yes": True, "on": True, "1": True, "false": Fal
 """The truth values of JSON and YAML."""
 _DAYS: Final = ("%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
 _MIDNIGHT: Final = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:00)?\Z")
-_COMPACT: Final = re.compile(r"\A(\d{4})(\d\d)(\d\d)\Z", re.ASCII)
 _TIMES: Final = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M%p", "%I %p", "%I%p")
 _LONGEST_NUMBER: Final = 300
 
@@ -67,7 +66,7 @@ def choice_in(value: object, allowed: list[Any]) -> Any | None:  # noqa: ANN401 
 def spellings(text: str, form: object) -> list[str]:
     """Return the other ways to write a text: as a day or a time of day, without blanks around it, in another case."""
     plain = text.strip()
-    day = _COMPACT.sub(r"\1/\2/\3", re.sub("[.-]", "/", _MIDNIGHT.sub("", plain))).replace(",", "")
+    day = re.sub("[.-]", "/", _MIDNIGHT.sub("", plain)).replace(",", "")
     days = [str(each.date()) for each in _moments(day, _DAYS)] if form in ("date", None) else []
     times = [] if re.search(r":\d(?!\d)", plain) else _moments(plain, _TIMES)
     clocks = [each.strftime(form) for each in times for form in ("%H:%M:%S", "%H:%M")[: 1 if each.second else 2]]
