@@ -20,7 +20,7 @@ from playhead.kernel.termination import Termination
 from playhead.trace import VERSION
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import FORMAT, RunCompleted, RunStarted
-from playhead.trace.said import redact_error
+from playhead.trace.redacted_errors import redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter
 

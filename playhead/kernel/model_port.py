@@ -30,7 +30,7 @@ from playhead.trace.events import (
     LlmRetried,
 )
 from playhead.trace.forks import computed_once
-from playhead.trace.said import redact_error
+from playhead.trace.redacted_errors import redact_error
 from playhead.trace.types import Request, ToolCall, ToolSpec, Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 

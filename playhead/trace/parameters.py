@@ -90,7 +90,7 @@ def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = (), wi
     found = {}
     for name, value in parameters.items():
         path = within + name
-        if path in also or is_unrecorded(value) or _is_harmless(name, value):
+        if _is_kept(name, value, is_named=path in also):
             found[name] = value
         elif _is_container(name, value):
             found[name] = recorded(value, also, f"{path}.")
@@ -105,7 +105,7 @@ def unrecorded_values(
     """Yield path and value of each parameter that would not be recorded by value."""
     for name, value in parameters.items():
         path = within + name
-        if path in also or is_unrecorded(value) or _is_harmless(name, value):
+        if _is_kept(name, value, is_named=path in also):
             continue
         if _is_container(name, value):
             yield from unrecorded_values(value, also, f"{path}.")
@@ -181,9 +181,9 @@ def _is_container(name: str, value: JsonValue) -> bool:
     return isinstance(value, dict) and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value))
 
 
-def _is_harmless(name: str, value: JsonValue) -> bool:
+def _is_kept(name: str, value: JsonValue, *, is_named: bool) -> bool:
     folded = _folded(name)
-    return folded in _TEXTS or (folded in _KNOWN and _is_plain(value))
+    return is_named or is_unrecorded(value) or folded in _TEXTS or (folded in _KNOWN and _is_plain(value))
 
 
 def _is_plain(value: Any) -> bool:  # noqa: ANN401 - JSON

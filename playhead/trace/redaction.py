@@ -17,8 +17,8 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.said import redact_log
-from playhead.trace.secret_words import forms_of, is_telling, words_of
+from playhead.trace.redacted_errors import redact_log
+from playhead.trace.secret_words import forms_of, looks_secret, words_of
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -101,7 +101,7 @@ class Redactor:
         words = {word: path for path, value in unrecorded_values(parameters, recorded) for word in words_of(value)}
         words = {word: path for word, path in words.items() if len(word) >= MIN_SECRET}
         self._in_errors = _with(self._in_errors, words)
-        self._replace({word: path for word, path in words.items() if is_telling(word)})
+        self._replace({word: path for word, path in words.items() if looks_secret(word)})
 
     @property
     def has_rules(self) -> bool:

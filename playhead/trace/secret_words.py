@@ -33,7 +33,7 @@ def words_of(value: JsonValue) -> list[str]:
     return sorted(words, key=len)[-_MOST:]
 
 
-def is_telling(word: str) -> bool:
+def looks_secret(word: str) -> bool:
     """Return whether a word looks like a credential and unlike plain text: it is long, or mixes letters and digits."""
     if any(map(str.isspace, word)) and len(word) < 2 * _LONG:
         return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from playhead.trace.parameters import unrecorded_values
-from playhead.trace.secret_words import is_telling
+from playhead.trace.secret_words import looks_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +97,7 @@ def _in_address(name: str, url: str | None) -> dict[str, str]:
     parts = _split(url or "")
     user, _, password = parts.netloc.rpartition("@")[0].partition(":")
     found = {"password": password or user, **dict(unrecorded_values(dict(parse_qsl(parts.query))))}
-    if password and is_telling(user):
+    if password and looks_secret(user):
         found["user"] = user
     found |= {f"{what} decoded": unquote(value) for what, value in found.items()}
     return {f"{IN_ADDRESS}{name}: {what}": value for what, value in found.items() if value}

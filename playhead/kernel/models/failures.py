@@ -26,8 +26,8 @@ from playhead.errors import (
     UnknownModelError,
 )
 from playhead.kernel.models.credentials import IN_ADDRESS
+from playhead.trace.redacted_errors import shows_secret
 from playhead.trace.redaction import Redactor
-from playhead.trace.said import shows_secret
 from playhead.trace.types import Usage
 from playhead.trace.values import scrub
 
