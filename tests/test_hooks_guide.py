@@ -121,7 +121,7 @@ class TestTheGuide:
         for block in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
             exec(compile(block, "hooks.md", "exec"), names)  # noqa: S102 - our own guide
         assert caplog.text == ""
-        assert capsys.readouterr().out.startswith("prompt.system lambda at hooks.md:")
+        assert capsys.readouterr().out.startswith("prompt.system lambda in hooks.md")
 
         model = ScriptedModel([error("no"), text("yes")])
         recovering = Agent(model, compose=[names["try_once_more"]], trace=None)

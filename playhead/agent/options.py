@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from playhead.errors import UsageError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.models.base import Model
@@ -56,3 +59,10 @@ class Context:
     says, False: never."""
     synthesizer: Synthesizer | None = None
     """A function of old turns as text that returns what is to stand for them, for the profile's `synthesis`."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would be taken for something else without a word."""
+        if not isinstance(self.facts, Mapping):
+            raise UsageError(f"Context(facts=…) takes a dict of facts by name; it is {self.facts!r}")
+        if self.rationale is not None and type(self.rationale) is not bool:
+            raise UsageError(f"Context(rationale=…) is True, False or None; it is {self.rationale!r}")

@@ -42,7 +42,9 @@ def read_overrides(  # noqa: PLR0913 - the options
 
 def in_options(text: str) -> str:
     """Return a message that speaks of arguments in Python, speaking of options instead."""
-    text = re.sub(r",? or pass api_key=(?!\w)", "", text)  # of the command line nobody's key is to be read
+    text = re.sub(
+        r",? or pass api_key=(?!\w)( to LiteLLM\(…\))?", "", text
+    )  # of the command line nobody's key is to be read
     text = re.sub(r"rebind=\{([^}]*)\}", lambda found: _named_options("--rebind", found[1]), text)
     text = re.sub(r"parameters=\{([^}]*)\}; None", lambda found: f"{_named_options('--set', found[1])}; null", text)
     text = re.sub(r"^(rebind|tool_result|read_only)s?:", lambda found: f"--{found[1].replace('_', '-')}:", text)

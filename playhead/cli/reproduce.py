@@ -83,14 +83,17 @@ def print_reproduction(console: Console, outcome: Reproduction) -> None:
         word = ("identical: ", "bold green") if outcome.status == "closed" else ("so far: ", "bold yellow")
         verdict = Line(word, f"{outcome.events} events came out as recorded")
     else:
-        verdict = Line(
-            ("different: ", "bold red"), f"{len(outcome.divergences)} divergences in {outcome.events} events"
-        )
+        verdict = Line(("different: ", "bold red"), _count(outcome))
     console.print(verdict, *_remarks(outcome), crop=False)
     for divergence in outcome.divergences[:SHOWN]:
         console.print(*_divergence(divergence), crop=False)
     if len(outcome.divergences) > SHOWN:
         console.print(Line(f"… and {len(outcome.divergences) - SHOWN} more; --json lists them all"), crop=False)
+
+
+def _count(outcome: Reproduction) -> str:
+    many = len(outcome.divergences)
+    return f"{many} divergence{'s' * (many != 1)} in {outcome.events} events; each agent and call is compared up to its first"
 
 
 def _remarks(outcome: Reproduction) -> Iterator[Line]:

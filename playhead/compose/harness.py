@@ -135,7 +135,7 @@ class Harness(Registrar):
                 each()
 
         try:
-            block(self)
+            _require_used(block, block(self), undos)
         except BaseException:  # half a block is none
             undo()
             raise
@@ -193,6 +193,20 @@ class Harness(Registrar):
 
 
 Block = Callable[[Harness], object]
+
+
+def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
+    """Refuse what a block returns that is itself a block: it was never used, so it would do nothing and say nothing.
+
+    Raises:
+        UsageError: a policy without its parentheses, or a block that makes another one instead of using it.
+    """
+    if callable(returned) and not any(returned is each for each in undos):
+        name = getattr(block, "__name__", "the block")
+        raise UsageError(
+            f"{name} registered nothing and returned another block: write {name}(…) in compose=[…], or harness.use(…) in a "
+            "block of yours"
+        )
 
 
 def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag

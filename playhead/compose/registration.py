@@ -136,6 +136,6 @@ def checked_switch(option: str, value: object) -> bool:
 
 
 def _where(function: object) -> str:
-    """Return where a function without a name stands."""
+    """Return where a function without a name stands; not in which line, for that changes with every line above it."""
     code = getattr(function, "__code__", None)
-    return "lambda" if code is None else f"lambda at {PurePath(code.co_filename).name}:{code.co_firstlineno}"
+    return "lambda" if code is None else f"lambda in {PurePath(code.co_filename).name}"

@@ -120,12 +120,13 @@ class DebriefFold:
         self.operands.ask(event.agent.system_prompt or "")
         self.ledger.has_past = any(each.role == "assistant" for each in event.agent.examples)
         agent = self.agent(record.owner)
-        agent.name, agent.asked_for_reasons = event.agent.name, event.agent.rationale
+        agent.name, agent.asked_for_reasons = event.agent.name, event.agent.rationale and event.imported is None
 
     @_take.register
     def _(self, event: e.AgentStarted, record: Record) -> None:
         agent = self.agent(record.owner)
-        agent.name, agent.asked_for_reasons = event.agent.name, event.agent.rationale
+        is_imported = self.header is not None and self.header.imported is not None
+        agent.name, agent.asked_for_reasons = event.agent.name, event.agent.rationale and not is_imported
         task = short(content_text(event.task))
         self.endings[record.owner] = m.AgentEnding(
             **_at(record), name=agent.name, task=task, status=None, by=None, output=None

@@ -163,7 +163,7 @@ def _confidence(
     found = _found(fold)
     if outcome == "success" and not any(call.ok for call in calls):
         weak.append(("medium", "no tool call succeeded" if calls else "no tool was called"))
-    elif outcome == "success" and not found:
+    elif outcome == "success" and not found and not any(flag.rule in ABOUT_ANSWERS for flag in flags):
         weak.append(("medium", "the answer holds no figure and no deed that could be compared with the trace"))
     low = any(level == "low" for level, _ in weak)
     return "low" if low else "medium" if weak else "high", (*(text for _, text in weak), *([found] if found else []))

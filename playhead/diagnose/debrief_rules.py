@@ -145,7 +145,7 @@ _GRAVITY: Final = {"high": 0, "warning": 1, "info": 2}
 
 def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
     """Return what every rule finds in every agent, the gravest first."""
-    found = [flag for agent in agents for rule in RULES.values() for flag in rule(agent)]
+    found = dict.fromkeys(flag for agent in agents for rule in RULES.values() for flag in rule(agent))
     return tuple(sorted(found, key=lambda flag: _GRAVITY[flag.severity]))
 
 

@@ -59,6 +59,8 @@ INCIDENTAL: Final = frozenset(
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
 """Kinds that an agent writes when it ends, for whatever reason."""
 
+SHOWN: Final = 6
+"""Fields of an event that are named when they differ."""
 Lane = tuple[str, str]
 """An owner, and a call or an emission of it that may come beside others or, as an empty text, its own thread of events."""
 
@@ -280,10 +282,13 @@ def _difference(one: Record, other: Record) -> Divergence:
     if one.iteration != other.iteration:
         what = f"{one.kind} comes in another turn"
         return Divergence(one.owner, where, what, one.iteration, other.iteration, one.seq)
-    first = next(iter(differences(_data(one.event), _data(other.event), 1, written_alike)), None)
-    if first is None:  # a field that a newer version added to a part of an event
+    found = list(differences(_data(one.event), _data(other.event), SHOWN, written_alike))
+    if not found:  # a field that a newer version added to a part of an event
         return Divergence(one.owner, where, f"{one.kind} differs", _data(one.event), _data(other.event), one.seq)
-    return Divergence(one.owner, where, f"{first.path} of {one.kind} differs", first.original, first.replay, one.seq)
+    first, *more = found
+    besides = ", ".join(each.path for each in more)
+    what = f"{first.path} of {one.kind} differs{f', and {besides}' if besides else ''}"
+    return Divergence(one.owner, where, what, first.original, first.replay, one.seq)
 
 
 def _data(event: EventBase) -> dict[str, Any]:

@@ -155,6 +155,7 @@ class _Run:
         """The root agent's name."""
         self._specs: dict[str, dict[str, ToolSpec]] = {}
         self._asked_for_reasons: set[str] = set()
+        self._imported = False
         self._attempts: dict[tuple[str, int, int], str] = {}
         """Model of each attempt that is in flight."""
         self._running: dict[tuple[str, str], bool] = {}
@@ -265,7 +266,8 @@ class _Run:
         return self._fold.agents.setdefault((self._root, agent_path(owner)), AgentFigures())
 
     def _start_agent(self, owner: str, event: e.RunStarted | e.AgentStarted) -> None:
-        if event.agent.rationale:
+        self._imported = self._imported or (isinstance(event, e.RunStarted) and event.imported is not None)
+        if event.agent.rationale and not self._imported:
             self._asked_for_reasons.add(owner)
         if owner == "root":
             self._root = event.agent.name

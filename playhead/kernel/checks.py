@@ -124,10 +124,10 @@ def listed(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def instance(name: str, value: Any, kind: type) -> None:  # noqa: ANN401 - checked here
+def instance(name: str, value: Any, kind: Any) -> None:  # noqa: ANN401 - checked here
     """Refuse what is not of a type."""
     if not isinstance(value, kind):
-        raise UsageError(f"{name} is a {kind.__name__}(…); it is {value!r}")
+        raise UsageError(f"{name}= takes {kind.__name__}(…); it is {value!r}")
 
 
 def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:

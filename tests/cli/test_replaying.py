@@ -325,7 +325,7 @@ def test_a_redacted_prompt(recorded: Path, server: ChatServer, home: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("no API key for a/b: set A_KEY, or pass api_key= (any text will do)", "no API key for a/b: set A_KEY (any text will do)"),
+        ("no API key for a/b: set A_KEY, or pass api_key= to LiteLLM(…) (any text will do)", "no API key for a/b: set A_KEY (any text will do)"),
         ("no API key for a/b: set A_KEY, or pass api_key=", "no API key for a/b: set A_KEY"),
         ("pass api_base=, its address", "pass --api-base, its address"),
         ("pass model=, another one", "pass --model, another one"),

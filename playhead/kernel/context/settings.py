@@ -38,7 +38,7 @@ def context_fields(  # noqa: PLR0913 - what is said about the past
         from playhead.kernel.context.profiles import profile_for  # noqa: PLC0415 - only for agents that have one
 
         if max_context_tokens is not None:
-            checks.at_least("max_context_tokens", max_context_tokens, 100)
+            checks.at_least("Context(max_tokens=…)", max_context_tokens, 100)
         found = profile_for(profile, model, max_context_tokens)
     found = _with_synthesizer(found, given=has_synthesizer)
     if compression is None and found is not None:
@@ -98,7 +98,7 @@ def call_fields(  # noqa: PLR0913 - what is said about calls
     return {
         "required_tools": names,
         "required_calls": {name: counts.get(name, 1) for name in names},
-        "required_retries": checks.at_least("required_retries", required_retries, 0),
+        "required_retries": checks.at_least("require_tools(retries=…)", required_retries, 0),
         "infer_required": bool(infer_required),
         "tool_budgets": {**automatic, **given},
     }

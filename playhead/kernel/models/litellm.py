@@ -221,7 +221,7 @@ class LiteLLM:
             start="Is the server running?" if address else "Is there a network?",
             secrets=self.secrets,
             parameters=parameters,
-            get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= (any text, if the server needs none)",
+            get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)",
             known=_nearest_models(litellm, self._name),
         )
 

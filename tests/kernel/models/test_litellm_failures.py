@@ -154,7 +154,7 @@ async def test_without_a_key_the_error_says_where_it_belongs(name, variables):
     with pytest.raises(MissingApiKeyError) as caught:
         await LiteLLM(name).complete(ask(model=name))
     assert str(caught.value) == (
-        f"no API key for {name}: set {variables}, or pass api_key= (any text, if the server needs none)"
+        f"no API key for {name}: set {variables}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)"
     )
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy, reproduce_sync
+from playhead import Agent, Strategy, UsageError, register_kernel, register_strategy
 from playhead.errors import NotReplayableError, UnknownStrategyError, nearest
 from playhead.kernel import Kernel, act, kernels, observe, strategies, think
 from playhead.kernel.kernels import get_kernel
 from playhead.kernel.strategies import Direct, Reactive, Reflexion, registry
 from playhead.kernel.strategies.reactive import REACT
 from playhead.kernel.strategies.registry import list_strategies, make_strategy, strategy_class
+from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, text
 from tests.own_strategies import subclass
 
