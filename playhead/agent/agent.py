@@ -32,7 +32,6 @@ from playhead.trace.values import JsonValue, scrub, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import Self
 
     from playhead.agent.chat.session import ChatSession
     from playhead.agent.handle import RunHandle
@@ -57,16 +56,6 @@ ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 
 class Agent(CustomTools):
     """A model, its tools and a strategy. One agent may run many tasks at the same time."""
-
-    def __new__(cls, *_arguments: Any, **options: Any) -> Self:  # noqa: ANN401 - `__init__` has the types
-        """Refuse arguments that there are none of, with those that there are."""
-        code = Agent.__init__.__code__
-        known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-        if cls.__init__ is Agent.__init__ and (unknown := [name for name in options if name not in known]):
-            raise UsageError(
-                f"Agent has no argument {unknown[0]!r}, only {', '.join(known)}. Where the others went: docs/arguments-of-agent.md"
-            )
-        return super().__new__(cls)
 
     def __init__(  # noqa: PLR0913 - one door, all keywords
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from playhead import Agent, Context, UsageError
+from playhead import Context, UsageError
 from playhead.compose import policies
 from playhead.compose.killswitches import tool_limit
 from playhead.compose.redaction import redact_results
@@ -38,15 +38,6 @@ def test_a_block_that_returns_what_undoes_it():
         [], compose=[lambda harness: harness.tap("**", print), lambda harness: harness.use(tool_limit("a", 1))]
     )
     assert [hook.name for hook in made.header.hooks] == ["print", "tool_limit"]
-
-
-@pytest.mark.parametrize("name", ["heal", "max_retries", "required_tools", "api_base", "tols"])
-def test_an_argument_that_there_is_none_of(name: str):
-    """The error names those that there are, and the page that says where others went."""
-    with pytest.raises(
-        UsageError, match=rf"^Agent has no argument '{name}', only model, .*docs/arguments-of-agent.md$"
-    ):
-        Agent("openai/m", **dict[str, Any]({name: 1}))
 
 
 @pytest.mark.parametrize("given", [{"rationale": "yes"}, {"rationale": 0}, {"facts": [("a", 1)]}])

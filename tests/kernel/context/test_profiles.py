@@ -70,7 +70,7 @@ def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: Con
     [
         (lambda: make_agent(None, [], profile="lokal"), "profile must be one of auto, local, mid, large, frontier, or a ContextProfile; it is 'lokal'. Did you mean 'local'?"),
         (lambda: make_agent(None, [], profile=3), "profile must be one of auto, local, mid"),
-        (lambda: make_agent(None, [], max_tokens=3), "max_context_tokens must be a whole number of at least 100; it is 3"),
+        (lambda: make_agent(None, [], max_tokens=3), "Context(max_tokens=…) must be a whole number of at least 100; it is 3"),
         (lambda: context_profile("tiny"), "there is no tier 'tiny'."),
         (lambda: context_profile("mid", compact=3), "a profile has no 'compact'."),
         (lambda: context_profile("mid", full_detail_steps=0), "full_detail_steps: Input should be greater than or equal to 1"),
