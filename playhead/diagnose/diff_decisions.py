@@ -110,12 +110,12 @@ def _other_calls(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> De
 def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str:
     if change == "calls" and a and b:
         one, other = _names(a), _names(b)
-        return f"the original {'called ' + one if one else 'answered'}, the replay {_did(other, called=bool(one))}"
+        return f"the original {'called ' + one if one else 'answered'}, the other run {_did(other, called=bool(one))}"
     if change == "arguments" and a and b:
         changed = [one.tool for one, two in zip(a.calls, b.calls, strict=True) if not same(one.args, two.args)]
         return f"{' and '.join(dict.fromkeys(changed))}: called with other arguments"
     if change == "failure" and b:
-        return f"the request failed in the {'original' if b.error is None else 'replay'}"
+        return f"the request failed in the {'original' if b.error is None else 'other run'}"
     return _WHAT.get(change, "another answer")
 
 

@@ -193,10 +193,10 @@ def _difference(page: Page, each: Difference, *, alone: bool) -> None:
 
 def _seqs(original: int | None, replay: int | None, after: int | None) -> str:
     if original is None:
-        return f"event {replay} of the replay" + ("" if after is None else f", after event {after}")
+        return f"event {replay} of the other run" + ("" if after is None else f", after event {after}")
     if replay is None:
         return f"event {original} of the original"
-    return f"event {original}" if original == replay else f"event {original} (replay: {replay})"
+    return f"event {original}" if original == replay else f"event {original} (the other run: {replay})"
 
 
 def _where(owner: str, iteration: int | None) -> str:
@@ -225,7 +225,7 @@ def _decision(page: Page, diff: RunDiff) -> None:
 def _decided(found: FirstDecision, diff: RunDiff) -> str:
     """Return what differs; a last reply that the provider cut off is no answer."""
     what = found.what
-    sides = (("the original", found.original, diff.original), ("the replay", found.replay, diff.replay))
+    sides = (("the original", found.original, diff.original), ("the other run", found.replay, diff.replay))
     for name, side, figures in sides:
         cut = _CUT.get(figures.terminated_by or "")
         last = side and found.agent == "root" and side.iteration == figures.iterations - 1

@@ -27,7 +27,7 @@ def divergence_text(split: Split, found: tuple[Difference, ...]) -> str:
     """Return what differs at a place, as a sentence."""
     one, other = split.original, split.replay
     if other is None or one is None:
-        side, record, fields = ("replay", other, split.actual) if one is None else ("original", one, split.expected)
+        side, record, fields = ("other run", other, split.actual) if one is None else ("original", one, split.expected)
         return f"only the {side} has this {_named(record.kind if record else '', fields)}"
     if split.change == "replaced":
         return f"{_named(other.kind, split.actual)} instead of {_named(one.kind, split.expected)}"
@@ -37,7 +37,7 @@ def divergence_text(split: Split, found: tuple[Difference, ...]) -> str:
 def _changed_text(split: Split, found: tuple[Difference, ...]) -> str:
     name = _named(split.original.kind if split.original else "", split.expected)
     if [each.path for each in found] == ["calls_before"]:
-        before = f"{found[0].original or 0}, in the replay {found[0].replay or 0}"
+        before = f"{found[0].original or 0}, in the other run {found[0].replay or 0}"
         return f"{name} starts when other calls have ended: {before}"
     if found:
         return f"{_paths(found)} of {name} {'differs' if len(found) == 1 else 'differ'}"

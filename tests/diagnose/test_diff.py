@@ -225,12 +225,12 @@ CALL_A, CALL_B = call("lookup", key="a"), call("lookup", key="b")
     [
         (text("x"), text("y"), "answer", "another answer"),
         (CALL_A, CALL_B, "arguments", "lookup: called with other arguments"),
-        (CALL_A, text("y"), "calls", "the original called lookup, the replay answered"),
-        (text("y"), CALL_A, "calls", "the original answered, the replay called lookup"),
-        (CALL_A, call("note", line="a"), "calls", "the original called lookup, the replay note"),
+        (CALL_A, text("y"), "calls", "the original called lookup, the other run answered"),
+        (text("y"), CALL_A, "calls", "the original answered, the other run called lookup"),
+        (CALL_A, call("note", line="a"), "calls", "the original called lookup, the other run note"),
         (calls(CALL_A, CALL_B), calls(CALL_B, CALL_A), "order", "the same calls in another order"),
         (calls(CALL_A, text="one"), calls(CALL_A, text="two"), "words", "the same calls, other words beside them"),
-        (text("x"), error("gone"), "failure", "the request failed in the replay"),
+        (text("x"), error("gone"), "failure", "the request failed in the other run"),
     ],
 )
 def test_the_first_decision(runs: Runs, original: Any, replay: Any, change: str, what: str) -> None:

@@ -186,7 +186,7 @@ def test_the_verdict_is_whole_on_a_narrow_terminal(pair: tuple[Recording, Record
 def test_a_reply_that_was_cut_off_is_no_answer() -> None:
     """The decision says so, on both sides."""
     called, cut = load_recording(TRACES / "stated-reasons.jsonl"), load_recording(TRACES / "cut-answer.jsonl")
-    assert "another answer; the replay's was cut off\n" in plain(diff_recordings(called, cut))
+    assert "another answer; the other run's was cut off\n" in plain(diff_recordings(called, cut))
     assert "another answer; the original's was cut off\n" in plain(diff_recordings(cut, called))
 
 
