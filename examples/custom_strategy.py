@@ -16,6 +16,7 @@ from playhead import Agent, Strategy, load_recording, register_kernel
 from playhead.kernel import (
     Kernel,
     KernelName,
+    Purpose,
     act,
     answer_pass,
     ask_for,
@@ -26,7 +27,7 @@ from playhead.kernel import (
     transition,
 )
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.events import Critique
+from playhead.trace.events import Critique, LlmRequested
 
 if TYPE_CHECKING:
     from playhead.kernel import KernelState, Session
@@ -42,6 +43,12 @@ class ChainOfVerification(Strategy):
     """Answer, list the claims, check each, revise. The fields are its settings, recorded with their defaults."""
 
     name = "chain-of-verification"
+    purposes = (
+        Purpose(name="answer", asks_for="the first answer", is_answer=True),
+        Purpose(name="claims", asks_for="the claims of the answer"),
+        Purpose(name="check", asks_for="whether a claim is true"),
+        Purpose(name="revise", asks_for="the final answer", is_answer=True),
+    )
     max_iterations = 30
 
     max_claims: int = Field(default=5, ge=1, le=50)
@@ -53,23 +60,23 @@ class ChainOfVerification(Strategy):
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Go from the first answer to the verified one."""
-        state, answer = await answer_pass(state, session, state.thread, label=f"{self.name}:answer", max_iterations=5)
+        state, answer = await answer_pass(state, session, state.thread, purpose="answer", max_iterations=5)
         state = transition(state, output=answer.output)  # what is kept, should a switch end the run from here on
         asked = await fresh_thread(
             session, f"List the claims of this answer.\n\n{answer.text}\n\n{form_prompt(Claims)}"
         )
-        state, found = await ask_for(state, session, asked, Claims, purpose=f"{self.name}:claims")
+        state, found = await ask_for(state, session, asked, Claims, purpose="claims")
         checks = []
         for claim in found.claims[: self.max_claims] if found else []:
             thread = await fresh_thread(session, f"Is this true? Check it, and answer in a sentence: {claim}")
             state, check = await answer_pass(
-                state, session, thread, label=f"{self.name}:check", max_iterations=self.turns_per_claim
+                state, session, thread, purpose="check", max_iterations=self.turns_per_claim
             )
             checks.append(f"{claim}: {check.text}")
             session.emit(Critique(text=checks[-1]))
         lines = [f"Task: {session.task}", f"Draft: {answer.text}", "Checks:", *checks, "Write the final answer."]
         thread = await fresh_thread(session, "\n".join(lines))
-        state, final = await answer_pass(state, session, thread, label=f"{self.name}:revise", max_iterations=1)
+        state, final = await answer_pass(state, session, thread, purpose="revise", max_iterations=1)
         session.conclude(final.reason, final.output)
         return state
 
@@ -100,13 +107,7 @@ def main() -> None:
         assert result.trace_path is not None
         recording = load_recording(result.trace_path)
         print(f"{result.terminated_by}: {result.output}")
-        print(
-            [
-                getattr(each.event, "purpose", "").partition(":")[2]
-                for each in recording.records
-                if each.kind == "llm-requested"
-            ]
-        )
+        print([each.event.purpose for each in recording.records if isinstance(each.event, LlmRequested)])
         print("identical:", recording.reproduce_sync().identical)
 
 

@@ -32,7 +32,7 @@ def main() -> None:
         for record in recording.records:
             event = record.event
             if isinstance(event, Thought):
-                print(event.text)
+                print(f"{event.name}: {event.text}")
             elif isinstance(event, Critique):
                 print(f"  {event.score}: {'follow' if event.satisfied else 'prune'}")
         print(result.output)

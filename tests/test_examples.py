@@ -47,8 +47,8 @@ EXPECTED = {
         "identical: True",
     ],
     "tree_of_thought": [
-        "[depth=1] 1: Look the height up and convert it.",
-        "[depth=1] 2: Guess it from the name.",
+        "1: Look the height up and convert it.",
+        "2: Guess it from the name.",
         "  0.9: follow",
         "  0.2: prune",
         "Mount Zed is 1,274 metres high.",

@@ -152,6 +152,7 @@ class Agent(CustomTools):
             record_parameters=checks.listed("record_parameters", execution.record_parameters) or None,
             strategy=known.name,
             strategy_settings=settings,
+            strategy_declares=known.declared(),
             kernel=known.kernel_name,
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
             task_context=to_json(dict(context.facts)),

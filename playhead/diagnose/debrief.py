@@ -240,7 +240,7 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.AlternativesConsidered, record: Record) -> None:
-        for option in event.alternatives:
+        for option in event.alternatives if event.kept is None else ():  # thoughts of a search are told on their own
             self._reject(record, event.decision, option.option, option.rejected_because)
 
     @_take.register

@@ -1,11 +1,10 @@
 """The part of the fold that follows the strategies: what was judged, planned, thought of and chosen.
 
-Which critique is of an answer and which is the score of a thought, is told by the purpose of the request before it.
+Which requests ask for an answer, the strategy declares; which critique is the score of a thought, the event says.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING, Any, Final
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.debrief_facts import AgentFacts
 
-_ANSWERING: Final = ("reflexion:generate", "reflexion:improve")
-_SEARCH: Final = "tree-of-thought:"
-_NODE: Final = re.compile(r"\[depth=[0-9]{1,3}\] ([0-9.]{1,60}): (.*)", re.DOTALL)
-_SCORED: Final = re.compile(r"thought ([0-9.]{1,60}): ")
-_KEPT: Final = re.compile(r"tree-of-thought: depth [0-9]{1,3}: keep ([0-9.]{1,60}) \(")
 _NOT_KNOWN: Final = "(not in the file)"
 
 Stages = dict[tuple[str, str], dict[str, None]]
@@ -46,8 +40,10 @@ class PlanFacts:
 class StrategyFacts:
     """What is known of the strategy of one owner."""
 
-    purpose: str = ""
-    """What its newest request was for."""
+    answering: frozenset[str] = frozenset()
+    """The purposes to which its model answers the task."""
+    answers: bool = False
+    """Whether its newest request had one of them."""
     answer: tuple[dict[str, Any], str] | None = None
     """Its newest answer that nobody has judged yet, and where it stands."""
     judged: list[s.JudgedAnswer] = field(default_factory=list)
@@ -115,18 +111,23 @@ class StrategiesFold:
     def _take(self, event: e.EventBase, _record: Record, _facts: StrategyFacts) -> None:
         """Events that say nothing of a strategy add nothing."""
 
+    @_take.register(e.RunStarted)
+    @_take.register(e.AgentStarted)
+    def _(self, event: e.RunStarted | e.AgentStarted, _record: Record, facts: StrategyFacts) -> None:
+        facts.answering = event.agent.strategy_declares.answering
+
     @_take.register
     def _(self, event: e.LlmRequested, _record: Record, facts: StrategyFacts) -> None:
-        facts.purpose = event.purpose
+        facts.answers = event.purpose in facts.answering
 
     @_take.register
     def _(self, event: e.LlmResponded, record: Record, facts: StrategyFacts) -> None:
-        if facts.purpose in _ANSWERING:
+        if facts.answers:
             facts.answer = None if event.tool_calls else (_at(record), short(event.text.strip(), LONG))
 
     @_take.register
     def _(self, event: e.ToolCallStarted, record: Record, facts: StrategyFacts) -> None:
-        if facts.purpose in _ANSWERING and event.tool in LAST_WORDS and isinstance(event.args, dict):
+        if facts.answers and event.tool in LAST_WORDS and isinstance(event.args, dict):
             said = event.args.get("output", event.args.get("summary"))
             facts.answer = (_at(record), shown(said, LONG).strip())
 
@@ -139,8 +140,9 @@ class StrategiesFold:
 
     @_take.register
     def _(self, event: e.Critique, record: Record, facts: StrategyFacts) -> None:
-        if facts.purpose.startswith(_SEARCH):
-            self._score(event, facts)
+        if event.thought is not None:
+            if (node := facts.thoughts.get(event.thought)) is not None:
+                facts.thoughts[node.name] = node.model_copy(update={"score": _share(event.score)})
             return
         judged = s.JudgedAnswer(
             **_at(record),
@@ -153,35 +155,21 @@ class StrategiesFold:
         facts.answer = None
         facts.judged.append(judged)
 
-    @staticmethod
-    def _score(event: e.Critique, facts: StrategyFacts) -> None:
-        scored = _SCORED.match(event.text)
-        node = facts.thoughts.get(scored[1]) if scored else None
-        if node is not None:
-            facts.thoughts[node.name] = node.model_copy(update={"score": _share(event.score)})
-
     @_take.register
     def _(self, event: e.Thought, record: Record, facts: StrategyFacts) -> None:
-        node = _NODE.fullmatch(event.text or "") if facts.purpose == f"{_SEARCH}expand" else None
-        if node is not None:
-            facts.thoughts[node[1]] = s.TreeThought(
-                **_at(record), name=node[1], text=short(node[2]), score=None, pruned=None, followed=False
+        if event.name is not None:
+            name, text = short(event.name, 100), short(event.text or "")
+            facts.thoughts[name] = s.TreeThought(
+                **_at(record), name=name, text=text, score=None, pruned=None, followed=False
             )
 
     @_take.register
     def _(self, event: e.AlternativesConsidered, _record: Record, facts: StrategyFacts) -> None:
-        if not facts.purpose.startswith(_SEARCH):
-            return
-        _keep(event.decision, facts)
+        facts.best = short(event.kept[0], 100) if event.kept else facts.best
         for option in event.alternatives:
-            node = facts.thoughts.get(option.option.partition(":")[0])
+            node = None if option.name is None else facts.thoughts.get(option.name)
             if node is not None:
                 facts.thoughts[node.name] = node.model_copy(update={"pruned": short(option.rejected_because)})
-
-    @_take.register
-    def _(self, event: e.DecisionEvaluated, _record: Record, facts: StrategyFacts) -> None:
-        if facts.purpose.startswith(_SEARCH):
-            _keep(event.decision, facts)
 
     @_take.register
     def _(self, event: e.PlanCreated, record: Record, facts: StrategyFacts) -> None:
@@ -210,11 +198,13 @@ class StrategiesFold:
         self.reflections.append(s.Reflected(**_at(record), text=short(event.text), satisfied=event.satisfied))
 
     @_take.register
-    def _(self, event: e.StrategySelected, record: Record, _facts: StrategyFacts) -> None:
+    def _(self, event: e.StrategySelected, record: Record, facts: StrategyFacts) -> None:
+        facts.answering = event.declares.answering
         self._choose(record, event.strategy, None, event.reason)
 
     @_take.register
-    def _(self, event: e.StrategySwitched, record: Record, _facts: StrategyFacts) -> None:
+    def _(self, event: e.StrategySwitched, record: Record, facts: StrategyFacts) -> None:
+        facts.answering = event.declares.answering
         self._choose(record, event.to_strategy, event.from_strategy, event.rationale)
 
     def _choose(self, record: Record, strategy: str, before: str | None, why: str | None) -> None:
@@ -267,11 +257,6 @@ def _ending_with(output: str, answers: list[s.JudgedAnswer]) -> list[s.JudgedAns
     """Return the answers that hold more than the output, such as a stated reason before it; none when they differ."""
     found = [each for each in answers if each.answer and each.answer.endswith(output)]
     return found if len({each.answer for each in found}) == 1 else []
-
-
-def _keep(decision: str, facts: StrategyFacts) -> None:
-    if kept := _KEPT.match(decision):
-        facts.best = kept[1]
 
 
 def _is_on_path(name: str, best: str | None) -> bool:

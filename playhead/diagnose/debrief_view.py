@@ -62,7 +62,7 @@ def sections(debrief: m.Debrief) -> Iterator[tuple[str, list[Row]]]:
         *((title, most(rows)) for title, rows in strategy_lines(debrief)),
         ("Why this path", most(_why(debrief))),
         ("Assumptions", most(_assumption(each) for each in debrief.assumptions)),
-        ("Alternatives considered", most(_alternative(each) for each in _alternatives(debrief))),
+        ("Alternatives considered", most(_alternative(each) for each in debrief.alternatives)),
         ("Curator", list(curator_rows(debrief))),
         ("Approvals", most(_approval(each) for each in debrief.approvals)),
         ("Hooks and limits that steered", most(_steering(each) for each in _others(debrief))),
@@ -100,14 +100,6 @@ def _output_title(debrief: m.Debrief) -> str:
 
 def _by(debrief: m.Debrief) -> str | None:
     return debrief.termination.by if debrief.termination else None
-
-
-def _alternatives(debrief: m.Debrief) -> Iterator[m.RejectedOption]:
-    """Yield what was rejected, without the thoughts of a search, which stand in a section of their own."""
-    searched = {each.owner for each in debrief.thoughts}
-    for each in debrief.alternatives:
-        if not (each.owner in searched and each.decision.startswith("tree-of-thought: ")):
-            yield each
 
 
 def _others(debrief: m.Debrief) -> Iterator[m.Steering]:

@@ -106,12 +106,12 @@ def _(event: e.RunPaused | e.RunResumed) -> str:
 
 @summarise.register
 def _(event: e.PhaseEntered) -> str:
-    return event.phase
+    return f"{event.phase} {event.number}"
 
 
 @summarise.register
 def _(event: e.PhaseCompleted) -> str:
-    return f"{event.phase}, {duration_text(event.duration_ms)}"
+    return f"{event.phase} {event.number}"
 
 
 @summarise.register
@@ -167,6 +167,7 @@ def _(event: e.LlmRequested) -> str:
     count = sum(last - first + 1 for first, last in event.messages)
     attempt = f"attempt {event.attempt + 1}" if event.attempt else None
     purpose = None if event.purpose == "think" else f"to {event.purpose}"
+    purpose = purpose if event.step is None else f"for step {event.step}"
     messages = f"{count} message{'' if count == 1 else 's'} to {event.model}"
     return f"request {event.request}: {_clauses([messages, purpose, attempt])}"
 

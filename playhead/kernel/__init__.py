@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from playhead.kernel.kernels import register_kernel
     from playhead.kernel.loop import Kernel, run_kernel
     from playhead.kernel.meta_tools import Arguments, MetaTool
-    from playhead.kernel.passes import Conclusion, answer_pass, ask_once, fresh_thread, run_pass
+    from playhead.kernel.passes import Conclusion, answer_pass, ask_once, fresh_thread, in_phase, run_pass
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, Step, Thread, transition
     from playhead.kernel.strategies.base import KernelName, Strategy
     from playhead.kernel.strategies.reactive import act, observe, think
     from playhead.kernel.strategies.registry import register_strategy
     from playhead.kernel.structured import ask_for, form_prompt
+    from playhead.trace.types import Purpose
 
 _HOMES = {
     "Arguments": "playhead.kernel.meta_tools",
@@ -28,6 +29,7 @@ _HOMES = {
     "KernelName": "playhead.kernel.strategies.base",
     "KernelState": "playhead.kernel.state",
     "MetaTool": "playhead.kernel.meta_tools",
+    "Purpose": "playhead.trace.types",
     "Session": "playhead.kernel.session",
     "Step": "playhead.kernel.state",
     "Strategy": "playhead.kernel.strategies.base",
@@ -38,6 +40,7 @@ _HOMES = {
     "ask_once": "playhead.kernel.passes",
     "form_prompt": "playhead.kernel.structured",
     "fresh_thread": "playhead.kernel.passes",
+    "in_phase": "playhead.kernel.passes",
     "observe": "playhead.kernel.strategies.reactive",
     "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies.registry",
@@ -54,6 +57,7 @@ __all__ = [
     "KernelName",
     "KernelState",
     "MetaTool",
+    "Purpose",
     "Session",
     "Step",
     "Strategy",
@@ -64,6 +68,7 @@ __all__ = [
     "ask_once",
     "form_prompt",
     "fresh_thread",
+    "in_phase",
     "observe",
     "register_kernel",
     "register_strategy",

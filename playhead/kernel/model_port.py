@@ -62,9 +62,9 @@ class ModelPort:
         tools: tuple[ToolSpec, ...] = (),
         *,
         parameters: dict[str, JsonValue] | None = None,
-        purpose: str = "think",
+        purpose: str | None = None,
     ) -> LlmResponded:
-        """Return the model's answer to the thread, as it is recorded.
+        """Return the model's answer to the thread, as it is recorded; without a purpose it is that of the pass, or `think`.
 
         Raises:
             ModelError: it did not answer, and trying again did not or would not help.
@@ -77,10 +77,10 @@ class ModelPort:
         if session.hooks is not None:
             session.require_running()
             tools = await self._offered_tools(tools, number)
-        in_text: dict[str, Any] = {}  # a field that is not set is not written
+        some: dict[str, Any] = {} if session.inner is None else {"step": session.inner.step}
         if header.tool_format == "text" and tools:
-            in_text = {"tools_in_text": session.messages.tool_ranges(tools)}
-            thread, tools = self._tools_in_text.thread(thread, tools, in_text["tools_in_text"]), ()
+            some["tools_in_text"] = session.messages.tool_ranges(tools)
+            thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
         named = header.recorded_names
         request = Request(header.model, thread.messages, tools, merged, number, record_parameters=named)
         if session.hooks is not None:
@@ -96,8 +96,8 @@ class ModelPort:
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
             parameters=kept,
-            purpose=purpose,
-            **in_text,
+            purpose=purpose or (session.inner.purpose if session.inner else "think"),
+            **some,
         )
         if session.hooks is None:
             return await self._attempts(request, asked)

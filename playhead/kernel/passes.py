@@ -7,15 +7,19 @@ ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.loop import collect_spending, run_kernel
 from playhead.kernel.state import PlannedCall, Thread, transition
+from playhead.trace.events import PhaseCompleted, PhaseEntered
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.types import ImagePart, TextPart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playhead.kernel.loop import Kernel
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
@@ -52,12 +56,14 @@ class Conclusion:
 class Pass:
     """A pass that runs."""
 
-    label: str
-    """What it is for, such as `reflexion:generate`; requests say so as their purpose."""
+    purpose: str
+    """What its requests are for, such as `improve`."""
     last: int
     """The turn before which it ends."""
     tools: frozenset[str] | None = None
     """Names of the tools that are offered and may run; None for all."""
+    step: str | None = None
+    """The step of a plan that it carries out."""
     conclusion: Conclusion | None = None
     """How it ended, once it has."""
 
@@ -67,10 +73,11 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     session: Session,
     thread: Thread,
     *,
-    label: str,
+    purpose: str,
     max_iterations: int,
     tools: tuple[str, ...] | None = None,
     kernel: Kernel | None = None,
+    step: str | None = None,
 ) -> tuple[KernelState, Conclusion]:
     """Run the kernel on a thread until it answers; returns the state after it, with the thread of the pass, and how it ended.
 
@@ -78,16 +85,17 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
         state: where the agent stands; steps, usage and turns count on from here.
         session: the agent's session.
         thread: what the first request of the pass sends; see `fresh_thread`.
-        label: what it is for, such as `reflexion:generate`.
+        purpose: what its requests are for, such as `improve`.
         max_iterations: turns of this pass at most.
         tools: names of the tools that are offered; None for all, `()` for none.
         kernel: another kernel than the agent's.
+        step: the step of a plan that it carries out.
 
     Raises:
         RunEndedError: the agent itself has ended meanwhile.
         ModelError: the model did not answer.
     """
-    inner = Pass(label, state.iteration + max_iterations, None if tools is None else frozenset(tools))
+    inner = Pass(purpose, state.iteration + max_iterations, None if tools is None else frozenset(tools), step)
     begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
     outer, session.inner = session.inner, inner
     try:
@@ -106,23 +114,40 @@ async def answer_pass(  # noqa: PLR0913 - as `run_pass`
     session: Session,
     thread: Thread,
     *,
-    label: str,
+    purpose: str,
     max_iterations: int,
     tools: tuple[str, ...] | None = None,
     kernel: Kernel | None = None,
+    step: str | None = None,
 ) -> tuple[KernelState, Conclusion]:
     """Run a pass that has to end with an answer: when its turns are used up, one more turn without tools may give it.
 
     Takes and returns what `run_pass` does, and raises like it. The conclusion is not an answer when that turn gave none either.
     """
     state, conclusion = await run_pass(
-        state, session, thread, label=label, max_iterations=max_iterations, tools=tools, kernel=kernel
+        state, session, thread, purpose=purpose, max_iterations=max_iterations, tools=tools, kernel=kernel, step=step
     )
     if conclusion.reason != "max_iterations":
         return state, conclusion
     told = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
-    state, last = await run_pass(state, session, told, label=label, max_iterations=1, tools=(), kernel=kernel)
+    state, last = await run_pass(
+        state, session, told, purpose=purpose, max_iterations=1, tools=(), kernel=kernel, step=step
+    )
     return state, last if last.reason != "max_iterations" else conclusion
+
+
+@contextmanager
+def in_phase(session: Session, phase: str, number: int) -> Iterator[None]:
+    """Let what happens inside belong to a phase of the strategy; one that an error leaves is not said to be completed.
+
+    Args:
+        session: the agent's session.
+        phase: one of those that the strategy declares, such as `attempt`.
+        number: which one it is, from 1.
+    """
+    session.emit(PhaseEntered(phase=phase, number=number))
+    yield
+    session.emit(PhaseCompleted(phase=phase, number=number))
 
 
 async def fresh_thread(session: Session, text: str) -> Thread:

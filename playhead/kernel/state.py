@@ -80,6 +80,8 @@ class PlannedCall:
     """The request whose answer asked for it."""
     rationale: Rationale | None = None
     """The model's own reason."""
+    step: str | None = None
+    """The step of a plan that it is."""
     transform: str | None = None
     """The expression through which it wants to see the result."""
     written: str | None = None

@@ -25,6 +25,7 @@ from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.progress import GivenUpError
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, Step, transition
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events import (
     DecisionEvaluated,
     StrategySwitched,
@@ -131,7 +132,7 @@ async def _advice(
     steps = _told(state.steps[-LAST:], LONGEST)
     text = _ASK.format(task=text_of(session.task), now=now, stuck=loop.what, steps=steps, strategies=told(names))
     try:
-        state, answer = await ask_once(state, session, await fresh_thread(session, text), purpose="switching:evaluate")
+        state, answer = await ask_once(state, session, await fresh_thread(session, text), purpose="switch")
     except ModelError as error:
         return state, now, f"kept: the model did not answer: {describe(error)}"
     said = strip_rationales(answer).strip()
@@ -150,10 +151,14 @@ async def hand_over(given_up: GivenUpError, session: Session) -> tuple[Strategy,
     assert progress is not None  # noqa: S101 - it gave the other one up
     progress.switches += 1
     switched = StrategySwitched(
-        from_strategy=old, to_strategy=new, switch_number=progress.switches, rationale=given_up.rationale
+        from_strategy=old,
+        to_strategy=new,
+        switch_number=progress.switches,
+        rationale=given_up.rationale,
+        declares=strategy_class(new).declared(),
     )
     session.emit(switched)
-    await session.offer("control.strategy-switched", switched.model_dump(exclude={"kind"}))
+    await session.offer("control.strategy-switched", switched.model_dump(exclude={"kind", "declares"}))
     text = _HANDOFF.format(
         task=text_of(session.task),
         old=old,

@@ -160,7 +160,7 @@ class ToolPort:
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash, fingerprint = recorder.identity_of(arguments)
-        shown: dict[str, Any] = {} if planned.transform is None else {"transform": planned.transform}
+        step = planned.step or (session.inner.step if session.inner else None)
         started = ToolCallStarted(
             call_id=call.id,
             tool=call.name,
@@ -171,7 +171,8 @@ class ToolPort:
             rationale=planned.rationale,
             source=planned.source,
             request=planned.request,
-            **shown,
+            step=step,
+            transform=planned.transform,
         )
         self._take_id(call.id)
         started_us = recorder.clock.now_us()

@@ -86,6 +86,8 @@ class Rationale(Value):
 class Alternative(Value):
     """An option that the model says it rejected."""
 
+    name: str | None = None
+    """Its name, where options have some: a thought's place in a search."""
     option: str
     """The option."""
     rejected_because: str
@@ -438,6 +440,33 @@ class ContextProfile(Value):
     """Which wording the default system prompt has."""
 
 
+class Purpose(Value):
+    """What a strategy asks the model for."""
+
+    name: str
+    """The purpose, as requests say it: `critique`."""
+    asks_for: str
+    """What it asks for, in a few words."""
+    is_answer: bool = False
+    """Whether what the model says to it is an answer to the task, which a critic may judge."""
+
+
+class StrategyFacts(Value):
+    """What a strategy says of itself, so that nobody who reads its events has to know it."""
+
+    aliases: tuple[str, ...] = ()
+    """Its short names."""
+    phases: tuple[str, ...] = ()
+    """The phases that it goes through, as `phase-entered` names them."""
+    purposes: tuple[Purpose, ...] = ()
+    """What it asks the model for, beside `think`."""
+
+    @property
+    def answering(self) -> frozenset[str]:
+        """The purposes to which the model answers the task."""
+        return frozenset(each.name for each in self.purposes if each.is_answer)
+
+
 class AgentHeader(Value):
     """Everything about an agent that is not code: what a replay needs to build it again."""
 
@@ -456,6 +485,8 @@ class AgentHeader(Value):
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The strategy's own settings."""
+    strategy_declares: StrategyFacts = StrategyFacts()
+    """Its aliases, its phases, and what it asks the model for."""
     kernel: str = "react"
     """The registered name of the loop that the strategy thinks and acts with."""
     system_prompt: str | None = None

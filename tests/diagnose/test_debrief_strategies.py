@@ -145,10 +145,10 @@ def test_thoughts_with_scores_and_the_path_taken():
     ]
     assert section(debrief, "Thoughts") == [
         "path taken: 1 → 1.2",
-        'event 8 thought 1 (score 0.80, followed): "Look it up."',
-        'event 9 thought 2 (score 0.30, pruned: score 0.30 is below 0.50): "Guess."',
-        'event 22 thought 1.1 (score 0.40, pruned: score 0.40 is below 0.50): "By name."',
-        'event 23 thought 1.2 (score 0.90, followed): "By place."',
+        'event 9 thought 1 (score 0.80, followed): "Look it up."',
+        'event 10 thought 2 (score 0.30, pruned: score 0.30 is below 0.50): "Guess."',
+        'event 25 thought 1.1 (score 0.40, pruned: score 0.40 is below 0.50): "By name."',
+        'event 26 thought 1.2 (score 0.90, followed): "By place."',
     ]
     assert section(debrief, "Alternatives considered") == []
     assert debrief.judged_answers == ()
@@ -163,7 +163,7 @@ def test_thoughts_of_a_model_are_no_tree():
     """A thought outside the search may look like one of its nodes; it is none."""
     forged = (
         e.LlmRequested(request=0, model="m", messages=((0, 0),), purpose="think"),
-        e.Thought(request=0, text="[depth=1] 1: x"),
+        e.Thought(request=0, text="1: x"),
     )
     assert build_debrief(made(*forged)).thoughts == ()
 
@@ -272,11 +272,11 @@ def test_hostile_text_in_every_new_field():
     """Plans, critiques, thoughts, strategies and healed calls: nothing raw, and what has no form does no harm."""
     search: dict[str, Any] = {"model": "m", "messages": ((0, 0),)}
     recording = made(
-        e.LlmRequested(request=0, **search, purpose="tree-of-thought:expand"),
-        e.Thought(request=0, text=f"[depth=1] 1: {EVIL}"),
-        e.Thought(request=0, text="[depth=1] 1." * 99),
-        e.Critique(text="thought 9: 1", score=float("inf")),
-        e.AlternativesConsidered(decision=f"tree-of-thought: depth 1: keep {EVIL}", alternatives=()),
+        e.LlmRequested(request=0, **search, purpose="expand"),
+        e.Thought(request=0, text=EVIL, name=EVIL),
+        e.Thought(request=0, name="1." * 99),
+        e.Critique(text="1", score=float("inf"), thought="9"),
+        e.AlternativesConsidered(decision=EVIL, alternatives=(), kept=(EVIL,)),
         e.LlmRequested(request=1, **search, purpose=EVIL),
         e.Critique(text=EVIL, score=-5, satisfied=None),
         e.PlanCreated(plan_id=EVIL, version=0, goal=EVIL, reason=EVIL,

@@ -49,8 +49,8 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "run-resumed": [({"reason": "approved"}, "approved")],
     "agent-started": [({"agent": AGENT, "task": "Look.", "parent": "root", "call_id": "c"}, "helper on openai/gpt: Look.")],
     "agent-completed": [({**ENDING, "output": {"a": 1}}, 'done: end_turn, 1 turn, tokens not known: {"a": 1}')],
-    "phase-entered": [({"phase": "verify"}, "verify")],
-    "phase-completed": [({"phase": "verify", "duration_ms": 1500}, "verify, 1.5 s")],
+    "phase-entered": [({"phase": "attempt", "number": 2}, "attempt 2")],
+    "phase-completed": [({"phase": "attempt", "number": 2}, "attempt 2")],
     "hook-fired": [
         (
             {"hook": "guard", "phase": "think", "timing": "before", "action": "stop", "reason": "enough"},

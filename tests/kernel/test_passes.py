@@ -30,10 +30,10 @@ async def other(context: ToolContext) -> str:
 async def two_passes(state: Any, session: Any) -> Any:
     """Look something up in a pass with one tool, judge it, and answer in another pass without tools."""
     first = await fresh_thread(session, f"Gather: {session.task}")
-    state, gathered = await run_pass(state, session, first, label="two:gather", max_iterations=2, tools=("lookup",))
-    state, judged = await ask_once(state, session, await fresh_thread(session, "Judge it."), purpose="two:judge")
+    state, gathered = await run_pass(state, session, first, purpose="gather", max_iterations=2, tools=("lookup",))
+    state, judged = await ask_once(state, session, await fresh_thread(session, "Judge it."), purpose="judge")
     second = await fresh_thread(session, f"Answer from {gathered.text}, {judged}")
-    state, answer = await run_pass(state, session, second, label="two:answer", max_iterations=3, tools=())
+    state, answer = await run_pass(state, session, second, purpose="answer", max_iterations=3, tools=())
     session.notes["seen"] = [gathered, answer]
     session.terminate("end_turn", answer.output)
     return transition(state, output=answer.output)
@@ -50,7 +50,7 @@ async def test_a_pass_ends_alone_and_turns_count_on(tmp_path: Path, register: An
     asked = [
         (data(each.event)["purpose"], each.iteration) for each in recording.records if each.kind == "llm-requested"
     ]
-    assert asked == [("two:gather", 0), ("two:gather", 1), ("two:judge", 1), ("two:answer", 2)]
+    assert asked == [("gather", 0), ("gather", 1), ("judge", 1), ("answer", 2)]
     completed = [data(each.event) for each in recording.records if each.kind == "tool-call-completed"]
     assert [(each["tool"], each["ok"]) for each in completed] == [("lookup", True), ("other", False)]
     assert completed[1]["error"]["type"] == "ToolNotOffered"

@@ -73,10 +73,14 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> list[Failu
     for step_id in calls:
         progress.change(step_id, "in_progress")
     asked = [(progress.plan.step(step_id), call) for step_id, call in calls.items()]
-    label = f"plan:{','.join(calls)}"
     before = progress.state.usage.total_tokens
     progress.state, _ = await run_pass(
-        progress.state, session, session.preamble, label=label, max_iterations=1, kernel=_calling(session.kernel, asked)
+        progress.state,
+        session,
+        session.preamble,
+        purpose="step",
+        max_iterations=1,
+        kernel=_calling(session.kernel, asked),
     )
     progress.note_calls({call.id: step_id for step_id, call in calls.items()}, next(iter(calls)))
     tokens = (progress.state.usage.total_tokens - before) // len(calls)
@@ -135,11 +139,11 @@ async def run_inner(progress: Progress, step: PlanStep) -> list[Failure]:
 
 
 async def _inner_pass(progress: Progress, step: PlanStep, thread: Thread, turns: int) -> tuple[KernelState, Conclusion]:
-    state, session, label = progress.state, progress.session, f"plan:{step.id}"
-    if step.type == "analysis":
-        return await run_pass(state, session, thread, label=label, max_iterations=turns, tools=())
-    names = step.tool_hints or tuple(progress.tools)
-    return await answer_pass(state, session, thread, label=label, max_iterations=turns, tools=names)
+    run = run_pass if step.type == "analysis" else answer_pass
+    tools = () if step.type == "analysis" else step.tool_hints or tuple(progress.tools)
+    return await run(
+        progress.state, progress.session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
+    )
 
 
 def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
@@ -195,7 +199,7 @@ async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedC
         rationale = None if said is SUPPRESS else said
     elif session.header.rationale:
         session.emit(RationaleMissing(path="plan", call_id=call.id, tool=call.name))
-    return PlannedCall(call=call, position=session.take_position(), source="plan", rationale=rationale)
+    return PlannedCall(call=call, position=session.take_position(), source="plan", rationale=rationale, step=step.id)
 
 
 def _is_read_only(step: PlanStep, progress: Progress) -> bool:

@@ -87,7 +87,7 @@ async def _patched(failed: Sequence[PlanStep], progress: Progress) -> bool:
 async def _ask(progress: Progress, prompt: str, frame: Frame, what: str) -> tuple[PlanStep, ...]:
     """Return new steps; none when the model gave none that can be used, of which each failure is an event."""
     thread = await prompt_thread(progress.session, "prompt.plan", prompt)
-    form = None if thread is None else await ask_for_steps(progress, thread, frame, purpose=f"plan:{what}")
+    form = None if thread is None else await ask_for_steps(progress, thread, frame, purpose=what)
     if form is None:
         progress.log(f"{what}: no steps that can be used")
         return ()

@@ -27,9 +27,10 @@ from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.kernel.task_types import complexity_of, task_type_of
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
-from playhead.trace.types import text_of
+from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -59,6 +60,7 @@ class Adaptive(Strategy):
 
     name = NAME
     known_for = "looks at the task and chooses another strategy for it"
+    purposes = (Purpose(name="select", asks_for="which strategy suits the task"),)
     max_iterations = 20
 
     candidates: list[str] = Field(
@@ -131,7 +133,7 @@ async def _choose(state: KernelState, session: Session, settings: Adaptive) -> t
         state, answer, why_not = await _asked(state, session, settings, task, experience)
     chosen, by = (answer, "the model's choice") if answer else _without_model(settings, task, experience)
     reason = f"{by}; task type {task.type}, complexity {task.complexity:.1f}{why_not}"
-    session.emit(StrategySelected(strategy=chosen, reason=reason))
+    session.emit(StrategySelected(strategy=chosen, reason=reason, declares=strategy_class(chosen).declared()))
     return state, chosen
 
 
@@ -174,7 +176,7 @@ async def _asked(
         task=task.text,
     )
     try:
-        state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose=f"{NAME}:select")
+        state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
     except ModelError as error:
         return state, None, f"; the model did not answer: {describe(error)}"
     answer = named(strip_rationales(said), settings.candidates)

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ModelWrapValidatorHa
 from playhead.errors import UsageError, nearest
 from playhead.kernel.checks import first_problem
 from playhead.kernel.kernels import checked_kernel
+from playhead.trace.types import Purpose, StrategyFacts
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class Strategy(BaseModel):
     """Short names, of this class alone: a subclass with another name has its own."""
     known_for: ClassVar[str] = ""
     """What it is good at, in the words that a model chooses by; else the first line of its docstring."""
+    phases: ClassVar[tuple[str, ...]] = ()
+    """The phases that it goes through, each begun with `in_phase`; each is a span around what happens in it."""
+    purposes: ClassVar[tuple[Purpose, ...]] = ()
+    """What it asks the model for, beside `think`."""
     max_iterations: ClassVar[int] = 10
     """Turns at most, when the agent does not say."""
     rationale: ClassVar[bool] = True
@@ -63,6 +68,11 @@ class Strategy(BaseModel):
     def tools_by_name(self) -> dict[str, Tool]:
         """Return its own tools by name."""
         return {each.spec.name: each for each in self.tools()}
+
+    @classmethod
+    def declared(cls) -> StrategyFacts:
+        """Return what it says of itself, for the header."""
+        return StrategyFacts(aliases=cls.aliases, phases=cls.phases, purposes=cls.purposes)
 
     def recorded(self) -> dict[str, JsonValue]:
         """Return the settings as a header holds them; the kernel has a place of its own there.

@@ -64,8 +64,7 @@ class ChainOfThought(Strategy):
         """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
         state, has_tools = await _with_limit(state, session, self.max_tool_steps)
         offered = session.specs(visible_tools(session, state)) if has_tools else ()
-        purpose = "think" if session.inner is None else session.inner.label
-        response = await session.model.complete(state.thread, offered, purpose=purpose)
+        response = await session.model.complete(state.thread, offered)
         state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
         thought, text = split_thinking(response.text) if self.use_thinking_tags else ("", response.text)
         if thought:

@@ -27,7 +27,7 @@ from playhead.kernel.reply import Reply, read_reply, record_reply
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.kernel.strategies import reactive
 from playhead.kernel.strategies.base import Strategy
-from playhead.trace.types import ToolCall, text_of
+from playhead.trace.types import Purpose, ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class CodeAction(Strategy):
 
     name = NAME
     known_for = "writes one program that calls the tools; for many calls and for loops over data"
+    purposes = (Purpose(name="program", asks_for="a program, or the answer", is_answer=True),)
     meta_tools = ()
 
     max_programs: int = Field(default=3, ge=1, le=50)
@@ -135,7 +136,7 @@ class CodeAction(Strategy):
 
 async def write(state: KernelState, session: Session) -> KernelState:
     """Ask the model for a program, or for the answer."""
-    response = await session.model.complete(state.thread, purpose=f"{NAME}:plan")
+    response = await session.model.complete(state.thread, purpose="program")
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(_read(response, state, session), response, session)
     if not reply.calls:

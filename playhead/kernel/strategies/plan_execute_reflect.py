@@ -28,7 +28,7 @@ from playhead.kernel.state import transition
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.structured import ask_for
 from playhead.trace.events import DecisionEvaluated, Reflection
-from playhead.trace.types import text_of
+from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
     from playhead.kernel.plan.hydrate import Frame
@@ -51,6 +51,15 @@ class PlanExecuteReflect(PlanSettings):
     name = NAME
     aliases = ("plan", "plan-execute")
     known_for = "makes a plan, carries it out step by step, corrects it; for complex tasks of many steps"
+    purposes = (
+        Purpose(name="plan", asks_for="a plan"),
+        Purpose(name="step", asks_for="the result of a step"),
+        Purpose(name="patch", asks_for="steps in place of those that failed"),
+        Purpose(name="reflect", asks_for="whether the results are enough"),
+        Purpose(name="replan", asks_for="a new plan for what is left"),
+        Purpose(name="augment", asks_for="further steps"),
+        Purpose(name="answer", asks_for="the answer, from the results", is_answer=True),
+    )
     max_iterations = 25
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
@@ -157,7 +166,7 @@ async def _what_is_missing(progress: Progress) -> str | None:
     capped = output_cap(session.header.parameters) is not None
     parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
     progress.state, found = await ask_for(
-        progress.state, session, thread, ReflectionForm, purpose="plan:reflect", retries=1, parameters=parameters
+        progress.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
     )
     if found is None:
         progress.log("the results are taken as they are: the model did not say whether they are enough")
@@ -182,7 +191,7 @@ async def _answer(progress: Progress) -> KernelState:
     session = progress.session
     thread = await fresh_thread(session, answer_prompt(progress.plan))
     state, conclusion = await run_pass(
-        progress.state, session, thread, label="plan:answer", max_iterations=ANSWER_TURNS, tools=()
+        progress.state, session, thread, purpose="answer", max_iterations=ANSWER_TURNS, tools=()
     )
     reason = conclusion.reason
     if conclusion.answered and progress.cut_short:

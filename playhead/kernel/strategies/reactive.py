@@ -65,8 +65,7 @@ async def think(state: KernelState, session: Session) -> KernelState:
 async def think_until(state: KernelState, session: Session, answered: Answered) -> KernelState:
     """Ask the model what to do next; `answered` takes over when it asks for no call."""
     offered = visible_tools(session, state)
-    purpose = "think" if session.inner is None else session.inner.label
-    response = await session.model.complete(state.thread, session.specs(offered), purpose=purpose)
+    response = await session.model.complete(state.thread, session.specs(offered))
     thread = state.thread.add(await session.messages.add_reply(response))
     reply = await record_reply(read_reply(response, session), response, session)
     if not reply.calls:

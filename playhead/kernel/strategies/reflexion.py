@@ -14,7 +14,7 @@ from pydantic import Field
 from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.meta_tools import missing_required_tools
-from playhead.kernel.passes import Conclusion, answer_pass, ask_model, closed_thread, fresh_thread
+from playhead.kernel.passes import Conclusion, answer_pass, ask_model, closed_thread, fresh_thread, in_phase
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
 from playhead.kernel.prompts import missing_tools
 from playhead.kernel.state import KernelState, Step, transition
@@ -22,7 +22,7 @@ from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import Critique, StructuredOutputFailed
-from playhead.trace.types import text_of
+from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -41,6 +41,12 @@ class Reflexion(Strategy):
     name = NAME
     aliases = ("reflect",)
     known_for = "writes an answer, criticises it, improves it; for writing and wherever quality counts"
+    phases = ("attempt",)
+    purposes = (
+        Purpose(name="generate", asks_for="the first answer", is_answer=True),
+        Purpose(name="critique", asks_for="a judgement of an answer"),
+        Purpose(name="improve", asks_for="a better answer", is_answer=True),
+    )
     max_iterations = 20
 
     max_retries: int = Field(default=3, ge=0, le=100)
@@ -64,24 +70,28 @@ class Reflexion(Strategy):
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""
-        thread = await _first_thread(state, session, self)
-        state, first = await _answer(state, session, thread, "generate", self)
-        newest = best = Attempt(first, 0)
-        why = ""
-        for number in range(self.max_retries + self.critique_last):
-            state = transition(state, output=best.output)  # what is kept, should something end the run
-            state, said = await _judged(state, session, newest, self)
-            if isinstance(said, str):
-                why = said
+        thread, purpose, why = await _first_thread(state, session, self), "generate", ""
+        best: Attempt | None = None
+        for number in range(self.max_retries + 1):
+            with in_phase(session, "attempt", number + 1):
+                turns = self.kernel_max_iterations
+                state, answer = await answer_pass(state, session, thread, purpose=purpose, max_iterations=turns)
+                newest = Attempt(answer, number)
+                # What is kept, should something end the run.
+                state = transition(state, output=(best or newest).output)
+                said: Judgement | str = ""
+                if number < self.max_retries or self.critique_last:
+                    state, said = await _judged(state, session, newest, self)
+                if isinstance(said, Judgement):
+                    newest = replace(newest, score=said.share, satisfied=said.satisfied)
+                best = newest if best is None else best.or_newer(newest)
+                state = transition(state, output=best.output)
+            if isinstance(said, str) or said.satisfied or number == self.max_retries:
+                why = said if isinstance(said, str) else ""
                 break
-            newest = replace(newest, score=said.share, satisfied=said.satisfied)
-            best = best.or_newer(newest)
-            if said.satisfied or number == self.max_retries:
-                break
-            state = transition(state, output=best.output)
-            state, improved = await _improved(state, session, said, self)
-            newest = Attempt(improved, number + 1)
-        best = best.or_newer(newest)
+            closed = await closed_thread(state, session)
+            thread, purpose = closed.add(await session.messages.add_user(IMPROVE.format(said.text))), "improve"
+        assert best is not None  # noqa: S101 - there is always a first answer
         _end(session, best, why or _not_satisfied(best, newest), missing_required_tools(session, state))
         return transition(state, output=best.output)
 
@@ -119,13 +129,6 @@ async def _first_thread(state: KernelState, session: Session, strategy: Reflexio
     return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
 
 
-async def _answer(
-    state: KernelState, session: Session, thread: Thread, what: str, strategy: Reflexion
-) -> tuple[KernelState, Conclusion]:
-    label, turns = f"{NAME}:{what}", strategy.kernel_max_iterations
-    return await answer_pass(state, session, thread, label=label, max_iterations=turns)
-
-
 async def _judged(
     state: KernelState, session: Session, attempt: Attempt, strategy: Reflexion
 ) -> tuple[KernelState, Judgement | str]:
@@ -147,13 +150,13 @@ async def _judged(
 
 async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[KernelState, Judgement | None]:
     """Ask the critic; an answer that says neither yes nor no is asked for again, in a stricter way."""
-    state, response = await ask_model(state, session, thread, purpose=f"{NAME}:critique")
+    state, response = await ask_model(state, session, thread, purpose="critique")
     said = read_judgement(response.text)
     if said is not None:
         return state, said
     session.emit(StructuredOutputFailed(expected=Judgement.__name__, error="it says neither yes nor no", attempt=0))
     again = thread.add(await session.messages.add_user(JSON_ONLY))
-    return await ask_for(state, session, again, Judgement, purpose=f"{NAME}:critique", retries=1)
+    return await ask_for(state, session, again, Judgement, purpose="critique", retries=1)
 
 
 def _as_settled(said: Judgement, missing: list[str], strategy: Reflexion) -> Judgement:
@@ -164,16 +167,6 @@ def _as_settled(said: Judgement, missing: list[str], strategy: Reflexion) -> Jud
     if enough is not None and said.score is not None and said.score >= enough:
         return said.model_copy(update={"satisfied": True})
     return said
-
-
-async def _improved(
-    state: KernelState, session: Session, said: Judgement, strategy: Reflexion
-) -> tuple[KernelState, Conclusion]:
-    """Go on in the thread of the newest answer, with what the critic said of it."""
-    told = IMPROVE.format(said.text)
-    thread = await closed_thread(state, session)
-    thread = thread.add(await session.messages.add_user(told))
-    return await _answer(state, session, thread, "improve", strategy)
 
 
 def _not_satisfied(best: Attempt, newest: Attempt) -> str:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import ask_model, fresh_thread
+from playhead.kernel.passes import ask_model, fresh_thread, in_phase
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.scores import read_score
 from playhead.kernel.state import KernelState, Step, transition
@@ -27,7 +27,7 @@ from playhead.trace.events import (
     StructuredOutputFailed,
     Thought,
 )
-from playhead.trace.types import Alternative, text_of
+from playhead.trace.types import Alternative, Purpose, text_of
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -58,6 +58,11 @@ class TreeOfThought(Strategy):
     name = NAME
     aliases = ("tot",)
     known_for = "compares several approaches before it acts; for creative and open problems"
+    phases = ("depth",)
+    purposes = (
+        Purpose(name="expand", asks_for="thoughts that may follow one"),
+        Purpose(name="score", asks_for="how likely a thought leads to a solution"),
+    )
 
     breadth: int = Field(default=3, ge=1, le=8)
     """Thoughts that are proposed at once, and thoughts that are kept of a depth at most."""
@@ -118,10 +123,11 @@ async def _search(state: KernelState, session: Session, strategy: TreeOfThought)
     for depth in range(1, strategy.depth + 1):
         children: list[Node] = []
         parents: list[Node | None] = [*kept] or [None]
-        for parent in parents:
-            state, found = await _children(state, session, parent, strategy)
-            children += found
-        survivors = _prune(children, depth, strategy, session)
+        with in_phase(session, "depth", depth):
+            for parent in parents:
+                state, found = await _children(state, session, parent, strategy)
+                children += found
+            survivors = _prune(children, depth, strategy, session)
         if not survivors:
             break
         kept = survivors
@@ -144,9 +150,8 @@ async def _children(
     prefix = f"{parent.name}." if parent else ""
     nodes = [Node(f"{prefix}{number}", text, parent=parent) for number, text in enumerate(thoughts, 1)]
     for node in nodes:
-        said = f"[depth={len(node.path)}] {node.name}: {node.text}"
-        session.emit(Thought(request=response.request, text=said))
-        step = Step(type="thought", content=said, iteration=state.iteration)
+        session.emit(Thought(request=response.request, text=node.text, name=node.name))
+        step = Step(type="thought", content=f"{node.name}: {node.text}", iteration=state.iteration)
         state = transition(state, steps=(*state.steps, step))
     scored = []
     for node in nodes:
@@ -162,7 +167,7 @@ async def _score(state: KernelState, session: Session, node: Node, enough: float
         said = strip_rationales(response.text)
         score = read_score(said)
         if score is not None:
-            session.emit(Critique(text=f"thought {node.name}: {said}", score=score, satisfied=score >= enough))
+            session.emit(Critique(text=said, score=score, satisfied=score >= enough, thought=node.name))
             return state, score
         error = "the answer is not one number from 0 to 10"
         session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
@@ -177,15 +182,13 @@ def _prune(children: list[Node], depth: int, strategy: TreeOfThought, session: S
     good.sort(key=lambda node: -node.score)  # stable: of equal ones the first comes first
     kept = good[: strategy.breadth]
     decision = f"{NAME}: depth {depth}: keep {', '.join(f'{node.name} ({node.score:.2f})' for node in kept) or 'none'}"
-    pruned = [
-        Alternative(option=f"{node.name}: {node.text}", rejected_because=_why_not(node, strategy))
+    pruned = tuple(
+        Alternative(name=node.name, option=node.text, rejected_because=_why_not(node, strategy))
         for node in children
         if node not in kept
-    ]
-    if pruned:
-        session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned)))
-    else:
-        session.emit(DecisionEvaluated(decision=decision, rationale=None if children else "nothing was proposed"))
+    )
+    names = tuple(node.name for node in kept)
+    session.emit(AlternativesConsidered(decision=decision, alternatives=pruned, kept=names))
     return kept
 
 
@@ -201,7 +204,7 @@ async def _ask(
     """Ask the model about a thought, without tools and outside the turns."""
     text = prompt.format(task=text_of(session.task), tools=_tools_told(session), path=_told(node), **more)
     await steered_outside(state, session)
-    return await ask_model(state, session, await fresh_thread(session, text), purpose=f"{NAME}:{purpose}")
+    return await ask_model(state, session, await fresh_thread(session, text), purpose=purpose)
 
 
 def _told(node: Node | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Dollars, Integer, Rationale, Usage
+from playhead.trace.types import Dollars, Integer, Rationale, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
 
@@ -17,6 +17,8 @@ class StrategySelected(EventBase):
     """The strategy."""
     reason: str | None = None
     """Why this one."""
+    declares: StrategyFacts = StrategyFacts()
+    """What it says of itself."""
 
 
 class StrategySwitchEvaluated(EventBase):
@@ -45,6 +47,8 @@ class StrategySwitched(EventBase):
     """1 for the first switch of the run."""
     rationale: str | None = None
     """Why."""
+    declares: StrategyFacts = StrategyFacts()
+    """What the strategy used from now on says of itself."""
 
 
 class DecisionEvaluated(EventBase):

@@ -41,7 +41,9 @@ class LlmRequested(EventBase):
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other parameters, as handed to the adapter."""
     purpose: str = "think"
-    """What the call is for: `think`, `critique`, `plan`, …"""
+    """What the call is for: `think`, or one of the purposes that the strategy declares, such as `critique`."""
+    step: str | None = None
+    """The step of a plan that it is made in."""
 
 
 class LlmResponded(EventBase):

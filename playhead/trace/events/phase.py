@@ -1,29 +1,32 @@
-"""Phases of the loop, and what hooks did at them."""
+"""Phases of strategies, and what hooks did at those of the loop."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
+from playhead.trace.types import Integer
 from playhead.trace.values import JsonValue
 
 
 class PhaseEntered(EventBase):
-    """A phase with something to do begins."""
+    """A phase of the strategy begins; what the agent does until it is over belongs to it."""
 
     kind: Literal["phase-entered"] = "phase-entered"
     phase: str
-    """The phase's name."""
+    """The phase's name, such as `attempt`."""
+    number: Integer
+    """Which one it is, from 1."""
 
 
 class PhaseCompleted(EventBase):
-    """A phase with something to do is over."""
+    """A phase of the strategy is over; one that the end of the run cut short has no such event."""
 
     kind: Literal["phase-completed"] = "phase-completed"
     phase: str
     """The phase's name."""
-    duration_ms: float
-    """Milliseconds it took."""
+    number: Integer
+    """Which one it was."""
 
 
 class HookFired(EventBase):

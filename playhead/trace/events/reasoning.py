@@ -17,6 +17,8 @@ class Thought(EventBase):
     """The request whose answer holds it."""
     text: str | None = None
     """The thought; absent when it is the whole text of the answer."""
+    name: str | None = None
+    """Its place in a search: `2.1` follows from the second first thought."""
 
 
 class PlanCreated(EventBase):
@@ -69,6 +71,8 @@ class Critique(EventBase):
     """Whether the answer is good enough."""
     score: float | None = None
     """The score it gave, 0 to 1."""
+    thought: str | None = None
+    """The thought that it judges, by its place in the search; absent where it judges an answer."""
 
 
 class AssumptionRecorded(EventBase):
@@ -91,6 +95,8 @@ class AlternativesConsidered(EventBase):
     """What was decided."""
     alternatives: tuple[Alternative, ...]
     """What was rejected, and why."""
+    kept: tuple[str, ...] | None = None
+    """The thoughts of a search that are followed, best first; absent elsewhere."""
 
 
 class RationaleMissing(EventBase):

@@ -53,6 +53,8 @@ class ToolCallStarted(EventBase):
     """Asked for through the provider's tool calls, in text, by a plan, or by another tool's body."""
     request: Integer | None = None
     """The request whose answer asked for it."""
+    step: str | None = None
+    """The step of a plan that it is made in."""
     transform: str | None = None
     """The expression through which the model wants to see the result, taken from beside the arguments."""
 

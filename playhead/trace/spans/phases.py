@@ -1,7 +1,6 @@
-"""The phases of strategies that have some, as spans: steps of a plan, attempts of reflexion, depths of a search, checks.
+"""The phases of strategies that have some, as spans: attempts of reflexion, depths of a search, steps of a plan, checks.
 
-No event says that a phase begins; the purpose of a request does, or the state of a plan's step. A strategy without phases
-gets no span between its agent and its calls.
+Events say when a phase begins and ends. A strategy without phases gets no span between its agent and its calls.
 """
 
 from __future__ import annotations
@@ -26,17 +25,9 @@ if TYPE_CHECKING:
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan, SpanTree
 
-ATTEMPT: Final = "attempt"
-DEPTH: Final = "depth"
 CHECK: Final = "verify"
-_OPENED_BY: Final = {
-    "reflexion:generate": ATTEMPT,
-    "reflexion:improve": ATTEMPT,
-    "tree-of-thought:expand": DEPTH,
-    "verify": CHECK,
-}
-_SEARCHED: Final = "tree-of-thought: depth "
-_PLAN: Final = "plan:"
+"""The purpose with which a model is asked to check an answer, and the span of that check."""
+_STEP: Final = "step:"
 _OVER: Final = frozenset({"completed", "failed", "skipped"})
 
 
@@ -57,6 +48,8 @@ class Phases:
     tree: SpanTree
     masking: Masking
     home: OpenSpan
+    answering: frozenset[str]
+    """The purposes to which the model answers the task."""
     open: dict[str, Phase] = field(default_factory=dict)
     """By what tells them apart, in the order in which they began."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -67,44 +60,41 @@ class Phases:
 
     # --- where operations belong --------------------------------------------------------------------------------------
 
-    def before_request(self, purpose: str, said: Any, seq: int, now: int) -> None:  # noqa: ANN401 - a message's content
-        """Begin the phase that a request of this purpose opens, if it is not open."""
+    def of_request(self, event: e.LlmRequested, said: Any, seq: int, now: int) -> OpenSpan:  # noqa: ANN401 - a message's content
+        """Return the span that a request belongs to; what it says is the input of a phase that began with it."""
         self.seq = seq
-        what = _OPENED_BY.get(purpose)
-        if what is not None and what not in self.open:
-            self._begin(what, what, now, self.masking.input(said))
+        if event.purpose == CHECK and CHECK not in self.open:
+            self._begin(CHECK, CHECK, now)
+        phase = self._phase(event.step)
+        if phase is None:
+            return self.home
+        if not phase.span.attributes:
+            phase.span.attributes.update(self.masking.input(said))
+        return phase.span
 
-    def of_request(self, purpose: str) -> OpenSpan:
-        """Return the span that a request of this purpose belongs to."""
-        if purpose.startswith(_PLAN):
-            asking = purpose.removeprefix(_PLAN)
-            for key, phase in self.open.items():
-                if key.startswith(_PLAN) and key.rpartition("/")[2] == asking:
-                    return phase.span
-        return self.current()
-
-    def of_call(self, call_id: str) -> OpenSpan:
-        """Return the span that a call belongs to which a plan asked for; its id names plan and step."""
-        for key, phase in self.open.items():
-            if key.startswith(_PLAN) and call_id.startswith(key.removeprefix(_PLAN).replace("/", "_") + "_"):
-                return phase.span
-        return self.current()
+    def of_call(self, step: str | None) -> OpenSpan:
+        """Return the span that a call belongs to."""
+        phase = self._phase(step)
+        return self.home if phase is None else phase.span
 
     def current(self) -> OpenSpan:
         """Return the span of the phase that began last; steps of a plan, which may run at once, hold only their own."""
-        phases = [phase for key, phase in self.open.items() if not key.startswith(_PLAN)]
-        return phases[-1].span if phases else self.home
+        return self.of_call(None)
+
+    def _phase(self, step: str | None) -> Phase | None:
+        found = None if step is None else self.open.get(f"{_STEP}{step}")
+        return found or next((self.open[key] for key in reversed(self.open) if not key.startswith(_STEP)), None)
 
     def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
-        """Note an answer, which may be the output of its phase; what a critic says of an attempt is none."""
-        for key, phase in self.open.items():
-            if phase.span is span.above and text and (key != ATTEMPT or _OPENED_BY.get(purpose) == ATTEMPT):
+        """Note an answer, which may be the output of its phase; what a critic says of one is none."""
+        for phase in self.open.values():
+            if phase.span is span.above and text and (not self.answering or purpose in self.answering):
                 phase.last = text
 
     def called(self, span: OpenSpan, said: Any) -> None:  # noqa: ANN401 - any JSON value
         """Note a result, which is the output of a plan's step, and of another phase in which nothing was said."""
         for key, phase in self.open.items():
-            if phase.span is span.above and (key.startswith(_PLAN) or phase.last is None):
+            if phase.span is span.above and (key.startswith(_STEP) or phase.last is None):
                 phase.last = said
 
     # --- what events make of them -------------------------------------------------------------------------------------
@@ -121,10 +111,10 @@ class Phases:
         return []
 
     def _step_changed(self, event: e.PlanStepChanged, now: int) -> list[ReadableSpan]:
-        key = f"{_PLAN}{event.plan_id}/{event.step_id}"
+        key = f"{_STEP}{event.step_id}"
         if event.status == "in_progress" and key not in self.open:
             step = self.steps.get((event.plan_id, event.step_id), event.step_id)
-            self._begin(key, f"step:{event.step_id}", now, self.masking.passed(step))
+            self._begin(key, key, now, self.masking.passed(step))
         elif event.status in _OVER:
             return self._step_failed(key, event.reason, now) if event.status == "failed" else self._end(key, now)
         return []
@@ -133,19 +123,30 @@ class Phases:
         status = Status(StatusCode.ERROR, self.masking.word(reason or "the step failed"))
         return self._end(key, now, status, None if reason is None else self.masking.quoting(reason))
 
-    def _judged(self, event: e.Critique, now: int) -> list[ReadableSpan]:
-        return self._end(ATTEMPT, now, satisfied=event.satisfied, score=event.score, critique=event.text)
+    def _entered(self, event: e.PhaseEntered, now: int) -> list[ReadableSpan]:
+        ended = self._end(event.phase, now)
+        self._begin(event.phase, f"{event.phase}:{event.number}", now)
+        return ended
 
-    def _pruned(self, event: e.AlternativesConsidered, now: int) -> list[ReadableSpan]:
-        if not event.decision.startswith(_SEARCHED):
-            return []
-        left = [each.model_dump(mode="json") for each in event.alternatives]
-        return self._end(DEPTH, now, output=self.masking.output({"decision": event.decision, "alternatives": left}))
+    def _completed(self, event: e.PhaseCompleted, now: int) -> list[ReadableSpan]:
+        return self._end(event.phase, now)
 
-    def _decided(self, event: e.DecisionEvaluated, now: int) -> list[ReadableSpan]:
-        if not event.decision.startswith(_SEARCHED):
-            return []
-        return self._end(DEPTH, now, output=self.masking.output(event.decision))
+    def _judged(self, event: e.Critique, _now: int) -> list[ReadableSpan]:
+        phase = self._phase(None)
+        if event.thought is None and phase is not None:
+            said = {"satisfied": event.satisfied, "score": event.score, "critique": self.masking.word(event.text)}
+            phase.span.metadata.update({name: fact for name, fact in said.items() if fact is not None})
+        return []
+
+    def _compared(self, event: e.AlternativesConsidered, _now: int) -> list[ReadableSpan]:
+        phase = self._phase(None)
+        if event.kept is not None and phase is not None:
+            phase.last = event.model_dump(mode="json", exclude={"kind"}, exclude_none=True)
+        return []
+
+    def _chosen(self, event: e.StrategySelected, _now: int) -> list[ReadableSpan]:
+        self.answering = event.declares.answering
+        return []
 
     def _checked(self, event: e.VerifierVerdict, now: int) -> list[ReadableSpan]:
         if CHECK not in self.open:
@@ -160,16 +161,19 @@ class Phases:
         status = Status(StatusCode.ERROR, found) if event.blocked else OK
         return self._end(key, now, status, self.masking.quoting(list(event.violations)), blocked=event.blocked)
 
-    def _switched(self, _event: e.StrategySwitched, now: int) -> list[ReadableSpan]:
+    def _switched(self, event: e.StrategySwitched, now: int) -> list[ReadableSpan]:
+        self.answering = event.declares.answering
         return self.end_all(now, OK)
 
     _TAKES: ClassVar[Mapping[type[e.EventBase], Callable[..., list[ReadableSpan]]]] = MappingProxyType(
         {
             e.PlanCreated: _planned,
             e.PlanStepChanged: _step_changed,
+            e.PhaseEntered: _entered,
+            e.PhaseCompleted: _completed,
             e.Critique: _judged,
-            e.AlternativesConsidered: _pruned,
-            e.DecisionEvaluated: _decided,
+            e.AlternativesConsidered: _compared,
+            e.StrategySelected: _chosen,
             e.VerifierVerdict: _checked,
             e.GuardrailViolation: _guarded,
             e.StrategySwitched: _switched,
@@ -193,12 +197,11 @@ class Phases:
         kind: Kind | None = None,
     ) -> None:
         number = self.counts[key] = self.counts.get(key, -1) + 1
-        named = f"{name}:{number + 1}" if name in (ATTEMPT, DEPTH) else name
         kind = kind or (Kind.EVALUATOR if key == CHECK else Kind.CHAIN)
         metadata: dict[str, Any] = {"owner": self.owner, "seq": self.seq, "number": number}
         span = self.tree.open(
             f"phase:{self.owner}:{key}:{number}",
-            named,
+            name,
             kind,
             self.current(),
             now,

@@ -118,7 +118,7 @@ class RunSpans:
         return []
 
     def _known(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> SpanOwner:
-        phases = Phases(name, self.tree, self._masking, home)
+        phases = Phases(name, self.tree, self._masking, home, header.strategy_declares.answering)
         return SpanOwner(name, home, header, path, SpanThread(self._masking, self._opening), phases)
 
     def _owner(self, name: str) -> SpanOwner | None:
@@ -185,8 +185,6 @@ class RunSpans:
 
     def _requested(self, record: Record, event: e.LlmRequested, owner: SpanOwner, now: int) -> Ended:
         prompt = owner.thread.prompt(event.messages, self._options.max_messages)
-        newest = prompt.messages[-1].text if prompt.messages else ""
-        owner.phases.before_request(event.purpose, newest, record.seq, now)
         span = self._open_request(record, event, owner, prompt, now)
         if span is None:
             return None
@@ -198,11 +196,12 @@ class RunSpans:
     def _open_request(
         self, record: Record, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt, now: int
     ) -> OpenSpan | None:
+        newest = prompt.messages[-1].text if prompt.messages else ""
         return self.tree.open(
             f"llm:{record.owner}:{event.request}.{event.attempt}",
             f"llm:{event.model}",
             Kind.LLM,
-            owner.phases.of_request(event.purpose),
+            owner.phases.of_request(event, newest, record.seq, now),
             now,
             attributes=self._asked(event, owner, prompt),
             metadata=request_metadata(event, record, prompt),
@@ -272,8 +271,8 @@ class RunSpans:
 
     @staticmethod
     def _place_of_call(event: e.ToolCallStarted, owner: SpanOwner, asked: OpenSpan | None) -> OpenSpan:
-        if event.source == "plan":
-            return owner.phases.of_call(event.call_id)
+        if event.step is not None:
+            return owner.phases.of_call(event.step)
         above = None if asked is None else asked.above
         return above if above is not None and above.is_open else owner.phases.current()
 

@@ -47,7 +47,7 @@ class Other(Strategy):
     async def run(self, state: Any, session: Any) -> Any:
         """Answer."""
         thread = await fresh_thread(session, f"{self.words} {text_of(session.task)}")
-        state, answer = await run_pass(state, session, thread, label="other", max_iterations=9)
+        state, answer = await run_pass(state, session, thread, purpose="other", max_iterations=9)
         session.terminate(answer.reason, answer.output)
         return transition(state, output=answer.output)
 
@@ -57,7 +57,7 @@ async def passes(state: Any, session: Any) -> Any:
     try:
         for number in range(5):
             thread = await fresh_thread(session, f"part {number}")
-            state, _ = await run_pass(state, session, thread, label="passes", max_iterations=4)
+            state, _ = await run_pass(state, session, thread, purpose="passes", max_iterations=4)
     finally:
         session.notes["cleaned"] = True
     return state

@@ -13,7 +13,7 @@ from playhead import Strategy, UsageError, register_strategy
 from playhead.kernel.delegation import named
 from playhead.kernel.effectiveness import effectiveness
 from playhead.kernel.state import transition
-from playhead.kernel.strategies.registry import list_strategies
+from playhead.kernel.strategies.registry import list_strategies, strategy_class
 from playhead.kernel.task_types import complexity_of, task_type_of
 from playhead.replay import reproduce
 from playhead.testing import call, error, text
@@ -73,7 +73,8 @@ def forget(folder: Path) -> None:
 def selected(ran: Any) -> dict[str, Any]:
     """Return what the trace says about the choice."""
     (event,) = ran.events("strategy-selected")
-    return data(event)
+    assert event.declares == strategy_class(event.strategy).declared()
+    return {name: value for name, value in data(event).items() if name != "declares"}
 
 
 async def test_the_model_chooses_and_the_chosen_one_runs(tmp_path: Path):
@@ -87,7 +88,7 @@ async def test_the_model_chooses_and_the_chosen_one_runs(tmp_path: Path):
     assert ran.result.strategy_used == "careful"
     assert ran.events("run-completed")[0].strategy_used == "careful"
     assert ran.recording.header.agent.strategy == "adaptive"
-    assert [event.purpose for event in ran.events("llm-requested")] == ["adaptive:select", "careful", "careful"]
+    assert [event.purpose for event in ran.events("llm-requested")] == ["select", "careful", "careful"]
     asked = str(ran.model.requests[0].messages[-1].content)
     assert "- careful: Ask as often as the settings say.\n" in asked
     assert (
@@ -145,7 +146,7 @@ async def test_the_table_asks_nobody(tmp_path: Path, settings: Any, task: str, c
     """Without the model the choice costs no request."""
     ran = await adapt(tmp_path, [text("a"), text("b")], task=task, selector="table", **settings)
     assert selected(ran) == {"strategy": chosen, "reason": reason}
-    assert "adaptive:select" not in [event.purpose for event in ran.events("llm-requested")]
+    assert "select" not in [event.purpose for event in ran.events("llm-requested")]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ class TestRuns:
 - lookup {"key": "a"} → found a\n- lookup {"key": "b"} → found b""",
         )
         assert ran.steps()[0] == ("thought", None, "I look.")
-        assert [event.purpose for event in ran.events("llm-requested")] == ["code-action:plan"] * 2
+        assert [event.purpose for event in ran.events("llm-requested")] == ["program"] * 2
 
     async def test_the_model_is_told_the_functions(self, tmp_path: Path):
         """Signatures with types and descriptions; nothing is offered as a native tool, the runner itself neither."""

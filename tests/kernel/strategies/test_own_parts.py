@@ -118,7 +118,7 @@ async def test_an_answer_pass(tmp_path: Path):
     concluded = []
 
     async def once(state: Any, session: Any) -> Any:
-        state, said = await answer_pass(state, session, state.thread, label="once", max_iterations=1)
+        state, said = await answer_pass(state, session, state.thread, purpose="once", max_iterations=1)
         concluded.append((said.reason, said.output))
         state, judged = await ask_once(state, session, await fresh_thread(session, "Good?"), purpose="judge")
         return transition(state, output=f"{said.text}, {judged}")

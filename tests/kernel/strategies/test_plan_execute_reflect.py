@@ -124,11 +124,11 @@ async def test_a_plan_is_carried_out(tmp_path: Path):
     ]
     assert [each.purpose for each in run.events("llm-requested")] == [
         "plan",
-        "plan:s3",
-        "plan:s4",
-        "plan:s4",
-        "plan:reflect",
-        "plan:answer",
+        "step",
+        "step",
+        "step",
+        "reflect",
+        "answer",
     ]
     assert [bool(each.tools) for each in run.events("llm-requested")] == [False, False, True, True, False, False]
     assert [data(each) for each in run.events("reflection")] == [{"text": "all there", "satisfied": True}]
@@ -403,7 +403,7 @@ async def test_nobody_looks_when_nothing_would_follow(tmp_path: Path):
     run = await planned(
         tmp_path, Tools(), plan(tool_step("look", args={"key": "a"})), text("done"), settings={"max_refinements": 0}
     )
-    assert [each.purpose for each in run.events("llm-requested")] == ["plan", "plan:answer"]
+    assert [each.purpose for each in run.events("llm-requested")] == ["plan", "answer"]
 
 
 async def test_a_loop_that_acted_does_not_run_again(tmp_path: Path):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.kernel.runs import Ran
 
-GENERATE, CRITIQUE, IMPROVE = "reflexion:generate", "reflexion:critique", "reflexion:improve"
+GENERATE, CRITIQUE, IMPROVE = "generate", "critique", "improve"
 
 
 def no(score: float | None = 4, *issues: str) -> Any:

@@ -66,33 +66,31 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
     ran = await think(tmp_path, turns, lookup, strategy_settings={**SMALL, "good_enough": None})
     assert ending(ran) == ended_as("done", "end_turn", "4,180 feet", 2)
     assert purposes(ran) == [
-        "tree-of-thought:expand",
-        *["tree-of-thought:score"] * 2,
-        "tree-of-thought:expand",
-        *["tree-of-thought:score"] * 2,
+        "expand",
+        *["score"] * 2,
+        "expand",
+        *["score"] * 2,
         *["think"] * 2,
     ]
-    assert [event.text for event in ran.events("thought")] == [
-        "[depth=1] 1: Look it up.",
-        "[depth=1] 2: Guess.",
-        "[depth=2] 1.1: By name.",
-        "[depth=2] 1.2: By place.",
+    assert [(event.name, event.text) for event in ran.events("thought")] == [
+        ("1", "Look it up."),
+        ("2", "Guess."),
+        ("1.1", "By name."),
+        ("1.2", "By place."),
     ]
-    assert [(event.text, event.score, event.satisfied) for event in ran.events("critique")] == [
-        ("thought 1: 8", 0.8, True),
-        ("thought 2: 3", 0.3, False),
-        ("thought 1.1: Score: 4", 0.4, False),
-        ("thought 1.2: 9/10", 0.9, True),
+    assert [(event.thought, event.text, event.score, event.satisfied) for event in ran.events("critique")] == [
+        ("1", "8", 0.8, True),
+        ("2", "3", 0.3, False),
+        ("1.1", "Score: 4", 0.4, False),
+        ("1.2", "9/10", 0.9, True),
     ]
-    assert [(event.decision, event.alternatives) for event in ran.events("alternatives-considered")] == [
-        (
-            "tree-of-thought: depth 1: keep 1 (0.80)",
-            (Alternative(option="2: Guess.", rejected_because="score 0.30 is below 0.50"),),
-        ),
-        (
-            "tree-of-thought: depth 2: keep 1.2 (0.90)",
-            (Alternative(option="1.1: By name.", rejected_because="score 0.40 is below 0.50"),),
-        ),
+    assert [(event.kept, event.alternatives) for event in ran.events("alternatives-considered")] == [
+        (("1",), (Alternative(name="2", option="Guess.", rejected_because="score 0.30 is below 0.50"),)),
+        (("1.2",), (Alternative(name="1.1", option="By name.", rejected_because="score 0.40 is below 0.50"),)),
+    ]
+    phases = [event for event in ran.recording.records if event.kind.startswith("phase-")]
+    assert [(each.kind, each.event.phase, each.event.number) for each in phases] == [
+        (kind, "depth", depth) for depth in (1, 2) for kind in ("phase-entered", "phase-completed")
     ]
     assert "1. Look it up.\n2. By place." in sent(ran, 6)
     assert ran.result.strategy_used == "tree-of-thought"
@@ -120,8 +118,8 @@ async def test_a_search_that_ends_early_keeps_what_it_has(tmp_path: Path):
     ran = await think(tmp_path, turns)
     assert ending(ran) == ended_as("done", "end_turn", "done", 1)
     assert "The line of thought:\n1. Guess.\n\n" in sent(ran, 7)
-    decisions = [event.decision for event in ran.events("alternatives-considered")]
-    assert decisions == ["tree-of-thought: depth 2: keep none"]
+    decisions = [(event.decision, event.kept) for event in ran.events("alternatives-considered")]
+    assert decisions[-1] == ("tree-of-thought: depth 2: keep none", ())
     assert ran.result.strategy_used == "tree-of-thought"
 
 
@@ -130,7 +128,6 @@ async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
     ran = await think(tmp_path, [TWO, text("10"), text("5"), text("done")], strategy_settings={"breadth": 2})
     assert purposes(ran)[-1] == "think"
     assert [data(event) for event in ran.events("decision-evaluated")][1:] == [
-        {"decision": "tree-of-thought: depth 1: keep 1 (1.00), 2 (0.50)"},
         {
             "decision": "tree-of-thought: stop at depth 1",
             "rationale": "thought 1 scores 1.00, and 0.90 is good enough",
@@ -142,8 +139,9 @@ async def test_more_good_thoughts_than_are_kept(tmp_path: Path):
     """The best of a depth go on, at most as many as the breadth; of equal ones the first."""
     turns = [TWO, text("6"), text("6"), TWO, text("7"), text("8"), TWO, text("8"), text("7"), text("done")]
     ran = await think(tmp_path, turns)
-    (event,) = ran.events("alternatives-considered")
-    assert event.decision == "tree-of-thought: depth 2: keep 1.2 (0.80), 2.1 (0.80)"
+    first, event = ran.events("alternatives-considered")
+    assert (first.kept, first.alternatives) == (("1", "2"), ())
+    assert (event.decision, event.kept) == ("tree-of-thought: depth 2: keep 1.2 (0.80), 2.1 (0.80)", ("1.2", "2.1"))
     assert [each.rejected_because for each in event.alternatives] == ["score 0.70: 2 others score at least as high"] * 2
 
 
@@ -221,7 +219,7 @@ async def test_it_does_not_search_twice(tmp_path: Path):
     )
     ran = await record_agent(agent, tmp_path)
     assert ran.result.output == "yes"
-    assert purposes(ran) == ["tree-of-thought:expand", "tree-of-thought:score", "think", "think"]
+    assert purposes(ran) == ["expand", "score", "think", "think"]
     assert (await reproduce(tmp_path / "run.jsonl")).identical
 
 
