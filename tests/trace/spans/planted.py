@@ -22,7 +22,21 @@ NAMES: Final = frozenset(
     {
         # who, and which: never hidden
         *("agent.name", "model", "address", "strategy", "from_model", "to_model", "finish_reason", "run_id", "task_id"),
-        *("call_id", "tool_call_id", "id", "call", "plan_id", "step_id", "parent", "session_id", "user_id", "session"),
+        *(
+            "call_id",
+            "tool_call_id",
+            "id",
+            "call",
+            "plan_id",
+            "step_id",
+            "step",
+            "thought",
+            "kept",
+            "parent",
+            "session_id",
+            "user_id",
+            "session",
+        ),
         *("switch", "hook", "guard", "nudge", "strategy_used", "from_strategy", "to_strategy", "recommended_strategy"),
         *("tool", "tools.name", "versions", "replay_of", "resumed_from", "purpose", "error.type", "service"),
         # words of Playhead's own
