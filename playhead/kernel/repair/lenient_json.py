@@ -1,7 +1,7 @@
 """The one lenient JSON reader of the package: JSON as models write it.
 
-It reads any quotes, bare keys, comments, Python's constants, missing or surplus commas and brackets. What was cut off inside
-a value is refused, not completed: half a path or half a plan would run.
+It reads single quotes, bare keys, comments, Python's constants, missing or surplus commas and brackets. What was cut off
+inside a value is refused, not completed: half a path or half a plan would run.
 """
 
 from __future__ import annotations
@@ -21,23 +21,14 @@ MAX_CHARACTERS: Final = 400_000
 MAX_WASTED: Final = 200_000
 """Characters read in vain, in total: each bracket that begins no JSON may be followed to the end of the text."""
 _OPENING: Final = re.compile(r"[{\[]")
-_SPACE: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
-_WORD: Final = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]+")
-_CONSTANTS: Final = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
-_CLOSING: Final = dict(zip("\"'`\u201c\u201d\u2018\u2019", "\"'`\u201d\u201d\u2019\u2019", strict=True))
-"""The quotes that models write, and what closes them."""
-_KEY: Final = r"""["'`\u201c]?[\w$][\w $.-]{0,60}["'`\u201d]?\s*:"""
-_AFTER_STRING: Final = {
-    "key": re.compile(r"\s*(?::|\Z)"),
-    "}": re.compile(rf"\s*(?:[}}\]]|,\s*(?:[}}\]]|//|\#|/\*|\Z|{_KEY})|//|/\*|\Z|\s[\"']\w{{1,60}}[\"']\s*:)"),
-    "]": re.compile(r"\s*(?:[}\],:]|//|/\*|\Z)|\s+[\"']"),
-}
-"""What follows the end of a key, of a value in an object and in a list; another quote is one of the text's characters."""
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", **{mark: mark for mark in "\"'`\\/"}}
-_UNICODE: Final = re.compile(r"u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4})")
-_SURPLUS: Final = re.compile(r"[\s}\],;`]*")
-_FENCE: Final = re.compile(r"\s*(?:```[\w-]{0,20})?\s*")
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+|//[^\n]*|\#[^\n]*|/\*.*?\*/)|(?P<mark>[{}\[\]:,])|(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+    r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.]))|(?P<word>[^\W\d][\w$-]*|\$[\w$-]+)",
+    re.DOTALL,
+)
+_CONSTANTS: Final = {"true": "true", "false": "false", "null": "null", "none": "null"}
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)|[\"\x00-\x1f]", re.DOTALL)
+_CONTROL: Final = re.compile(r"\\[bfnrt]")
 _CUT_OFF: Final = "the JSON ends inside a value: it was cut off"
 _TOO_DEEP: Final = f"the JSON is nested deeper than {MAX_DEPTH} levels"
 
@@ -76,17 +67,16 @@ def json_blocks(text: str) -> Iterator[JsonBlock]:
 
 
 def read_json(text: str) -> tuple[Any, bool]:
-    """Return the value of a text, which a fence may surround, and whether all of its brackets were closed.
+    """Return the value that a text is, and whether all of its brackets were closed.
 
     Raises:
         BrokenJsonError: the text is not one value.
     """
-    fence = _FENCE.match(text)
-    block = _block_at(text, fence.end() if fence else 0)
+    block = _block_at(text, len(text) - len(text.lstrip()))
     if block.problem is not None:
         raise BrokenJsonError(block.problem)
-    if _SURPLUS.fullmatch(text, block.end) is None:
-        raise BrokenJsonError(f"the JSON is followed by {text[block.end :].strip()[:20]!r}")
+    if rest := text[block.end :].strip():
+        raise BrokenJsonError(f"the JSON is followed by {rest[:20]!r}")
     return block.value, block.closed
 
 
@@ -135,116 +125,106 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=
 
 
 class _Reader:
-    """One pass over one text, from one place on."""
+    """Writes one value of lenient JSON as JSON, token by token."""
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
         self.closed = True
         """Whether all brackets were closed."""
-        self._has_escapes = re.search(r"\\[bfnrt]", text) is not None
+        self._has_escapes = _CONTROL.search(text) is not None
         self._open: list[str] = []
         """The closing brackets of the open ones."""
+        self._last = ""
+        """What was read last: a bracket that opens, `key`, `:`, `value` or `,`."""
+        self._written: list[str] = []
 
     def value(self) -> Any:  # noqa: ANN401 - any JSON value
-        mark = self._next()
-        if mark in ("{", "["):
-            return self._inside("}" if mark == "{" else "]")
-        if mark in _CLOSING:
-            return self._string(self._open[-1] if self._open else "]")
-        found = _NUMBER.match(self.text, self.place) or _WORD.match(self.text, self.place)
-        word = "" if found is None else found[0]
-        is_constant = word.lower() in _CONSTANTS
-        if not is_constant and self.place + len(word) >= len(self.text):  # another digit or letter may have followed
-            raise BrokenJsonError(_CUT_OFF)
-        if not is_constant and _NUMBER.fullmatch(word) is None:
-            self._broken()
-        self.place += len(word)
-        return _CONSTANTS[word.lower()] if is_constant else json.loads(word)
-
-    def _inside(self, closing: str) -> Any:  # noqa: ANN401 - an object or a list
-        self.place += 1
-        self._open.append(closing)
-        if len(self._open) > MAX_DEPTH:
-            raise BrokenJsonError(_TOO_DEEP)
-        found: list[Any] = []
-        after_value = False
-        while not self._ends(after_value=after_value):
-            start, mark = self.place, self._next()
-            after_value = mark != ","
-            if mark == ",":
-                self.place += 1
-            elif closing == "}":
-                found.append((self._key(mark), self.value()))
-            elif found and self.text[:start].rstrip()[-1:] != "," and mark not in "{[":
-                self._broken()
+        while self._last != "value" or self._open:
+            found = _TOKEN.match(self.text, self.place)
+            if found is None:
+                self._end()
+            elif found.lastgroup == "space":
+                self.place = found.end()
             else:
-                found.append(self.value())
-        self._open.pop()
-        return once(found) if closing == "}" else found
+                self._take(str(found.lastgroup), found[0])
+                self.place = found.end()
+        return _DECODER.decode("".join(self._written))
 
-    def _ends(self, *, after_value: bool) -> bool:
-        """Return whether what is open ends here: with its bracket, with that of what is around it, or with the text."""
-        mark = self._next()
-        if mark == self._open[-1]:
-            self.place += 1
-        elif mark == "" and not after_value:
-            raise BrokenJsonError(_CUT_OFF)
-        elif mark in ("", "}", "]"):
-            if mark and mark not in self._open:
+    def _take(self, kind: str, piece: str) -> None:
+        if piece in ("}", "]"):
+            self._close(piece)
+        elif piece == ",":  # written before what follows, so that surplus ones are not
+            self._last = (
+                "," if self._last in ("value", ",") else self._last if self._last in ("{", "[") else self._broken()
+            )
+        elif piece == ":":
+            self._add(":", ":" if self._last == "key" else self._broken())
+        elif self._open[-1:] == ["}"] and self._last != ":":
+            self._separate(may_lack_comma=kind == "text")
+            if kind not in ("text", "word") or self._last == "key":
                 self._broken()
+            self._add(self._quoted(piece) if kind == "text" else json.dumps(piece), "key")
+        else:
+            self._separate(may_lack_comma=kind == "mark")
+            self._add(*self._begun(kind, piece))
+
+    def _begun(self, kind: str, piece: str) -> tuple[str, str]:
+        """Return what is written for the token that begins a value, and what it is."""
+        if kind == "mark":
+            self._open.append("}" if piece == "{" else "]")
+            if len(self._open) > MAX_DEPTH:
+                raise BrokenJsonError(_TOO_DEEP)
+            return piece, piece
+        if kind == "text":
+            return self._quoted(piece), "value"
+        constant = _CONSTANTS.get(piece.lower())
+        if constant is None and self.place + len(piece) == len(self.text):  # another digit or letter may have followed
+            raise BrokenJsonError(_CUT_OFF)
+        return constant or (piece if kind == "number" else self._broken()), "value"
+
+    def _add(self, written: str, what: str) -> None:
+        self._written.append(written)
+        self._last = what
+
+    def _separate(self, *, may_lack_comma: bool) -> None:
+        if self._last == "value" and not may_lack_comma:
+            self._broken()
+        if self._last in ("value", ","):
+            self._written.append(",")
+
+    def _close(self, piece: str) -> None:
+        """End what is open up to this bracket."""
+        if piece not in self._open or self._last in ("key", ":"):
+            self._broken()
+        while self._open[-1] != piece:
+            self._written.append(self._open.pop())
             self.closed = False
-        else:
-            return False
-        return True
+        self._add(self._open.pop(), "value")
 
-    def _key(self, mark: str) -> str:
-        if mark in _CLOSING:
-            key = self._string("key")
-        else:
-            word = _WORD.match(self.text, self.place) or self._broken()
-            key, self.place = str(word[0]), word.end()
-        if (after := self._next()) != ":":
-            raise BrokenJsonError(_CUT_OFF) if after == "" else self._broken()
-        self.place += 1
-        return key
-
-    def _string(self, where: str) -> str:
-        """Return a string; a quote that does not end it is one of its characters."""
-        mark = self.text[self.place]
-        if mark in "'\"" and self.text.startswith(mark * 3, self.place):  # as Python has them
-            inner, ends, _ = self.text[self.place + 3 :].partition(mark * 3)
-            self.place += len(inner) + 6
-            return inner if ends and "\\" not in inner else self._broken()
-        closing, out = _CLOSING[mark], []
-        special = re.compile(rf"[\\{closing}]")
-        self.place += 1
-        while found := special.search(self.text, self.place):
-            out.append(self.text[self.place : found.start()])
-            self.place = found.end()
-            if found[0] == "\\":
-                out.append(self._escape())
-            elif _AFTER_STRING[where].match(self.text, self.place):
-                return "".join(out)
-            else:
-                out.append(found[0])
-        self.place = len(self.text)
-        raise BrokenJsonError(_CUT_OFF)
-
-    def _escape(self) -> str:
-        if pair := _UNICODE.match(self.text, self.place):
-            self.place = pair.end()
-            return str(json.loads(f'"\\{pair[0]}"'))
-        escaped = self.text[self.place : self.place + 1]
-        if escaped not in _ESCAPES and (self._has_escapes or not escaped.isascii()):  # `C:\new\app`: a new line?
+    def _end(self) -> None:
+        """End all that is open where the text ends behind a value."""
+        mark = self.text[self.place : self.place + 1]
+        if mark not in ("", '"', "'"):
             self._broken()
-        self.place += 1
-        return _ESCAPES.get(escaped, f"\\{escaped}")
+        if mark or self._last != "value":
+            self.place = len(self.text)
+            raise BrokenJsonError(_CUT_OFF)
+        self._written += reversed(self._open)
+        self._open.clear()
+        self.closed = False
 
-    def _next(self) -> str:
-        """Return the next mark, after blanks and comments; an empty text at the end."""
-        space = _SPACE.match(self.text, self.place)
-        self.place = space.end() if space else self.place
-        return self.text[self.place : self.place + 1]
+    def _quoted(self, piece: str) -> str:
+        return f'"{_ESCAPE.sub(self._escape, piece[1:-1])}"'
+
+    def _escape(self, found: re.Match[str]) -> str:
+        escaped = found[1] or found[0]
+        if len(escaped) > 1 or (found[1] and escaped in '"\\/bfnrt'):
+            return found[0]
+        if found[1] and escaped != "'":
+            if self._has_escapes or not escaped.isascii():  # `C:\new\app`: a new line?
+                self._broken()
+            escaped = f"\\{escaped}"
+        return json.dumps(escaped)[1:-1]
 
     def _broken(self) -> Any:  # noqa: ANN401 - never returns
         line = self.text.count("\n", 0, self.place) + 1

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from playhead.errors import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -15,11 +17,15 @@ SHORT: Final = 4
 """Letters of a word in which one may be wrong, in a choice or in the name of a tool that only reads."""
 SAFE: Final = 5
 """Letters of a word in which one may be swapped or missing, in the name of another tool."""
-SAFE_SURPLUS: Final = 8
-"""Letters of such a word that may have one too many."""
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 2000
 """Characters of a description whose words are looked at."""
+NAMES: Final = frozenset(("name", "tool", "toolname", "function"))
+"""Fields of a call that hold the tool's name, folded."""
+ARGUMENTS: Final = frozenset(("arguments", "args", "parameters", "params", "input"))
+"""Fields of a call that hold its arguments, folded."""
+NOTES: Final = frozenset(("rationale", "thought", "thoughts", "thinking", "reasoning", "explanation"))
+"""Fields in which agent frameworks, Playhead among them, have a model state its reason beside the arguments, folded."""
 _BETWEEN_WORDS: Final = re.compile(
     r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])"
 )
@@ -77,25 +83,20 @@ def meant_tool(
     alike = [tool for tool in specs if folded(tool) == folded(name)]
     if alike or exact:
         return alike[0] if len(alike) == 1 else None
-    for is_meant in (_is_without_server, _has_same_words, _is_slip_of_tool):
-        found = [tool for tool, spec in specs.items() if is_meant(name, tool, spec)]
-        if found:
-            break
-    else:  # a word more or less, of a tool that only reads; `build` is none of `get_build` and `cancel_build`
-        found = [tool for tool in specs if extra_words(name, tool) or extra_words(tool, name)]
-        is_plain = re.search(r"[^\w\s.:/-]", name) is None and all(specs[tool].read_only for tool in found)
-        found = [tool for tool in found if is_plain and (extra_words(tool, name) or words(name)[-1] == words(tool)[-1])]
+    found = [tool for tool in specs if _is_without_server(name, tool)]
+    found = found or [tool for tool, spec in specs.items() if _is_slip_of_tool(name, tool, spec)]
     return found[0] if len(found) == 1 and not _is_crowded(name, found[0], specs) and takes(found[0]) else None
 
 
-def _is_without_server(name: str, tool: str, _: ToolSpec) -> bool:
+def unknown_tool(name: str, specs: Mapping[str, ToolSpec]) -> str:
+    """Return that there is no such tool, with the nearest or all names."""
+    return f"there is no tool {name[:80]!r}.{nearest(name[:80], specs)}"
+
+
+def _is_without_server(name: str, tool: str) -> bool:
     """Return whether one of the names has a namespace before what is otherwise the same name."""
     own, other = _SEGMENT.split(name), _SEGMENT.split(tool)
     return (len(own) == 1 or len(other) == 1) and len(own) != len(other) and folded(own[-1]) == folded(other[-1])
-
-
-def _has_same_words(name: str, tool: str, _: ToolSpec) -> bool:
-    return sorted(words(name)) == sorted(words(tool))
 
 
 def _is_slip_of_tool(name: str, tool: str, spec: ToolSpec) -> bool:
@@ -104,11 +105,9 @@ def _is_slip_of_tool(name: str, tool: str, spec: ToolSpec) -> bool:
     if len(wrong) != 1:
         return False
     one, two = wrong[0]
-    if spec.read_only or f"{one}s" == two or f"{two}s" == one or _once(one) == _once(two):
+    if spec.read_only:
         return max(len(one), len(two)) >= SHORT
-    is_swapped_or_missing = sorted(one) == sorted(two) or len(one) < len(two)
-    is_other_letter = len(one) == len(two) and not is_swapped_or_missing
-    return not is_other_letter and min(len(one), len(two)) >= (SAFE if is_swapped_or_missing else SAFE_SURPLUS)
+    return min(len(one), len(two)) >= SAFE and (sorted(one) == sorted(two) or len(one) < len(two))
 
 
 def _wrong_words(one: str, other: str) -> list[tuple[str, str]]:
@@ -117,11 +116,6 @@ def _wrong_words(one: str, other: str) -> list[tuple[str, str]]:
     wrong = [(a, b) for a, b in zip(own, meant, strict=False) if a != b]
     slips = [(a, b) for a, b in wrong if (a + b).isalpha() and a[0] == b[0] and _distance(a, b) == 1]
     return slips if len(own) == len(meant) and slips == wrong else []
-
-
-def _once(word: str) -> str:
-    """Return a word without doubled letters."""
-    return re.sub(r"(.)\1+", r"\1", word)
 
 
 def _is_crowded(name: str, tool: str, specs: Mapping[str, ToolSpec]) -> bool:

@@ -6,23 +6,21 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import nearest
-from playhead.kernel.repair import keys, values
+from playhead.kernel.repair import values
 from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, BrokenJsonError, read_json
-from playhead.kernel.repair.names import folded
+from playhead.kernel.repair.names import ARGUMENTS, NAMES, NOTES, extra_words, folded, is_abbreviation, words
 from playhead.kernel.repair.schema import Check, Schema, choices, facts, options, properties, required
 from playhead.kernel.repair.text_calls import arguments_in
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from playhead.trace.types import ToolSpec
 
     Note = Callable[[str, Any, Any], None]
 
 SHAPE, PARAMETERS, TYPES = "shape", "parameters", "types"
-_BARE: Final = re.compile(r"(?:[^\s{}\[\]\"'`=<>,:]|://)+")
-"""A word or number that may be the value of the only parameter: not part of an object or a sentence."""
 _MARKUP: Final = re.compile(r"[<>{}]")
 LONGEST_SHOWN: Final = 80
 """Characters of a value that a fault quotes."""
@@ -30,6 +28,9 @@ LONGEST: Final = 300
 """Characters of what a fault says that the value has to be."""
 _BOXES: Final = 3
 """Nested wrappers that are opened."""
+
+_SHORT: Final = 3
+"""Letters of an abbreviation that may stand for an optional parameter."""
 
 
 class Reading:
@@ -42,13 +43,11 @@ class Reading:
 
     def arguments(self, written: Any, note: Note) -> Any:  # noqa: ANN401 - any JSON value
         """Return the arguments as the tool takes them; what cannot be read is a fault."""
-        value = {} if isinstance(written, str) and values.is_nothing(written.strip("() ")) else self._opened(written)
+        value = {} if values.is_nothing(written) else self._opened(written)
         option = options(self._root, self._root)[0]
         if isinstance(value, str) and len(value) <= MAX_CHARACTERS:
-            tries = (arguments_in(value, self._tool), f'"{value}"', re.sub(r'\A\s*"', '{"', value))
-            value = next((each for each in map(self._opened, tries) if isinstance(each, dict)), value)
-        if self._tool.read_only and len(properties(option)) == 1 and _BARE.fullmatch(str(value)):
-            value = dict.fromkeys(properties(option), value)
+            inside = self._opened(arguments_in(value, self._tool))
+            value = inside if isinstance(inside, dict) else value
         if not isinstance(value, dict):
             self.faults.append("the arguments are not a JSON object")
             return value
@@ -84,12 +83,9 @@ class Reading:
 
     def _as_option(self, option: Schema, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a value as one option takes it, or as it was."""
-        allowed, kind, name = choices(option), option.get("type"), place.rpartition(".")[2]
-        said = [key for key in value if value[key] != option.get(key)] if isinstance(value, dict) else []
+        allowed, kind = choices(option), option.get("type")
         if isinstance(value, list) and len(value) == 1 and kind != "array":
             return self.read(option, value[0], place)
-        if said in (["value"], [name]) and kind not in ("object", "array"):  # beside what the schema says
-            return self.read(option, value[said[0]], place)
         if kind == "array":
             return self._list(option, value, place)
         if kind == "object" or properties(option):
@@ -99,7 +95,7 @@ class Reading:
         if allowed is not None:
             read = values.choice_in(value, allowed)
         elif kind in ("integer", "number"):
-            read = values.number_in(value, name)
+            read = values.number_in(value)
         elif kind == "boolean":
             read = values.truth_in(value)
         elif kind == "string":
@@ -115,11 +111,8 @@ class Reading:
     def _list(self, option: Schema, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
         """Return a list: read from a text, unwrapped, or made of the one value."""
         items = option.get("items", {})
-        inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
         if isinstance(value, str):
             value = self._listed(value, items, place)
-        elif len(inside) == 1 and isinstance(inside[0], list) and not self._can(items, inside[0]):
-            value = inside[0]
         elif not isinstance(value, list):
             value = [value]
         return [self.read(items, item, f"{place}[{number}]") for number, item in enumerate(value)]
@@ -176,8 +169,7 @@ class Reading:
         read: dict[str, Any] = {}
         for name, item in named.items():
             schema, inner = known.get(name, others), f"{place}.{name}".lstrip(".")
-            text = values.text_in(item, truth=True) if name not in known and schema == {"type": "string"} else None
-            read[name] = self.read(schema, item if text is None else text, inner)
+            read[name] = self.read(schema, item, inner)
         note(TYPES, named, read)
         return read
 
@@ -191,7 +183,7 @@ class Reading:
         def reads(key: str, name: str) -> bool:
             return self._can(known[name], value[key])
 
-        found, unclear = keys.renamed(named, absent, known, self._tool, reads)
+        found, unclear = _renamed(named, absent, known, self._tool, reads)
         for key in unknown if option.get("additionalProperties") is False else ():
             if key not in found:
                 why = "may mean more than one parameter" if key in unclear else "there is no such parameter"
@@ -205,27 +197,86 @@ class Reading:
         """Return an object without noise, and with one wrapper opened, or flattened keys moved into the one object for them."""
         known = properties(option)
         own = set(map(folded, known))
-        given = {name: value[name] for name in known if name in value}
-        said = {folded(word): as_text(each) for word, each in {**option, **given}.items()}
-        noise = {key for key, item in value.items() if keys.is_noise(key, item, self._tool.name)}
-        quiet = {key for key in value.keys() - known if key in noise or as_text(value[key]) == said.get(folded(key))}
+        quiet = {key for key in value.keys() - known if _is_noise(key, value[key], self._tool.name)}
         is_open = option.get("additionalProperties") is not False
         value = {key: item for key, item in value.items() if is_open or key not in quiet}
         stray = [key for key in value if folded(key) not in own and key not in quiet]
         for key in stray:
             box, rest = self._opened(value[key]), {name: each for name, each in value.items() if name != key}
-            for inner in (box, {f"{key}_{name}": box[name] for name in box}) if isinstance(box, dict) else ():
-                names = set(map(folded, inner))
-                is_call = rest.keys() <= quiet and names & {*own, *keys.ARGUMENTS}
-                if is_call or (names and names <= own - set(map(folded, rest))):
-                    return {**rest, **inner}
+            names = set(map(folded, box)) if isinstance(box, dict) else set()
+            if (rest.keys() <= quiet and names & {*own, *ARGUMENTS}) or (
+                names and names <= own - set(map(folded, rest))
+            ):
+                return {**rest, **box}
         homes = []
         for name, schema in known.items() if stray else ():
             for home in options(schema, self._root) if name not in value else ():
                 places = {folded(each): each for each in properties(home)}
-                found = {
-                    key: places.get(folded(key).removeprefix(folded(name))) or places.get(folded(key)) for key in stray
-                }
+                found = {key: places.get(folded(key)) for key in stray}
                 if None not in found.values() and len({*found.values()}) == len(stray):
                     homes.append({name: {found[key]: value[key] for key in stray}})
         return {**{key: value[key] for key in value if key not in stray}, **homes[0]} if len(homes) == 1 else value
+
+
+def _is_noise(key: str, item: object, tool: str) -> bool:
+    """Return whether an unknown field can be dropped: it is empty, the tool's name, or the model's note."""
+    if item is None or item in ("", [], {}):
+        return True
+    return isinstance(item, str) and (folded(key) in NOTES or (folded(key) in NAMES and folded(item) == folded(tool)))
+
+
+def _renamed(
+    unknown: Mapping[str, object],
+    absent: Mapping[str, bool],
+    others: Mapping[str, Schema],
+    tool: ToolSpec,
+    reads: Callable[[str, str], bool],
+) -> tuple[dict[str, str], set[str]]:
+    """Return which parameter the name of each key means, and the keys that mean more than one.
+
+    Args:
+        unknown: keys that are no parameters, with their values.
+        absent: parameters without a value, with whether they are required.
+        others: all parameters of the object, with their schemas.
+        tool: the tool; words of its name may also be part of a key.
+        reads: whether the value of a key can be read as a parameter.
+    """
+    found: dict[str, str] = {}
+    unclear: set[str] = set()
+
+    def has_words(key: str, name: str) -> bool:
+        surplus = None if _is_measured(key, name, unknown[key]) else extra_words(key, name)
+        if surplus is not None:
+            # Not `exclude_pattern` for `pattern`, nor `amount_cents` for `amount`, where something is changed.
+            is_kind = tool.read_only or (words(key)[0] not in surplus and isinstance(unknown[key], str))
+            return (absent[name] and is_kind) or set(surplus) <= {*words(tool.name), "is"}
+        is_part = extra_words(name, key) is not None and not _is_measured(key, name, unknown[key])
+        return is_part and sum(extra_words(each, key) is not None for each in others) == 1
+
+    def is_short(key: str, name: str) -> bool:
+        return is_abbreviation(key, name) and (absent[name] or min(len(folded(key)), len(folded(name))) >= _SHORT)
+
+    def is_described(key: str, name: str) -> bool:
+        told = [
+            each for each, own in others.items() if {*words(key)} <= {*words(f"{each} {own.get('description', '')}")}
+        ]
+        is_other = isinstance(unknown[key], bool) or _is_measured(key, name, unknown[key])
+        return told == [name] and len(folded(key)) >= _SHORT and not is_other
+
+    for is_meant in (lambda key, name: folded(key) == folded(name), has_words, is_short, is_described):
+        left = [key for key in unknown if key not in found and key not in unclear]
+        free = [name for name in absent if name not in found.values()]
+        meant = {key: [name for name in free if is_meant(key, name) and reads(key, name)] for key in left}
+        claims = [name for names in meant.values() for name in names]
+        for key, names in meant.items():
+            if len(names) == 1 and claims.count(names[0]) == 1:
+                found[key] = names[0]
+            elif names:
+                unclear.add(key)
+    return found, unclear
+
+
+def _is_measured(key: str, name: str, item: object) -> bool:
+    """Return whether a number may have another unit: an `amount` is not an `amount_cents`."""
+    is_number = not isinstance(item, bool) and values.number_in(str(item)) is not None
+    return is_number and words(name)[-1:] not in (words(key)[-1:], ("id",))

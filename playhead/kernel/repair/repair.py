@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.repair.names import folded, meant_tool
 from playhead.kernel.repair.reading import PARAMETERS, Reading
-from playhead.kernel.repair.schema import Check, TooCostlyError
+from playhead.kernel.repair.schema import Check, TooCostlyError, facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
-NAME = "name"
-_BEHIND: Final = re.compile(r"<\||:\d+\Z|\(")
-"""What some servers append to a name: a token, the number of the call, or its arguments."""
+NAME: Final = "name"
+LONGEST: Final = 2000
+"""Characters of the description of a tool's parameters in a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +57,19 @@ def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired
         is_guess = any(how == PARAMETERS and {*map(folded, old)} != {*map(folded, new)} for how, old, new in read.steps)
         return read.arguments is not None and (spec.read_only or not is_guess)
 
-    written, bare = name, _BEHIND.split(name, maxsplit=1)[0]
-    if bare != name and name not in specs and ("(" not in name or arguments in ({}, "")):
-        name, arguments = bare, name if "(" in name else arguments
-    tool = meant_tool(name, specs, takes)
+    tool = meant_tool(name.partition("<|")[0], specs, takes)  # some servers append a token to a name
     if tool is None:
         return Repaired(name, None)
     read = _for_tool(specs[tool], arguments)
-    if read.arguments is None or tool == written:
+    if read.arguments is None or tool == name:
         return read
-    return Repaired(tool, read.arguments, ((NAME, written, tool), *read.steps))
+    return Repaired(tool, read.arguments, ((NAME, name, tool), *read.steps))
+
+
+def unread_arguments(spec: ToolSpec, faults: Sequence[str]) -> str:
+    """Return every fault of the arguments of a call, and what the tool takes."""
+    takes = facts(spec.parameters, spec.parameters)[:LONGEST]
+    return "\n- ".join([f"the arguments of {spec.name} cannot be read:", *faults]) + f"\n{spec.name} takes {takes}"
 
 
 def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any JSON value

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.repair.repair import is_healthy
+from playhead.kernel.repair.names import meant_tool, unknown_tool
+from playhead.kernel.repair.paths import found_paths, path_formats
+from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
 from playhead.trace.events import NudgeIssued, ToolCallHealed
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
@@ -53,7 +55,6 @@ class Repairer:
         """Return the tool that a name stands for, or the name itself."""
         if name in self._session.toolset:
             return name
-        from playhead.kernel.repair.names import meant_tool  # noqa: PLC0415 - only for a name that no tool has
 
         return meant_tool(name, self._session.offered_specs(), lambda _: True) or name
 
@@ -80,8 +81,6 @@ class Repairer:
         return replace(outcome, error=error.model_copy(update={"message": str(passed)}))
 
     def _read(self, planned: PlannedCall) -> PlannedCall:
-        from playhead.kernel.repair.refusals import unknown_tool, unread_arguments  # noqa: PLC0415 - for a broken call
-        from playhead.kernel.repair.repair import repair  # noqa: PLC0415 - only for a broken call
 
         call, specs = planned.call, self._session.offered_specs()
         read = repair(call.name, call.raw_arguments if call.arguments is None else from_json(call.arguments), specs)
@@ -101,19 +100,16 @@ class Repairer:
     @cached_property
     def _with_files(self) -> set[str]:
         """Names of the tools whose missing paths are looked up."""
-        from playhead.kernel.repair.paths import asks_for_paths  # noqa: PLC0415 - once for an agent
-
         specs = [tool.spec for tool in self._session.toolset.values() if tool.spec.risk in ("low", "medium")]
-        return {spec.name for spec in specs if asks_for_paths(spec.parameters)}
+        return {spec.name for spec in specs if path_formats(spec.parameters)}
 
     async def _with_paths(self, planned: PlannedCall, spec: ToolSpec) -> PlannedCall:
-        from playhead.kernel.repair.paths import found_paths, with_paths  # noqa: PLC0415 - for tools that ask for paths
-
         call, arguments = planned.call, from_json(planned.call.arguments)
         found = await self._session.facts.ask(LOOKUP, lambda: found_paths(spec.parameters, arguments), key=call.id)
         if not found or not isinstance(found, dict):
             return planned
         for before, after in found.items():
             self._note(call, PATH, before, after)
-        changed = with_paths(spec.parameters, arguments, lambda path, _: found.get(path))
-        return replace(planned, call=call.model_copy(update={"arguments": to_json(changed)}))
+        texts = {name: arguments.get(name) for name in path_formats(spec.parameters)}
+        changed = {name: found[text] for name, text in texts.items() if isinstance(text, str) and text in found}
+        return replace(planned, call=call.model_copy(update={"arguments": to_json({**arguments, **changed})}))

@@ -71,9 +71,6 @@ def _of(kind: type[Part], value: object) -> Part:
 def options(schema: object, root: Schema) -> list[Schema]:
     """Return what a value may be: the branches of `anyOf`, `oneOf` or a list of types; else the schema itself."""
     schema = _resolved(schema, root)
-    alone = schema.get("allOf")
-    if isinstance(alone, list) and len(alone) == 1:  # around a reference, so that it can have a description
-        schema = {**_resolved(alone[0], root), **{key: value for key, value in schema.items() if key != "allOf"}}
     branches = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(branches, list):
         common = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "default")}
@@ -184,11 +181,8 @@ class Check:
         return all(name in value for name in required(schema))
 
     def _list_fits(self, schema: Schema, value: list[Any]) -> bool:
-        places = _of(list, schema.get("prefixItems"))
-        items = schema.get("items", True)
-        return _has_size(schema, value, "Items") and all(
-            self.fits(places[place] if place < len(places) else items, item) for place, item in enumerate(value)
-        )
+        items = True if "prefixItems" in schema else schema.get("items", True)
+        return _has_size(schema, value, "Items") and all(self.fits(items, item) for item in value)
 
 
 def _is_one_of(value: object, allowed: list[Any] | None) -> bool:

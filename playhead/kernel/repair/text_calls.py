@@ -1,31 +1,24 @@
-"""Calls that a reply holds as text, in seven forms, and which of them may run: words never decide that a side effect does.
+"""Calls that a reply holds as text, in five forms, and which of them may run: words never decide that a side effect does.
 
-The forms are JSON that stands bare, in a fence, between tags or behind `[TOOL_CALLS]`; tags with attributes; the `Action` of
-ReAct; and `f(a=1)` on lines of its own.
+The forms are JSON that stands bare, in a fence, between tags or behind `[TOOL_CALLS]`; and tags with attributes.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import did_you_mean
 from playhead.kernel.rationale import parse_rationale
-from playhead.kernel.repair.keys import ARGUMENTS, NAMES, NOTES
 from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, JsonBlock, json_blocks
-from playhead.kernel.repair.names import folded, meant_tool
-from playhead.kernel.repair.refusals import unknown_tool
+from playhead.kernel.repair.names import ARGUMENTS, NAMES, NOTES, folded, meant_tool, unknown_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.trace.types import Rationale, ToolSpec
 
-MAX_CODE: Final = 50
-"""Lines that are read as code."""
 AS_TOOL_CALL: Final = (
     "Your reply holds a call of {} as text, and nothing was run. Make it a tool call, or reply without it."
 )
@@ -39,13 +32,11 @@ BROKEN: Final = (
 _WRAPPING: Final = re.compile(r"```\w{0,20}|</?[\w|:.-]{1,40}>|\[/?TOOL_CALLS\]|[\s;`]+")
 _EMPTY: Final = re.compile(r"```\w{0,20}\s*```|<(\w{1,40})>\s*</\1>")
 _FENCES: Final = re.compile(r"\s+|```(?:json)?(?=\s|\Z)")
-_HEAD: Final = re.compile(r"(?:\bAction:[ \t]*([^\n]{1,100})\n[ \t]*Action Input:|<\w{1,20}=([\w.-]{1,100})>)\s*\Z")
+_HEAD: Final = re.compile(r"<\w{1,20}=([\w.-]{1,100})>\s*\Z")
 _BEGUN: Final = re.compile(r"\[?\s*\{\s*[\"']?(\w{1,20})[\"']?\s*:\s*[\"']([^\"'\n]{1,100})")
 _TAG: Final = r"<(\w{1,20})(?:=|\s+name\s*=\s*)[\"']?([\w.:/-]{1,100})[\"']?\s*>"
 _PARAMETER: Final = re.compile(rf"{_TAG}([^<]*)</\1>\s*")
 _TAGS: Final = re.compile(rf"{_TAG}\s*((?:{_TAG}[^<]*</\4>\s*)*)</\1>")
-_CODE: Final = re.compile(r"^[ \t`]*([\w.-]{1,100})(\(.*\))[ \t`;]*$", re.MULTILINE)
-_CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +103,7 @@ def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict
 def text_calls(text: str) -> list[TextCall]:
     """Return everything that looks like a call, in order; a call within another one is part of that."""
     calls: list[TextCall] = []
-    for call in sorted([*_in_json(text), *_in_tags(text), *_in_code(text)], key=lambda each: (each.start, -each.end)):
+    for call in sorted([*_in_json(text), *_in_tags(text)], key=lambda each: (each.start, -each.end)):
         if not calls or call.start >= calls[-1].end or (call.start, call.end) == (calls[-1].start, calls[-1].end):
             calls.append(call)
     return calls
@@ -124,9 +115,6 @@ def arguments_in(text: str, tool: ToolSpec) -> Any:  # noqa: ANN401 - any JSON v
     Words around them, and the same ones twice, are read over only for a tool that only reads.
     """
     calls = text_calls(text) or [TextCall(each.start, each.end, tool.name, each.value) for each in json_blocks(text)]
-    if not calls:
-        text = f"<function={tool.name}>{text}</function>"
-        calls = list(_in_tags(text))
     read = [each.arguments for each in calls if folded(each.name) == folded(tool.name)]
     is_one = bool(read) and read.count(read[0]) == len(calls)
     is_alone = len(calls) == 1 and not _bare(_without(text, calls))
@@ -165,7 +153,7 @@ def _in_json(text: str) -> Iterator[TextCall]:
         head = _HEAD.search(text, max(0, block.start - 300), block.start)
         written = None if block.strict else text[block.start : block.end]
         if head is not None and isinstance(block.value, dict):
-            yield TextCall(head.start(), block.end, (head[1] or head[2]).strip(), block.value, broken=written)
+            yield TextCall(head.start(), block.end, head[1], block.value, broken=written)
             continue
         items = block.value if isinstance(block.value, list) else [block.value]
         calls = [call for item in items if isinstance(item, dict) and (call := _call(item, block, written))]
@@ -194,27 +182,3 @@ def _in_tags(text: str) -> Iterator[TextCall]:
         arguments = {name: value.strip("\n") for _, name, value in named}
         if len(arguments) == len(named):
             yield TextCall(found.start(), found.end(), found[2], arguments)
-
-
-def _in_code(text: str) -> Iterator[TextCall]:
-    for found in islice(_CODE.finditer(text), MAX_CODE):
-        arguments = _arguments_of_code(found[2])
-        if arguments is not None:
-            yield TextCall(found.start(1), found.end(2), found[1], arguments)
-
-
-def _arguments_of_code(text: str) -> dict[str, Any] | None:
-    """Return the arguments that stand between brackets, by name or as one object."""
-    try:
-        call = ast.parse(f"f{text}", mode="eval").body
-        if not isinstance(call, ast.Call) or len(call.args) + bool(call.keywords) > 1:
-            return None
-        named = {each.arg or "": _constant(each.value) for each in call.keywords}
-        value = _constant(call.args[0]) if call.args else named
-    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
-        return None
-    return value if isinstance(value, dict) and len(named) == len(call.keywords) and "" not in named else None
-
-
-def _constant(node: ast.expr) -> Any:  # noqa: ANN401 - any JSON value
-    return _CONSTANTS[node.id] if isinstance(node, ast.Name) and node.id in _CONSTANTS else ast.literal_eval(node)

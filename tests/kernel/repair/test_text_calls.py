@@ -1,4 +1,4 @@
-"""Calls that stand in a reply's text: seven forms, and which of them may run."""
+"""Calls that stand in a reply's text: five forms, and which of them may run."""
 
 from __future__ import annotations
 
@@ -47,9 +47,6 @@ FORMS = {
     "invoke": '<function_calls><invoke name="NAME"><parameter name="path">a.txt</parameter></invoke></function_calls>',
     "parameters": "<tool_call>\n<function=NAME>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
     "named tag": '<function=NAME>{"path": "a.txt"}</function>',
-    "react": 'Action: NAME\nAction Input: {"path": "a.txt"}',
-    "code": 'NAME(path="a.txt")',
-    "code with JSON": 'NAME({"path": "a.txt"})',
     "broken": "{'name': 'NAME', 'arguments': {'path': 'a.txt',}}",
 }
 OTHERS = (
@@ -58,10 +55,7 @@ OTHERS = (
     '{"name": 5, "arguments": {}}',
     '{"name": "read_file", "arguments": [1]}',
     '{"name": "read_file", "arguments": {"path": "a"}, "dry_run": true}',
-    "read_file(os.environ)",
-    "read_file(path=open('a'))",
-    "read_file('a', path='b')",
-    "The call read_file(path='a') reads.",
+    "read_file(path='a')",
     "[1] says so [2].",
 )
 
@@ -89,7 +83,7 @@ def test_every_form_is_read(form: str):
 
 @pytest.mark.parametrize("written", OTHERS)
 def test_what_is_no_call(written: str):
-    """What lacks a name or arguments, holds more than a call, or is code within a sentence, is text."""
+    """What lacks a name or arguments, holds more than a call, or is code, is text."""
     assert text_calls(written) == []
 
 
@@ -146,7 +140,7 @@ def test_names_that_are_alike(name: str, meant: str | None):
 def test_a_name_near_that_of_a_tool_with_side_effects():
     """The taught form has to name such a tool itself, but for case and separators; another name is refused as such."""
     assert [each.name for each in read(asked("deleteFile", "taught"), in_text=True).calls] == ["deleteFile"]
-    assert read(asked("delete_files", "taught"), in_text=True).calls == ()
+    assert read(asked("delte_file", "taught"), in_text=True).calls == ()
     assert [each.name for each in read(asked("wipe_file", "taught"), in_text=True).calls] == ["wipe_file"]
 
 
