@@ -25,7 +25,7 @@ from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.registry import register_strategy as register_strategy
 from playhead.kernel.tool_context import ToolContext as ToolContext
-from playhead.kernel.tools import tool as tool
+from playhead.kernel.tool_decorator import tool as tool
 from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride
 from playhead.replay.recording import Recording as Recording

@@ -15,7 +15,7 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import call_fields, context_fields, with_recall
 from playhead.kernel.guards import check_guards
-from playhead.kernel.main_script import require_guard
+from playhead.kernel.isolate.main_script import require_guard
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.reviewers import Reviews

@@ -27,7 +27,7 @@ from playhead.diagnose.debrief_view import DebriefView
 from playhead.diagnose.diff_view import DiffView
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceWriteError
-from playhead.kernel.tools import tool
+from playhead.kernel.tool_decorator import tool
 from playhead.replay import load_recording, reproduce_sync
 from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, call, calls

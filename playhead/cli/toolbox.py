@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.agent.agent import Agent
 from playhead.errors import ToolDefinitionError, nearest
-from playhead.kernel.tools import FunctionTool, Tool, tool
+from playhead.kernel.tool_decorator import tool
+from playhead.kernel.tools import FunctionTool, Tool
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

@@ -68,10 +68,6 @@ class ThreadCall:
                 self._abandoned = not self._finished
             raise
 
-    async def ended(self) -> None:
-        """Wait until the function has ended; when cancelled, it is not given up: somebody still has to `wait`."""
-        await self._done.wait()
-
     @property
     def abandoned(self) -> bool:
         """Whether the function was still running when its caller gave up."""

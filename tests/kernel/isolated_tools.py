@@ -91,20 +91,23 @@ def odd() -> Any:
     return {"set": {1, 2}, "bytes": b"\xff", "int": 2**80, "nan": float("nan"), "path": Path("/a"), 5: object}
 
 
-@tool(isolate=True, timeout=1.0)
+@tool(isolate=True, timeout=2.0)
 def backtrack(path: str) -> bool:
     """Search for longer than the world lasts, holding the interpreter's lock."""
     write_pids(path)
     return re.fullmatch(r"(a+)+b", "a" * 64) is not None
 
 
-@tool(isolate=True, timeout=1.0)
-def stubborn(path: str) -> None:
+def ignore_sigterm(path: str) -> None:
     """Ignore SIGTERM, with a grandchild that does so, too."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     write_pids(path, grandchild())
     while True:
         time.sleep(60)
+
+
+stubborn = tool(isolate=True, timeout=2.0, name="stubborn")(ignore_sigterm)
+patient = tool(isolate=True, timeout=60)(ignore_sigterm)
 
 
 @tool(isolate=True, timeout=60)
@@ -120,7 +123,7 @@ def leave_daemon() -> list[int]:
     return [grandchild(), grandchild(start_new_session=True)]
 
 
-@tool(isolate=True, timeout=1.0)
+@tool(isolate=True, timeout=2.0)
 def tidy(path: str) -> None:
     """Tidy up when told to end."""
 

@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playhead import tool
-from playhead.kernel import isolation, threads
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock
@@ -62,6 +61,12 @@ def dead(pid: int) -> bool:
 def pids(path: Path) -> list[int]:
     """Return the processes that a tool has named, its own first; none before it has."""
     return json.loads(path.read_text()) if path.exists() else []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def first_run() -> None:
+    """The first run of a program opens the pipe by which it hears of signals, and keeps it."""
+    make_agent(None, [text("done")]).run_sync("Do it.")
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +176,7 @@ async def test_errors_are_those_of_an_ordinary_tool(tmp_path: Path, how: str):
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("_exit", "its process ended with exit code 7 before the function returned"),
+        ("_exit", "its process ended with exit code 7 before it returned"),
         ("SIGSEGV", "its process was killed by signal 11 (SIGSEGV)"),
         ("SIGKILL", "its process was killed by signal 9 (SIGKILL)"),
     ],
@@ -233,10 +238,10 @@ async def test_whatever_it_does_it_ends_at_its_limit(tmp_path: Path, name: str):
         "tool": name,
         "position": 0,
         "ok": False,
-        "error": {"type": "Timeout", "message": f"{name} did not finish within 1 s"},
+        "error": {"type": "Timeout", "message": f"{name} did not finish within 2 s"},
         "ended": "timeout",
     }
-    assert 1000 <= event.duration_ms <= 1000 + OVERSHOOT_S * 1000
+    assert 2000 <= event.duration_ms <= 2000 + OVERSHOOT_S * 1000
     assert len(pids(path)) == (1 if name == "backtrack" else 2)
     assert all(map(gone, pids(path)))
 
@@ -245,7 +250,7 @@ async def test_it_may_tidy_up(tmp_path: Path):
     """SIGTERM comes a moment before SIGKILL; who ends at it is not waited for any longer."""
     event = await completed(tmp_path, "tidy", isolated_tools.tidy, path=str(tmp_path / "note"))
     assert (event.ended, (tmp_path / "note").read_text()) == ("timeout", "tidied")
-    assert event.duration_ms <= 1100
+    assert event.duration_ms <= 2100
 
 
 async def test_a_limit_before_the_process_has_begun(tmp_path: Path):
@@ -285,48 +290,6 @@ async def test_its_threads_are_not_waited_for(tmp_path: Path):
     assert (event.result, event.duration_ms < 5000) == ("done", True)
 
 
-async def test_a_call_can_be_killed_from_any_thread(tmp_path: Path):
-    """While its process lives, the run knows how to kill it at once."""
-    path, found = tmp_path / "pids", []
-    home = isolation.Home.of(isolated_tools.hang._function)
-    asked = isolation.IsolatedCall(isolation._request(home, {"path": str(path)}))
-
-    def kill() -> None:
-        until(lambda: pids(path))
-        found.append(time.monotonic())
-        asked.kill()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(anyio.to_thread.run_sync, asked.run)
-        group.start_soon(anyio.to_thread.run_sync, kill)
-    assert time.monotonic() - found[0] < OVERSHOOT_S / 2
-    assert all(map(gone, pids(path) if LINUX else pids(path)[:2]))
-    outcome = asked.outcome()
-    assert (outcome.ok, outcome.ended) == (False, "cancelled")
-    asked.kill()  # it has ended: nothing happens
-
-
-async def test_the_run_knows_its_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The run's list of processes has a call while its process lives, and no longer."""
-    contexts: list[Any] = []
-    seen: list[Any] = []
-    original = isolation.run_isolated
-
-    async def looked_at(home: Any, arguments: Any, context: Any, timeout_s: Any) -> Any:
-        contexts.append(context.session.run)
-        return await original(home, arguments, context, timeout_s)
-
-    def start(function: Any, on_late: Any) -> Any:
-        seen.append(list(contexts[0].isolated))
-        return started(function, on_late)
-
-    started = threads.start_in_thread
-    monkeypatch.setattr(isolation, "run_isolated", looked_at)
-    monkeypatch.setattr(isolation, "start_in_thread", start)
-    await completed(tmp_path, "echo", isolated_tools.echo, value=1)
-    assert (seen, contexts[0].isolated) == ([["root/call_0_0"]], {})
-
-
 @pytest.mark.skipif(not LINUX, reason="elsewhere the worker does not hear of its guardian's end")
 async def test_a_guardian_that_dies(tmp_path: Path):
     """Should somebody kill the guardian, the worker ends with it, and the call fails."""
@@ -343,7 +306,7 @@ async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
     session = SimpleNamespace(run=run, abandoned=set())
     late: list[bool] = []
     context: Any = SimpleNamespace(owner="root", call_id="call", session=session, report_late=late.append)
-    task = asyncio.ensure_future(isolated_tools.stubborn.run({"path": str(path)}, context))
+    task = asyncio.ensure_future(isolated_tools.patient.run({"path": str(path)}, context))
     await anyio.to_thread.run_sync(until, lambda: pids(path))
     assert list(run.isolated) == ["root/call"]
     task.cancel()

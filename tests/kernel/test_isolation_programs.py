@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from playhead import ToolContext, tool
-from playhead.errors import ToolDefinitionError, UsageError
-from playhead.kernel import isolation, main_script
+from playhead.errors import ToolDefinitionError
 from tests.kernel import isolated_tools
 from tests.kernel.test_isolation import gone, pids, until
 
@@ -182,8 +181,11 @@ def test_what_another_process_would_not_find(function: Any, why: str):
 
 def test_what_another_process_finds():
     """A function in a class is found by its name, too."""
-    home = isolation.Home.of(Box.static)
-    assert (home.qualname, home.holds(Box.static)) == ("Box.static", True)
+    from playhead.testing import call, text
+    from tests.kernel.runs import make_agent
+
+    static = tool(isolate=True)(Box.static)
+    assert make_agent(None, [call("static"), text("done")], static).run_sync("Do it.").steps[-1].content == "found"
 
 
 def test_a_function_that_was_typed_in():
@@ -203,14 +205,6 @@ def test_a_function_that_was_typed_in():
 def test_systems_without(monkeypatch: pytest.MonkeyPatch, name: str, value: Any, why: str):
     """Where no process can be started and killed as it has to be, the definition says so."""
     place, attribute = name.split(".")
-    monkeypatch.setattr(getattr(isolation, place), attribute, value, raising=False)
+    monkeypatch.setattr({"os": os, "sys": sys}[place], attribute, value, raising=False)
     with pytest.raises(ToolDefinitionError, match=why):
-        isolation.Home.of(isolated_tools.fail)
-
-
-def test_no_agent_runs_while_the_script_is_looked_through(tmp_path: Path):
-    """The guard holds while the script is loaded, and is taken off when that is over."""
-    (tmp_path / "script.py").write_text("from playhead.kernel.main_script import require_guard\nrequire_guard()\n")
-    with pytest.raises(UsageError, match="while it is loaded"):
-        main_script.run_again(str(tmp_path / "script.py"), None)
-    main_script.require_guard()
+        tool(isolate=True)(isolated_tools.fail)

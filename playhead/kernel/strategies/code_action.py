@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
 from playhead.errors import UsageError
 from playhead.kernel.delegation import start_with
+from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
+from playhead.kernel.isolate.program_tool import NOTES as NAME
+from playhead.kernel.isolate.program_tool import ProgramTool, signatures
 from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
-from playhead.kernel.program_tool import NAME as RUN_PROGRAM
-from playhead.kernel.program_tool import NOTES as NAME
-from playhead.kernel.program_tool import ProgramTool, signatures
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
@@ -77,7 +76,8 @@ class CodeAction(Strategy):
         """Return the tool that runs a program."""
         if os.name != "posix":
             raise UsageError("code-action needs POSIX: process groups, signals and limits; Windows has none of them")
-        return [ProgramTool(self)]
+        limits = {name: getattr(self, name) for name in ("max_calls", "time_s", "cpu_s", "memory_mb")}
+        return [ProgramTool(**limits)]
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
@@ -99,39 +99,18 @@ class CodeAction(Strategy):
 
     async def _observe(self, state: KernelState, session: Session) -> KernelState:
         """Tell the model what came of its program, and remember the calls that it made."""
-        notes, steps, used = dict(state.meta[NAME]), list(state.steps), set(state.tools_used)
-        thread = state.thread
-        turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
-        for planned, completed in turn:
+        notes, used, told = dict(state.meta[NAME]), set(state.tools_used), {}
+        for completed in state.completed:
             result = completed.result
             if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
-                message = await session.messages.add_result(planned, completed)
-                shown = None
-            else:
-                ok = "error" not in result
-                shown = (told(result, self.output_chars), ok)
-                calls = result.get("calls", [])
-                notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
-                used |= {call["tool"] for call in calls if call["ok"]}
-                session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
-                # An answer to a native call is its result, unless that is long.
-                in_words = shown[0] if planned.source == "text" or len(as_text(result)) > self.output_chars else None
-                message = await session.messages.add_result(planned, completed, in_words)
-            steps += await reactive.steps_of(_as_written(planned), completed, state, session, shown)
-            used |= {completed.tool} if (completed.ok if shown is None else shown[1]) else set()
-            thread = thread.add(message)
-        observed = transition(
-            state,
-            status="thinking",
-            iteration=state.iteration + 1,
-            thread=thread,
-            steps=tuple(steps),
-            tools_used=frozenset(used),
-            pending=(),
-            completed=(),
-            meta={**state.meta, NAME: notes},
-        )
-        return observed if session.curator is None else await session.curator.after_turn(observed, turn)
+                continue
+            ok, calls = "error" not in result, result.get("calls", [])
+            told[completed.call_id] = (_told(result, self.output_chars), ok)
+            notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
+            used |= {call["tool"] for call in calls if call["ok"]}
+            session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
+        state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
+        return await reactive.observe_as(told, state, session)
 
 
 async def write(state: KernelState, session: Session) -> KernelState:
@@ -178,22 +157,13 @@ def _only_reads(tool: Tool) -> bool:
     return tool.spec.read_only or tool.spec.kind == "meta" or tool.spec.name == RUN_PROGRAM
 
 
-def _as_written(planned: PlannedCall) -> PlannedCall:
-    """Return the call without what earlier programs had done: that is for the process alone."""
-    arguments = planned.call.arguments
-    if not isinstance(arguments, dict) or "done" not in arguments:
-        return planned
-    written = {name: value for name, value in arguments.items() if name != "done"}
-    return replace(planned, call=planned.call.model_copy(update={"arguments": written}))
-
-
 def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the calls that took effect now, for the next attempt."""
     names = ("tool", "arguments", "result")
     return [{name: call[name] for name in names} for call in calls if call["ok"] and "repeated" not in call]
 
 
-def told(result: dict[str, Any], most: int) -> str:
+def _told(result: dict[str, Any], most: int) -> str:
     """Return what a model is told of its program: at most so many characters of each part."""
     calls = "\n".join(map(_call_told, result.get("calls") or ()))
     parts = [

@@ -108,9 +108,22 @@ async def act_but(refused: Sequence[PlannedCall], why: str, state: KernelState, 
 
 async def observe(state: KernelState, session: Session) -> KernelState:
     """Let the results join the thread, in the order in which they were asked for."""
+    return await observe_as({}, state, session)
+
+
+async def observe_as(told: dict[str, tuple[str, bool]], state: KernelState, session: Session) -> KernelState:
+    """Do the same; `told` has, by call id, the words that take the place of a result, and whether they tell of a success."""
     turn = sorted(zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position)
-    messages = [await session.messages.add_result(planned, completed) for planned, completed in turn]
-    steps = [step for planned, completed in turn for step in await steps_of(planned, completed, state, session)]
+    known = {each.call_id: told.get(each.call_id) for _, each in turn}
+    messages = [
+        await session.messages.add_result(planned, completed, (known[completed.call_id] or (None,))[0])
+        for planned, completed in turn
+    ]
+    steps = [
+        step
+        for planned, completed in turn
+        for step in await steps_of(planned, completed, state, session, known[completed.call_id])
+    ]
     observed = transition(
         state,
         status="thinking",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from playhead import ToolContext, tool
-from playhead.kernel import programs
 from playhead.replay import reproduce
 from playhead.testing import Turn, text
 from tests.kernel.runs import record
@@ -69,7 +69,7 @@ async def reproduced(folder: Path) -> None:
     """See to it that the recording is reproduced, that no body of a tool runs again, and no process starts."""
     ran = list(RAN)
     with pytest.MonkeyPatch.context() as patched:
-        patched.delattr(programs, "ProgramCall")
+        patched.setattr(subprocess, "Popen", None)
         same = await reproduce(folder / "run.jsonl")
     assert same.identical, same.divergences
     assert ran == RAN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,7 @@ import psutil
 import pytest
 
 from playhead.compose.killswitches import timeout_after, tool_limit
-from playhead.kernel import programs
-from playhead.kernel.program_tool import functions, signatures
+from playhead.kernel.isolate.program_tool import functions, signatures
 from playhead.kernel.strategies.code_action import split_program
 from playhead.replay import replay
 from playhead.testing import Turn, call, calls, text
@@ -363,7 +363,7 @@ class TestReplay:
     async def test_the_same_program_gets_the_recorded_result(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """No body runs, no process starts; what the model says then is its own."""
         await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
-        monkeypatch.delattr(programs, "ProgramCall")
+        monkeypatch.setattr(subprocess, "Popen", None)
         agent = make_agent(None, [program("lookup('a')"), text("43")], lookup, strategy="code-action")
         replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
         assert (replayed.run.output, replayed.stopped, RAN) == ("43", None, ["a"])
@@ -371,7 +371,7 @@ class TestReplay:
     async def test_another_program_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         """What the recording does not hold stops the replay, and says so."""
         await act(tmp_path, [program("lookup('a')"), text("42")], lookup)
-        monkeypatch.delattr(programs, "ProgramCall")
+        monkeypatch.setattr(subprocess, "Popen", None)
         agent = make_agent(None, [program("lookup('b')"), text("43")], lookup, strategy="code-action")
         replayed = await replay(tmp_path / "run.jsonl", agent=agent, trace=None)
         assert replayed.stopped is not None

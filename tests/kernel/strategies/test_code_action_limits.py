@@ -139,7 +139,7 @@ return len(found), found[:3]
 
     async def test_a_forged_end(self, tmp_path: Path):
         """A program may say that it has ended; it has, and what it claims is bounded and typed."""
-        done = """b'{"done": {"error": 5, "output": ["x"], "dropped": "many", "value": {"a": 1}, "calls": [1], "x": 1}}\\n'"""
+        done = """b'{"done": {"error": 5, "output": ["x"], "dropped_chars": "many", "value": {"a": 1}, "calls": [1], "x": 1}}\\n'"""
         assert await outcome(tmp_path, FORGE.replace("MESSAGE", done), lookup) == {"value": {"a": 1}, "calls": []}
 
     async def test_a_tool_that_takes_its_time(self, tmp_path: Path):
@@ -149,7 +149,7 @@ return len(found), found[:3]
         @tool(read_only=True)
         async def slow() -> str:
             """Wait."""
-            await anyio.sleep(0.5)
+            await anyio.sleep(1.6)
             return "waited"
 
-        assert (await outcome(tmp_path, "slow()", slow, time_s=0.4))["value"] == "waited"
+        assert (await outcome(tmp_path, "slow()", slow, time_s=1.5))["value"] == "waited"

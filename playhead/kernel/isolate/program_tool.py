@@ -19,7 +19,6 @@ from playhead.trace.values import from_json, json_hash, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.kernel.strategies.code_action import CodeAction
     from playhead.kernel.tool_context import ToolContext
     from playhead.trace.values import JsonValue
 
@@ -41,16 +40,28 @@ _TYPES: Final = {
 _SHORTEST_DOC: Final = 400
 KEPT_CHARS: Final = 1_000_000
 """Characters of a program's output that are recorded."""
+LONGEST_LINE: Final = 8 << 20
+"""Bytes of one message; a longer one ends the process."""
 
 
 class ProgramTool:
     """Runs one program in a process of its own."""
 
-    def __init__(self, settings: CodeAction) -> None:
-        self._settings = settings
-        self.spec = ToolSpec(
-            name=NAME, description="Run a Python program that calls the other tools.", parameters=_SCHEMA
-        )
+    spec: Final = ToolSpec(
+        name=NAME, description="Run a Python program that calls the other tools.", parameters=_SCHEMA
+    )
+
+    def __init__(self, *, max_calls: int, time_s: float, cpu_s: int, memory_mb: int) -> None:
+        self._max_calls = max_calls
+        self._time_s = time_s
+        self._limits = {
+            "RLIMIT_AS": memory_mb << 20,
+            "RLIMIT_CORE": 0,
+            "RLIMIT_CPU": cpu_s,
+            "RLIMIT_FSIZE": 0,
+            "RLIMIT_NOFILE": 64,
+            "RLIMIT_NPROC": 0,
+        }
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what is wrong with the arguments."""
@@ -60,41 +71,35 @@ class ProgramTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the program and return what came of it: output, value, error, and the log of its calls."""
-        from playhead.kernel.programs import run_program  # noqa: PLC0415 - only where programs run
+        from playhead.kernel.isolate.process import WorkerProcess, run_worker  # noqa: PLC0415 - only where programs run
 
         state = context.session.state
         # Not what the arguments say: a model that writes them itself could make up results.
         done = state.meta.get(NOTES, {}).get("done", []) if state is not None else []
-        settings, calls = self._settings, _Calls(self._settings.max_calls, done, context)
+        calls = _Calls(self._max_calls, done, context)
         request = {
+            "work": "program",
             "program": from_json(arguments["program"]),
             "functions": functions(each.spec for each in context.scope.toolset.values()),
             "output_chars": KEPT_CHARS,
-            "limits": {
-                "RLIMIT_AS": settings.memory_mb << 20,
-                "RLIMIT_CORE": 0,
-                "RLIMIT_CPU": settings.cpu_s,
-                "RLIMIT_FSIZE": 0,
-                "RLIMIT_NOFILE": 64,
-                "RLIMIT_NPROC": 0,
-            },
+            "limits": self._limits,
         }
-        said = await run_program(request, calls.answer, context, settings.time_s)
-        return Outcome(ok=True, result=to_json({**_bounded(said), "calls": calls.log}))
+        worker = WorkerProcess(request, sealed=True, longest_line=LONGEST_LINE)
+        if not await run_worker(worker, context, self._time_s, calls.answer):
+            result: dict[str, Any] = {"error": f"it ran for more than {self._time_s:g} s and was ended"}
+        elif worker.done is None:
+            result = {"error": f"it did not get to its end: {worker.why}"}
+        else:
+            result = _bounded(worker.done)
+        return Outcome(ok=True, result=to_json({**result, "calls": calls.log}))
 
 
 def _bounded(said: dict[str, Any]) -> dict[str, Any]:
     """Return what a program says came of it; the process may say anything."""
-    result: dict[str, Any] = {}
-    for name in ("error", "output"):
-        text = said.get(name)
-        if isinstance(text, str) and text:
-            result[name] = text[:KEPT_CHARS]
-    if isinstance(said.get("dropped"), int) and not isinstance(said["dropped"], bool):
-        result["dropped_chars"] = said["dropped"]
-    if said.get("value") is not None:
-        result["value"] = said["value"]
-    return result
+    texts = {name: said.get(name) for name in ("error", "output")}
+    known = {name: text[:KEPT_CHARS] for name, text in texts.items() if text and isinstance(text, str)}
+    numbers = {name: said[name] for name in ("dropped_chars",) if type(said.get(name)) is int}
+    return {**known, **numbers, **({} if said.get("value") is None else {"value": said["value"]})}
 
 
 class _Calls:
@@ -118,24 +123,22 @@ class _Calls:
         if len(self.log) >= self._most:
             return {"ok": False, "error": f"a program may make {self._most} calls, and it has made them"}
         given: dict[str, JsonValue] = to_json(arguments)
-        known = self._known.get((tool, json_hash(given)))
-        if known:
-            result = known.popleft()
-            self.log.append({"tool": tool, "arguments": given, "ok": True, "result": result, "repeated": True})
-            return {"ok": True, "result": result}
+        entry: dict[str, Any] = {"tool": tool, "arguments": given, "ok": True}
+        if known := self._known.get((tool, json_hash(given))):
+            self.log.append({**entry, "result": known[0], "repeated": True})
+            return {"ok": True, "result": known.popleft()}
         session, position = self._session, self._session.take_position()
         session.require_running()
         call = ToolCall(id=f"call_{position}", name=tool, arguments=given)
         completed = await session.tools.run(PlannedCall(call=call, position=position, source="tool"))
-        entry: dict[str, Any] = {"tool": tool, "arguments": given, "ok": completed.ok}
-        self.log.append(entry)
         if completed.ok:
-            entry["result"] = completed.result
-            return {"ok": True, "result": completed.result}
+            said = {"ok": True, "result": completed.result}
+        else:
+            said = {"ok": False, "error": completed.error.message if completed.error else "failed"}
+        self.log.append({**entry, **said})
         if completed.ended == "cancelled":
             raise RunEndedError("the run ended while a program waited for a tool")
-        entry["error"] = completed.error.message if completed.error else "failed"
-        return {"ok": False, "error": entry["error"]}
+        return said
 
 
 def functions(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:
@@ -160,28 +163,21 @@ def signatures(specs: list[ToolSpec]) -> str:
 
 def _ordered(spec: ToolSpec) -> list[str]:
     """Return the parameters, those that have to be given first."""
-    names = list(spec.parameters.get("properties", {}))
     required = set(spec.parameters.get("required", []))
-    return sorted(names, key=lambda name: name not in required)
+    return sorted(spec.parameters.get("properties", {}), key=lambda name: name not in required)
 
 
 def _signature(spec: ToolSpec, name: str, parameters: list[str]) -> str:
-    schema, required = spec.parameters.get("properties", {}), set(spec.parameters.get("required", []))
-    shown = [
-        f"{each}: {_type(schema[each])}" + ("" if each in required else f" = {_default(schema[each])!r}")
-        for each in parameters
-    ]
+    required, shown = set(spec.parameters.get("required", [])), []
+    for each in parameters:
+        schema = spec.parameters["properties"][each]
+        known = schema if isinstance(schema, dict) else {}
+        shown.append(f"{each}: {_type(known)}" + ("" if each in required else f" = {known.get('default')!r}"))
     doc = " ".join(spec.description.split())[:_SHORTEST_DOC]
     return f"def {name}({', '.join(shown)}):\n    {doc!r}"
 
 
-def _default(schema: Any) -> Any:  # noqa: ANN401 - a JSON schema, and any JSON value
-    return schema.get("default") if isinstance(schema, dict) else None
-
-
-def _type(schema: Any) -> str:  # noqa: ANN401 - a JSON schema
-    if not isinstance(schema, dict):
-        return "Any"
+def _type(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return f"Literal[{', '.join(map(repr, schema['enum']))}]"
     kind = schema.get("type")

@@ -1,21 +1,24 @@
-"""The child's side of a program that a model wrote: a guardian, as for isolated tools, and below it the process that runs it.
+"""What the process of a program that a model wrote does: it runs the program, whose only door are the tools.
 
-It is run by its path with `python -I -S`, an empty environment and an empty folder. Nothing of Playhead or of the user's is
-imported. The tools are reached by messages, one JSON object a line, over one socket; there is no other door that is left
-open on purpose. What this cannot keep a program from doing, docs/guides/code-action.md says.
+The interpreter is started with `python -I -S`, an empty environment and an empty folder. Nothing of Playhead but this file
+and the guardian is there, and nothing of the user's. The tools are reached by messages over one socket; there is no other
+door that is left open on purpose. What this cannot keep a program from doing, docs/guides/code-action.md says.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import os
 import resource
 import sys
 from contextlib import suppress
+from io import StringIO
 from types import BuiltinFunctionType, FunctionType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from playhead.kernel.isolate.guardian import Channel
 
 FILE: Final = "<program>"
 MODULES: Final = (
@@ -25,7 +28,7 @@ MODULES: Final = (
 )  # fmt: skip
 """What a program may import: loaded before it begins, for afterwards no file can be opened."""
 WITHDRAWN: Final = (
-    "_ctypes", "_signal", "ctypes", "importlib.util", "isolated", "os", "posix", "resource", "select", "signal",
+    "_ctypes", "_signal", "ctypes", "os", "posix", "resource", "select", "signal",
 )  # fmt: skip
 """What this file and the guardian have loaded, and a program shall not find."""
 KEPT: Final = frozenset({"fspath", "fstat", "getpid", "urandom"})
@@ -38,64 +41,16 @@ class ToolError(Exception):
     """A tool failed; a program may catch it."""
 
 
-class Channel:
-    """The way to the host: asks, and waits for the answer."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._read, self._write = os.read, os.write  # which the interpreter does not report
-        self._rest = b""
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message."""
-        left = memoryview(json.dumps(message).encode() + b"\n")
-        while left:
-            left = left[self._write(self._descriptor, left) :]
-
-    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and return the answer."""
-        self.send(message)
-        parts = [self._rest]
-        while b"\n" not in parts[-1]:
-            part = self._read(self._descriptor, 1 << 16)
-            if not part:
-                raise SystemExit("nobody answers any more")
-            parts.append(part)
-        line, _, self._rest = b"".join(parts).partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
-class Output:
-    """What a program prints, up to a limit."""
-
-    def __init__(self, limit: int) -> None:
-        self._parts: list[str] = []
-        self._left = limit
-        self.dropped = 0
-        """Characters beyond the limit."""
-
-    def write(self, text: str) -> int:
-        """Keep what there is room for."""
-        kept = text[: self._left]
-        if kept:
-            self._parts.append(kept)
-        self._left -= len(kept)
-        self.dropped += len(text) - len(kept)
-        return len(text)
-
-    def flush(self) -> None:
-        """Do nothing: there is nothing behind it."""
-
-    @property
-    def text(self) -> str:
-        """What was kept."""
-        return "".join(self._parts)
-
-
-def run(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
+def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
     """Run the program and return what came of it: its output, its value, its error."""
-    output = Output(asked["output_chars"])
+    for module in MODULES:
+        __import__(module)
+    os.environ.clear()  # the interpreter itself may have set the locale
+    for name, value in asked["limits"].items():
+        with suppress(ValueError, OSError, AttributeError):  # the system does not know it, or has it lower already
+            resource.setrlimit(getattr(resource, name), (value, value))
+    _withdraw()
+    output, most = StringIO(), asked["output_chars"]
     sys.stdout = sys.stderr = output
     names: dict[str, Any] = {"__name__": "__main__", "ToolError": ToolError}
     for each in asked["functions"]:
@@ -106,13 +61,11 @@ def run(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
         sys.addaudithook(FunctionType(_refuse.__code__, {}))
         value = names["__program__"]()
         if value is not None:
-            reply["value"] = _as_json(value, asked["output_chars"])
+            reply["value"] = _as_json(value, most)
     except BaseException as error:  # noqa: BLE001 - whatever it raises, SystemExit too
         reply["error"] = _problem(error, asked["program"])
-    reply["output"] = output.text
-    if output.dropped:
-        reply["dropped"] = output.dropped
-    return reply
+    said = output.getvalue()
+    return {**reply, "output": said[:most], **({"dropped_chars": len(said) - most} if len(said) > most else {})}
 
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
@@ -143,18 +96,12 @@ def _withdraw() -> None:
         for name, value in list(vars(module).items()):
             if isinstance(value, BuiltinFunctionType) and name not in KEPT:
                 delattr(module, name)
-    for known in (
-        os.supports_bytes_environ,
-        os.supports_dir_fd,
-        os.supports_effective_ids,
-        os.supports_fd,
-        os.supports_follow_symlinks,
-    ):
-        if isinstance(known, set):
-            known.clear()
+    for known in (os.supports_dir_fd, os.supports_effective_ids, os.supports_fd, os.supports_follow_symlinks):
+        known.clear()
     sys.meta_path.clear()
     for name in WITHDRAWN:
         sys.modules.pop(name, None)
+    sys.modules["__main__"] = sys.modules.pop(__name__)
 
 
 def _compiled(source: str) -> Any:  # noqa: ANN401 - a code object
@@ -178,7 +125,8 @@ def _function(name: str, tool: str, parameters: list[str], channel: Channel) -> 
         given = dict(zip(parameters, args, strict=False))
         if twice := given.keys() & kwargs.keys():
             raise TypeError(f"{name}() got two values for {min(twice)!r}")
-        answer = channel.ask({"call": tool, "arguments": {**given, **kwargs}})
+        channel.send({"call": tool, "arguments": {**given, **kwargs}})
+        answer = channel.receive()
         if not answer["ok"]:
             raise ToolError(answer["error"])
         return answer["result"]
@@ -211,49 +159,3 @@ def _problem(error: BaseException, source: str) -> str:
     lines = source.splitlines()
     where = f"line {line}, `{lines[line - 1].strip()[:200]}`: " if line and line <= len(lines) else ""
     return f"{where}{said}"[:LONGEST_PROBLEM]
-
-
-def _limit(limits: dict[str, int]) -> None:
-    """Set what the process may use; a limit that the system does not know, or has lower already, is left as it is."""
-    for name, value in limits.items():
-        with suppress(ValueError, OSError, AttributeError):
-            resource.setrlimit(getattr(resource, name), (value, value))
-
-
-def _load_guardian() -> Any:  # noqa: ANN401 - a module
-    """Load the guardian by its path: nothing of Playhead is on this interpreter's path."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "isolated.py")  # noqa: PTH100, PTH118, PTH120 - early
-    spec = importlib.util.spec_from_file_location("isolated", path)
-    assert spec is not None  # noqa: S101 - the file is beside this one
-    assert spec.loader is not None  # noqa: S101 - the same
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def main(lifeline: int, status: int, channel: int) -> None:
-    """Read the request, start the worker, and guard it."""
-    isolated = _load_guardian()
-
-    def work(request: bytes, descriptor: int, guardian: int) -> NoReturn:
-        isolated.leave_with(guardian)
-        asked = json.loads(request)
-        for module in MODULES:
-            __import__(module)
-        os.environ.clear()  # the interpreter itself may have set the locale
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for standard in (0, 1, 2):
-            os.dup2(nothing, standard)
-        os.close(nothing)
-        _limit(asked["limits"])
-        end, talk = os._exit, Channel(descriptor)
-        _withdraw()
-        with suppress(BaseException):
-            talk.send({"done": run(asked, talk)})
-        end(0)
-
-    isolated.main(lifeline, status, channel, work)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]))

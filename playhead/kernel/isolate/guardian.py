@@ -1,0 +1,206 @@
+"""The child's side of code in a process of its own: a guardian, and below it the worker that runs the code.
+
+    this program  (session of its own; the other end of its two sockets: process.py)
+    └── worker    (session of its own; reads the request, runs the code, answers)
+        └── …     (what the code starts)
+
+The guardian waits for the worker's end, for an order, and for the end of the program that started it, which closes the
+control socket however it dies. In each case nothing that the worker started is left behind: its process group is killed,
+and on Linux also what left the group, because orphans below the guardian become its children.
+
+The file is run by its path, before anything else is imported: where Playhead is found is part of the request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import suppress
+from importlib import import_module
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TERMINATE: Final = b"t"
+"""The order to end the worker by SIGTERM, and what is left `GRACE_S` later by SIGKILL."""
+KILL: Final = b"k"
+"""The order to kill at once. The end of the control socket is the same."""
+GRACE_S: Final = 0.1
+"""Seconds between SIGTERM and SIGKILL."""
+GIVE_UP_S: Final = 1.0
+"""Seconds after SIGKILL until the guardian stops waiting: what the system cannot kill is nobody's to wait for."""
+LOOK_S: Final = 0.5
+"""Seconds between two looks at whether the parent lives; a fork of it may hold the control socket open."""
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_CHILD_SUBREAPER: Final = 36
+
+
+class Channel:
+    """The worker's way to the parent: one JSON object a line, both ways."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._read, self._write = os.read, os.write  # of which a program finds none in `os`
+        self._rest = b""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        left = memoryview(json.dumps(message).encode() + b"\n")
+        while left:
+            left = left[self._write(self._descriptor, left) :]
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for a message."""
+        parts = [self._rest]
+        while b"\n" not in parts[-1]:
+            part = self._read(self._descriptor, 1 << 20)
+            if not part:
+                raise SystemExit("nobody answers any more")
+            parts.append(part)
+        line, _, self._rest = b"".join(parts).partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+
+class Guardian:
+    """Waits until the worker ends or has to, and leaves nothing of it behind."""
+
+    def __init__(self, worker: int, control: int, parent: int) -> None:
+        self._worker, self._control, self._parent = worker, control, parent
+        self._code: int | None = None
+        """The worker's exit code, or minus the signal that ended it; None while it runs."""
+        self._poll = select.poll()  # select.select knows no descriptors from 1024 on
+        self._wake = _wake_on_signals()
+        self._poll.register(control, select.POLLIN)
+        self._poll.register(self._wake, select.POLLIN)
+
+    def watch(self) -> int | None:
+        """Return how the worker ended, when all that it started has ended, too."""
+        order = self._wait(inf, lambda: self._code is not None or self._is_orphan())
+        if order == TERMINATE:
+            self._signal(signal.SIGTERM)
+            self._wait(GRACE_S, self._is_orphan)
+        self._poll.unregister(self._control)
+        self._signal(signal.SIGKILL)
+        self._wait(GIVE_UP_S, _kill_children, look_s=0.01)
+        return self._code
+
+    def _wait(self, seconds: float, over: Callable[[], bool], look_s: float = LOOK_S) -> bytes:
+        """Wait until no child is left, or it is over, or so long; return the order that comes before."""
+        until = time.monotonic() + seconds
+        while self._has_children() and not over() and (left := until - time.monotonic()) > 0:
+            ready = dict(self._poll.poll(min(look_s, left) * 1000))
+            if self._wake in ready:
+                os.read(self._wake, 1024)
+            if self._control in ready:
+                return os.read(self._control, 1) or KILL
+        return b""
+
+    def _is_orphan(self) -> bool:
+        return os.getppid() != self._parent
+
+    def _has_children(self) -> bool:
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if ended[0] == self._worker:
+                    self._code = os.waitstatus_to_exitcode(ended[1])
+            return True
+        return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        _send(os.killpg, self._worker, number)
+        if self._code is None:  # it may not be in its own group yet
+            _send(os.kill, self._worker, number)
+
+
+def _wake_on_signals() -> int:
+    """Return what can be read from when a child has ended; and go on when somebody wants to end this process alone."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    return reader
+
+
+def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
+    with suppress(OSError):  # it has ended, or has become somebody else's
+        kill(target, number)
+
+
+def _kill_children() -> bool:
+    """Kill the children of this process, orphans among them, on Linux; it is never over before they have ended."""
+    with suppress(OSError):
+        for child in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split():
+            _send(os.kill, int(child), signal.SIGKILL)
+    return False
+
+
+def _control_process(option: int, value: int) -> None:
+    """Set one of Linux's process attributes; elsewhere nothing."""
+    if sys.platform != "linux":
+        return
+    with suppress(ImportError, OSError, AttributeError):
+        import ctypes  # noqa: PLC0415 - needed nowhere else
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def work(channel: Channel, guardian: int) -> NoReturn:
+    """Run the code, answer, and end at once: no thread and no exit function of the code's is waited for."""
+    os.setsid()
+    _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != guardian:
+        os._exit(1)
+    end, me = os._exit, os.getpid()  # a program finds neither in `os`
+    try:
+        request = channel.receive()
+        sys.path[:] = request.get("path") or [str(Path(__file__).parent), *sys.path]
+        done = import_module(request["work"]).serve(request, channel)
+        if os.getpid() == me:  # else the code forked, and this is the other one
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):
+                    stream.flush()
+            channel.send({"done": done})
+    except BaseException:  # noqa: BLE001 - nobody is there who could be told
+        end(1)
+    end(0)
+
+
+def main(control: int, channel: int) -> None:
+    """Start the worker and guard it."""
+    parent = os.getppid()
+    for descriptor in (control, channel):
+        os.set_inheritable(descriptor, False)  # noqa: FBT003 - what the code starts must not hold them open
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would make children end without a trace
+    _control_process(_PR_SET_CHILD_SUBREAPER, 1)
+    guardian = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        os.close(control)
+        work(Channel(channel), guardian)
+    _tell(control, f"{worker} ")  # only now the parent sends the request: before, it may kill the guardian alone
+    _tell(control, f"{Guardian(worker, control, parent).watch()}")
+    import socket  # noqa: PLC0415 - which no program is to find loaded
+
+    with suppress(OSError):  # what could not be killed may hold the channel open
+        socket.socket(fileno=channel).shutdown(socket.SHUT_RDWR)
+    os._exit(0)
+
+
+def _tell(control: int, what: str) -> None:
+    with suppress(OSError):  # nobody is there any more; the closed socket says so, too
+        os.write(control, what.encode())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
