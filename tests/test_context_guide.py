@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Agent
 from playhead.agent.toolset import MANY_TOOLS
-from playhead.kernel.context import expressions, recall
+from playhead.kernel.context import recall
 from playhead.kernel.context.novelty import MIN_WORDS
 from playhead.kernel.context.prior_work import MAX_PINNED
 from playhead.kernel.context.profiles import NUMBERS, TIERS
-from playhead.kernel.meta_tools import META_TOOLS
+from playhead.kernel.own_tools import META_TOOLS
 from playhead.kernel.tally import SPARE_CALLS
 from playhead.testing import ScriptedModel
 
@@ -43,7 +43,6 @@ def test_the_table_of_profiles() -> None:
 def test_numbers_in_the_text() -> None:
     """Those that stand in sentences."""
     assert f"at most {recall.MAX_PAGE} characters" in GUIDE
-    assert f"{expressions.MAX_EXPRESSION} characters over a value of at most {expressions.MAX_INPUT:,}" in GUIDE
     assert f"the newest {MAX_PINNED} of each" in GUIDE
     assert f"under {MIN_WORDS} words" in GUIDE
     assert f"Over {MANY_TOOLS} tools" in GUIDE

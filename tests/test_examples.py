@@ -113,20 +113,14 @@ EXPECTED = {
         "nudge-issued",
         "[STORED: _tool_result_1 | prices]",
         "Type: Array(50) | Schema: city, house, price",
-        "[0] city=Oslo, house=0, price=100",
-        "[1] city=Oslo, house=1, price=101",
-        "[2] city=Oslo, house=2, price=102",
+        '[0] {"city": "Oslo", "house": 0, "price": 100}',
+        '[1] {"city": "Oslo", "house": 1, "price": 101}',
+        '[2] {"city": "Oslo", "house": 2, "price": 102}',
         '…47 more: recall(key="_tool_result_1")',
         '[Prior work: turns 1-2, put together to save room; recall(action="list") names what is stored]',
         "Results:",
-        (
-            '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices] Type: Array(50) | Schema: city, house, price [0] '
-            "city=Oslo, house…"
-        ),
-        (
-            '- recall({"key": "_tool_result_1", "transform": "max_by(@, &price).house"}) → {"key": "_tool_result_1", '
-            '"content": "49"}'
-        ),
+        '- prices({"city": "Oslo"}) → [STORED: _tool_result_1 | prices] Type: Array(50) | Schema: city, house, price [0] {"city": "Oslo",…',
+        '- recall({"key": "_tool_result_1", "offset": 2000}) → {"key": "_tool_result_1", "content": " \\"price\\": 144}, {\\"city\\": \\"Oslo\\", \\"house\\": 45, \\"price…',
         "House 49 is the dearest in Oslo.",
         "identical: True",
     ],

@@ -14,7 +14,7 @@ import httpx
 from benchmarks.real_tasks import bare_loop, setting
 from benchmarks.real_tasks.harness import Run, ServerGoneError
 from benchmarks.real_tasks.tools import TOOLS
-from playhead import Agent, Context, RunError, context_profile
+from playhead import Agent, Context, RunError
 from playhead.compose.killswitches import timeout_after
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import message_to_openai, tool_to_openai
@@ -171,13 +171,16 @@ class Kernel:
 
 def in_text() -> Kernel:
     """Return the arm with tools and calls in text, and the words for small models."""
-    profile = context_profile("local", guidance=setting.SMALL)
-    context = replace(CONTEXT, profile=profile, compression=False)
+    options = {
+        "max_iterations": setting.TURNS,
+        "compose": [setting.words],
+        "examples": tuple(setting.examples_with_words()),
+    }
 
     def model() -> Model:
         return resolve_model(setting.MODEL, api_base=setting.API_BASE, api_key="not-needed", tool_format="text")
 
-    return Kernel(IN_TEXT, context=context, model=model)
+    return Kernel(IN_TEXT, options, model=model)
 
 
 def _result(agent: Agent, task: str, run_id: str) -> tuple[RunResult | None, str | None]:

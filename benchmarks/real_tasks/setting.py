@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.real_tasks.tasks import TASKS
 from benchmarks.real_tasks.tools import TOOLS
-from playhead.trace.guidance import Guidance
+from playhead.compose import Resume
 from playhead.trace.types import Message, ToolCall
 from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from playhead.compose import Harness, HookContext, PhaseContext
+    from playhead.trace.types import Content
 
 API_BASE: Final = os.environ.get("PLAYHEAD_TEST_API_BASE", "http://127.0.0.1:8091/v1")
 MODEL: Final = os.environ.get("PLAYHEAD_TEST_MODEL", "openai/qwen2.5-coder-1.5b")
@@ -26,13 +29,8 @@ PROMPT: Final = (
     "You solve the user's task. Use the tools for every fact and every calculation they can give you, one step at a "
     "time. When you know the answer, reply with it in plain text and call no tool."
 )
-SMALL: Final = Guidance(
-    after_result='The task was: "{task}" If something is still missing, make the next call. Else answer it.',
-    no_call="Do not answer yet: no tool has been called. Reply with the JSON block of the first call.",
-    repeated_task="Your reply only repeats the task. Reply with the JSON block of the next call, or answer it.",
-    unfounded_number="No tool gave {numbers}. Reply with the JSON block of the call that calculates it from the last result.",
-)
-"""What the arm that calls in text is told beside."""
+AGAIN: Final = 'The task was: "{}" If something is still missing, make the next call. Else answer it.'
+NO_CALL: Final = "Do not answer yet: no tool has been called. Reply with the JSON block of the first call."
 TURNS: Final = 6
 """Requests to the model for one task at most."""
 REPEATS: Final = 5
@@ -67,6 +65,34 @@ def _turns() -> Iterator[dict[str, Any]]:
 
 EXAMPLES: Final = tuple(Message(id=number, **turn) for number, turn in enumerate(_turns()))
 """Two solved tasks, none of them among those that are measured: small models need to be shown how."""
+
+
+def words(harness: Harness) -> None:
+    """Say the task again below each result, and send back, once, an answer that no call came before."""
+
+    def below(message: Message, context: HookContext) -> Message:
+        return _with_task(message, context.notes["task"])
+
+    def called(context: PhaseContext) -> Resume | None:
+        sent_back = context.notes.setdefault("answers", 0)
+        context.notes["answers"] += 1
+        return None if sent_back or any(step.tool for step in context.state.steps) else Resume(NO_CALL)
+
+    harness.tap("prompt.task", lambda task, context: context.notes.update(task=task))
+    harness.on("message.tool-result", below)
+    harness.before("complete", called)
+
+
+def examples_with_words() -> Iterator[Message]:
+    """Yield the examples with what is said below their results."""
+    task: Content = ""
+    for message in EXAMPLES:
+        task = message.content if message.role == "user" else task
+        yield _with_task(message, task) if message.role == "tool" else message
+
+
+def _with_task(message: Message, task: Content) -> Message:
+    return message.model_copy(update={"content": f"{message.content}\n\n{AGAIN.format(task)}"})
 
 
 def fingerprint() -> str:

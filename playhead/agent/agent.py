@@ -132,7 +132,6 @@ class Agent(CustomTools):
             profile=context.profile,
             max_context_tokens=context.max_tokens,
             novelty=policies.novelty,
-            has_synthesizer=context.synthesizer is not None,
         )
         meta_tools = with_recall(meta_tools, past["compression"], has_tools=bool(tools))
         self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, settings)
@@ -143,7 +142,6 @@ class Agent(CustomTools):
             done_when=policies.done_when,
             verify=policies.verify,
             min_iterations=policies.min_iterations,
-            synthesizer=context.synthesizer,
         )
         self.header = checks.checked_header(
             name=checks.checked_name(name),

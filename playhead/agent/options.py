@@ -11,7 +11,6 @@ from playhead.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.models.base import Model
     from playhead.trace.types import Compression, ContextProfile, Tier
     from playhead.trace.values import JsonValue
@@ -57,8 +56,6 @@ class Context:
     compression: Compression | Mapping[str, Any] | bool | None = None
     """Show long results in short, and keep them for `recall`; True for 800 characters, or a `Compression`. None: as the profile
     says, False: never."""
-    synthesizer: Synthesizer | None = None
-    """A function of old turns as text that returns what is to stand for them, for the profile's `synthesis`."""
 
     def __post_init__(self) -> None:
         """Refuse what would be taken for something else without a word."""

@@ -11,9 +11,10 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
 from playhead.kernel.context.settings import with_recall
-from playhead.kernel.meta_tools import MetaTool, make_meta_tools
+from playhead.kernel.meta_tools import MetaTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
+from playhead.kernel.own_tools import make_meta_tools
 from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_decorator import tool
 from playhead.kernel.tools import Tool

@@ -32,10 +32,6 @@ NudgeTag = Literal[
     "nudge.continuation",
     "nudge.error-recovery",
     "nudge.produce",
-    "nudge.quality-check",
-    "nudge.no-call",
-    "nudge.repeated-task",
-    "nudge.unfounded-number",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

@@ -141,7 +141,6 @@ def _(event: e.EmissionSuppressed) -> str:
 def _(event: e.MessageAdded) -> str:
     notes = [f"in place of {', '.join(map(str, event.replaces))}" if event.replaces else None]
     notes.append("sent once" if event.transient else None)
-    notes.append("with words of the kernel below it" if event.followed_by else None)
     note = f" ({_clauses(notes)})" if any(notes) else ""
     calls = f"[calls {', '.join(call.name for call in event.tool_calls)}]" if event.tool_calls else ""
     content = _content(event.content) if event.ref is None else _reference(event.ref, event.name)

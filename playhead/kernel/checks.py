@@ -44,8 +44,8 @@ def checked_progress(
     from playhead.kernel.loop_detector import LoopDetection  # noqa: PLC0415 - the same
     from playhead.kernel.switching import Switching  # noqa: PLC0415 - the same
 
-    switches = _checked_option("switch_strategy", switching, Switching)
-    stuck = _checked_option("detect_loops", True if detection is None else detection, LoopDetection)
+    switches = checked_option("switch_strategy", switching, Switching)
+    stuck = checked_option("detect_loops", True if detection is None else detection, LoopDetection)
     _check_rules(stuck)
     return stuck, switches, {} if switches is None else tools_of_all(switches["settings"])
 
@@ -75,7 +75,7 @@ def checked_turns(most: int, least: int) -> int:
     return most
 
 
-def _checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:
+def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:
     """Return an option as JSON with its defaults; None when it is off."""
     if given is None or given is False:
         return None

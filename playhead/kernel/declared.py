@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead.kernel.context.synthesis import PURPOSE
 from playhead.kernel.reviewers import OUTPUT_TYPE
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playhead.kernel.agent_tool import AgentTool
-    from playhead.trace.types import SourceKind
 
 _ELSEWHERE = {"address", "prices", "sources", "hooks", "fallbacks"}
 """Header fields that depend on the machine, or are fingerprinted separately here."""
@@ -37,8 +35,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
     for model in agent.models:
         yield source_info("model", model.name, type(model))
     for name, judge in (agent.judges or {}).items():
-        kinds: dict[str, SourceKind] = {OUTPUT_TYPE: "output-type", PURPOSE: "synthesizer"}
-        yield source_info(kinds.get(name, "validator"), name, judge)
+        yield source_info("output-type" if name == OUTPUT_TYPE else "validator", name, judge)
     for place, rule in enumerate(agent.redact):
         yield source_info("redactor", str(place), rule)
     yield from () if agent.composed is None else agent.composed()

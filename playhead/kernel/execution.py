@@ -226,7 +226,8 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
-        state = await _questioned(state, session, refused)
+        if session.header.reviews and session.ended:
+            state = await reviewed(state, session, refused)
         if not session.ended:
             strategy = Reactive()
             continue
@@ -244,15 +245,6 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         thread = await session.messages.nudge(await closed_thread(state, session), "resume", answer.reason)
         state = session.state = transition(state, status="thinking", thread=thread, output=None, error=None)
     raise AssertionError("unreachable")  # it counts for ever
-
-
-async def _questioned(state: KernelState, session: Session, refused: dict[str, int]) -> KernelState:
-    """Return the state after what looks at the answer has done so; where the answer does not stand, the agent goes on."""
-    if session.header.profile is not None:
-        from playhead.kernel.context.guidance import checked_once  # noqa: PLC0415 - only for agents with a profile
-
-        state = await checked_once(state, session, refused)
-    return await reviewed(state, session, refused) if session.header.reviews and session.ended else state
 
 
 async def _run_to_end(strategy: Strategy, state: KernelState, session: Session) -> tuple[Strategy, KernelState]:
@@ -358,10 +350,6 @@ async def _first_messages(session: Session, task: Content) -> Thread:
 def _examples(header: AgentHeader) -> Iterable[Message]:
     """Return the examples as the turns of this agent will look."""
     examples: Iterable[Message] = header.examples
-    if header.profile is not None and (words := header.profile.guidance.after_result):
-        from playhead.kernel.context.guidance import with_words_below  # noqa: PLC0415 - only for agents with a profile
-
-        examples = with_words_below(examples, words)
     if header.tool_format == "text":
         from playhead.kernel.text_format import examples_in_text  # noqa: PLC0415 - few agents call in text
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
-from playhead.trace.events.thread import followed
 from playhead.trace.types import Message, text_of
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Messages:
         return Message(
             id=added.id,
             role=role,
-            content=followed(content, added.followed_by),
+            content=content,
             tool_calls=added.tool_calls,
             tool_call_id=added.tool_call_id,
             name=added.name,
@@ -110,32 +109,22 @@ class Messages:
         whole = passed is message and told is None
         if passed is not message:
             self.changed_results[completed.call_id] = text_of(passed.content)
-        transform = planned.transform if completed.ok and passed.content != REMOVED else None
-        added = self._added_result(completed, passed, fields, whole=whole, transform=transform)
+        added = self._added_result(completed, passed, fields, whole=whole)
         if self._session.curator is not None:
             self._session.curator.note_result(added, planned, completed)
         return added
 
     def _added_result(
-        self,
-        completed: ToolCallCompleted,
-        passed: Message,
-        fields: dict[str, Any],
-        *,
-        whole: bool,
-        transform: str | None,
+        self, completed: ToolCallCompleted, passed: Message, fields: dict[str, Any], *, whole: bool
     ) -> Message:
         """Add the message of a result as hooks let it pass: in short, by reference, or with its content."""
         curator = self._session.curator
-        words = None if curator is None else curator.below_result()
-        if words is not None:
-            fields = {**fields, "followed_by": words}
-        shown = None if curator is None else curator.shown(completed, passed, whole=whole, transform=transform)
+        shown = None if curator is None else curator.shown(completed, passed, whole=whole)
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
             return self.add(passed.role, shown.content, **stored, **fields)
         if whole and completed.call_id not in self._session.rewritten:
-            return self._refer(passed, MessageRef(call=completed.call_id), words)
+            return self._refer(passed, MessageRef(call=completed.call_id))
         return self.add(passed.role, passed.content, **fields)
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
@@ -194,7 +183,7 @@ class Messages:
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )
 
-    def _refer(self, message: Message, ref: MessageRef, followed_by: str | None = None) -> Message:
+    def _refer(self, message: Message, ref: MessageRef) -> Message:
         if message.id != self._next:  # another message has joined while hooks were asked
             message = message.model_copy(update={"id": self._next})
         self._next += 1
@@ -203,9 +192,6 @@ class Messages:
             fields["tool_call_id"] = message.tool_call_id
         if message.name is not None:
             fields["name"] = message.name
-        if followed_by is not None:
-            fields["followed_by"] = followed_by
-            message = message.model_copy(update={"content": followed(message.content, followed_by)})
         self._session.emit(MessageAdded(id=message.id, role=message.role, ref=ref, **fields))
         return message
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from playhead.errors import UsageError, nearest
 from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
@@ -30,25 +28,6 @@ class Arguments(BaseModel):
     """What a tool of the kernel takes; a strategy's own tools take a model of this kind."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
-
-
-class FinalAnswerArguments(Arguments):
-    """What `final-answer` takes."""
-
-    output: str
-    format: Literal["text", "json", "markdown", "csv", "html"] = "text"
-    summary: str | None = None
-    confidence: Literal["high", "medium", "low"] | None = None
-
-
-class TaskCompleteArguments(Arguments):
-    """What `task-complete` takes."""
-
-    summary: str
-
-
-class NoArguments(Arguments):
-    """What tools take that are only asked."""
 
 
 class MetaTool:
@@ -147,69 +126,3 @@ def ends_run(session: Session, name: str) -> bool:
     """Return whether a call of this tool ends the run."""
     tool = session.toolset.get(name)
     return isinstance(tool, MetaTool) and tool.ends_run
-
-
-def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValue:
-    answer = arguments.model_dump(exclude={"output"}, exclude_none=True)
-    session.conclude("final_answer_tool", arguments.output, answer=answer)
-    return "accepted"
-
-
-def _task_complete(session: Session, arguments: TaskCompleteArguments) -> JsonValue:
-    session.conclude("final_answer_tool", arguments.summary, answer={"summary": arguments.summary})
-    return "accepted"
-
-
-def _recall() -> MetaTool:
-    from playhead.kernel.context.recall import DESCRIPTION, RecallArguments, recall  # noqa: PLC0415 - brings jmespath
-
-    return MetaTool("recall", DESCRIPTION, RecallArguments, recall, ends_run=False)
-
-
-def _bearing(name: str, description: str) -> MetaTool:
-    from playhead.kernel import orientation  # noqa: PLC0415 - only for agents that ask for one of them
-
-    bodies: dict[str, Callable[[Session, Any], JsonValue]] = {
-        "brief": orientation.brief,
-        "context-status": orientation.context_status,
-        "find": orientation.find,
-        "pulse": orientation.pulse,
-    }
-    arguments = orientation.FindArguments if name == "find" else NoArguments
-    return MetaTool(name, description, arguments, bodies[name], ends_run=False)
-
-
-META_TOOLS: Final[dict[str, Callable[[], MetaTool]]] = {
-    "final-answer": lambda: MetaTool(
-        "final-answer", "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True
-    ),
-    "task-complete": lambda: MetaTool(
-        "task-complete",
-        "Say that the task is done, with a summary.",
-        TaskCompleteArguments,
-        _task_complete,
-        ends_run=True,
-    ),
-    "context-status": lambda: _bearing("context-status", "Tell how many turns and tokens are used."),
-    "brief": lambda: _bearing("brief", "Tell the task, the tools, and what is left of turns and calls."),
-    "pulse": lambda: _bearing("pulse", "Tell how it goes: failures, repeated calls, decisions, what is missing."),
-    "find": lambda: _bearing("find", "Find where words were seen so far: in notes, results and thoughts."),
-    "recall": _recall,
-}
-
-
-def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
-    """Return the named tools of the kernel.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
-    unknown = [name for name in names if name not in META_TOOLS]
-    if unknown:
-        raise UsageError(f"there is no meta tool {unknown[0]!r}.{nearest(unknown[0], META_TOOLS)}")
-    return {name: _made(name) for name in names}
-
-
-@cache
-def _made(name: str) -> MetaTool:
-    return META_TOOLS[name]()  # stateless, so one serves all; its schema takes a millisecond to make

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
+from playhead.kernel.context.guidance import task_phase
 from playhead.kernel.context.shelf import search
-from playhead.kernel.context.task_phase import task_phase
 from playhead.kernel.meta_tools import Arguments
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState
     from playhead.trace.values import JsonValue
 
 MAX_TASK: Final = 2000
@@ -28,8 +25,6 @@ RECENT: Final = 30
 """Newest steps that `pulse` looks at."""
 SEARCHED: Final = 200
 """Newest steps that `find` looks at, beside what is stored."""
-MAX_FOUND: Final = 10
-"""Places that `find` returns."""
 
 
 class FindArguments(Arguments):
@@ -94,21 +89,12 @@ def pulse(session: Session, _: Arguments) -> JsonValue:
 
 def find(session: Session, arguments: FindArguments) -> JsonValue:
     """Return where the words of a query were seen: in notes, in stored results, in the newest steps."""
-    state = session.state
-    shelf = None if session.curator is None else session.curator.shelf
-
-    def texts() -> Iterator[tuple[str, str]]:
-        if shelf is not None:
-            yield from shelf.texts()
-        if state is not None:
-            yield from _of_steps(state)
-
-    found: list[dict[str, Any]] = search(texts(), arguments.query, MAX_FOUND)
+    kept = () if session.curator is None else session.curator.shelf.texts()
+    steps = () if session.state is None else session.state.steps[: -SEARCHED - 1 : -1]
+    said = (
+        (f"turn {step.iteration + 1}, {step.type}{f' of {step.tool}' if step.tool else ''}", step.content)
+        for step in steps
+        if step.type != "action"
+    )
+    found: list[Any] = search(chain(kept, said), arguments.query)
     return found or f"nothing so far holds {arguments.query!r}"
-
-
-def _of_steps(state: KernelState) -> Iterator[tuple[str, str]]:
-    for step in islice(reversed(state.steps), SEARCHED):
-        if step.type != "action":
-            what = step.type if step.tool is None else f"{step.type} of {step.tool}"
-            yield f"turn {step.iteration + 1}, {what}", step.content

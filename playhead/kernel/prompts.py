@@ -15,16 +15,6 @@ DEFAULT: Final = (
     "You solve the user's task. Use the tools for every fact and every calculation they can give you, one step at a "
     "time. When you know the answer, reply with it in plain text and call no tool."
 )
-SIMPLIFIED: Final = (
-    "Solve the task. Use one tool at a time. Read each result before you go on. "
-    "When you know the answer, reply with it in plain text."
-)
-DETAILED: Final = (
-    f"{DEFAULT} Before you search again, say what is still missing; do not repeat a call whose result you have. "
-    "If sources disagree, or something cannot be found, say so in the answer."
-)
-BY_RULES: Final = {"simplified": SIMPLIFIED, "standard": DEFAULT, "detailed": DETAILED}
-"""The default prompt by the `rules` of a profile; not measured on models, other than `DEFAULT`."""
 DEFAULT_WITHOUT_TOOLS: Final = "You solve the user's task. Reply with the answer in plain text."
 RATIONALE: Final = (
     "When you call a tool, write the reason before the call, in one short block, and then make the call:\n"
@@ -42,9 +32,8 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     """Return the system message: the user's prompt or the default one, and what the strategy and the agent ask for."""
     strategy, own = strategy_if_known(header), header.system_prompt
     parts = [default_prompt(header, has_tools=has_tools) if own is None else own]
-    if header.profile is not None:
-        guidance = header.profile.guidance
-        parts += filter(None, [guidance.prompt_patch, guidance.tool_guidance if has_tools else ""])
+    if header.profile is not None and has_tools and header.profile.guidance.tool_guidance:
+        parts.append(header.profile.guidance.tool_guidance)
     if strategy is not None and (added := strategy.added_prompt()):
         parts.append(added)
     if header.rationale and has_tools:
@@ -56,13 +45,11 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
 
 
 def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
-    """Return the prompt of an agent that was given none: its strategy's own, or the one that suits the model's tier."""
+    """Return the prompt of an agent that was given none: its strategy's own, or the one for all."""
     strategy = strategy_if_known(header)
     if strategy is not None and strategy.prompt:
         return strategy.prompt
-    if not has_tools:
-        return DEFAULT_WITHOUT_TOOLS
-    return DEFAULT if header.profile is None else BY_RULES[header.profile.rules]
+    return DEFAULT if has_tools else DEFAULT_WITHOUT_TOOLS
 
 
 def missing_tools(names: list[str]) -> str:

@@ -42,15 +42,6 @@ class Reply:
 
 def read_reply(response: LlmResponded, session: Session) -> Reply:
     """Read an answer: native calls, or without any the calls that stand in its text."""
-    reply = _read(response, session)
-    if session.header.compression is None or not reply.calls:
-        return reply
-    from playhead.kernel.context.transforms import without_transform  # noqa: PLC0415 - where results are shortened
-
-    return replace(reply, calls=tuple(without_transform(planned, session) for planned in reply.calls))
-
-
-def _read(response: LlmResponded, session: Session) -> Reply:
     text = strip_rationales(response.text)
     reasons = read_rationales(response.text, response.thinking)
     cut_off = (response.finish_reason or "").lower() in CUT_OFF

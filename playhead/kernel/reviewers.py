@@ -21,7 +21,6 @@ from playhead.trace.values import from_json, repair_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from playhead.kernel.context.synthesis import Synthesizer
     from playhead.kernel.review import Judge, Validator
     from playhead.trace.values import JsonValue
 
@@ -44,7 +43,6 @@ class Reviews:
         done_when: Callable[[Any], bool] | None = None,
         verify: Verify | None = None,
         min_iterations: int = 0,
-        synthesizer: Synthesizer | None = None,
     ) -> None:
         retries = checks.at_least("output_retries", output_retries, 0)
         self.infos: tuple[ReviewInfo, ...] = ()
@@ -68,11 +66,6 @@ class Reviews:
             raise UsageError(f"verify must be 'reflect', 'loop' or None; it is {verify!r}")
         if verify is not None:
             self._add(ReviewInfo(kind="verification", name="verify", max_retries=VERIFY_RETRIES, mode=verify))
-        if synthesizer is not None:
-            from playhead.kernel.context.synthesis import PURPOSE, judged_by  # noqa: PLC0415 - for few agents
-
-            (function,) = checks.functions("synthesizer", [synthesizer])
-            self.judges[PURPOSE] = partial(judged_by, function)
 
     def _add(self, info: ReviewInfo, judge: Judge | None = None) -> None:
         self.infos = (*self.infos, info)

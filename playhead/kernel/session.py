@@ -234,12 +234,7 @@ class Session(Emission):
 
     def specs(self, names: list[str]) -> tuple[ToolSpec, ...]:
         """Return the specifications of these tools, as the model is to be sent them."""
-        specs, profile = tuple(self.toolset[name].spec for name in names), self.header.profile
-        if profile is None or profile.tool_schema_detail == "full":
-            return specs
-        from playhead.kernel.context.schema_detail import described  # noqa: PLC0415 - only for profiles that ask for it
-
-        return tuple(described(spec, profile.tool_schema_detail) for spec in specs)
+        return tuple(self.toolset[name].spec for name in names)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

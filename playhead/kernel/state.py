@@ -82,8 +82,6 @@ class PlannedCall:
     """The model's own reason."""
     step: str | None = None
     """The step of a plan that it is."""
-    transform: str | None = None
-    """The expression through which it wants to see the result."""
     written: str | None = None
     """The text of a call in text whose JSON had to be repaired to be read."""
     cut_off: bool = False

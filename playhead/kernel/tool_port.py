@@ -172,7 +172,6 @@ class ToolPort:
             source=planned.source,
             request=planned.request,
             step=step,
-            transform=planned.transform,
         )
         self._take_id(call.id)
         started_us = recorder.clock.now_us()

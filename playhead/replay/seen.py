@@ -13,7 +13,6 @@ from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.state import Step
 from playhead.replay.hooks import apply_emission, before_of, emissions_of
 from playhead.trace.events import EmissionSuppressed, HookFailed, MessageAdded, NudgeIssued, RunStarted
-from playhead.trace.events.thread import followed
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ def _of_thread(
         if event.role != "system" and examples[event.role] > 0:
             examples[event.role] -= 1
             continue
-        message = _before_words(owner.message(event.id), event.followed_by)
+        message = owner.message(event.id)
         call_id = event.tool_call_id or (event.ref.call if event.ref else None)
         if event.role == "system":
             yield "prompt.system", "0", message.content
@@ -200,15 +199,6 @@ def _roles_of_examples(header: AgentHeader) -> Iterator[str]:
     """Yield who speaks in the examples: a result in text is a message of the user's."""
     in_text = header.tool_format == "text"
     yield from ("user" if in_text and each.role == "tool" else each.role for each in header.examples)
-
-
-def _before_words(message: Message, words: str | None) -> Message:
-    """Return a message as it was before the kernel said something below it."""
-    if words is None:
-        return message
-    content = message.content
-    content = content.removesuffix(str(followed("", words))) if isinstance(content, str) else content[:-1]
-    return message.model_copy(update={"content": content})
 
 
 def _whole(message: Message, call: RecordedCall | None, made: dict[tuple[str, str], list[Emission]]) -> Message:

@@ -26,9 +26,9 @@ _APART: Final = frozenset(f"playhead.{name}" for name in ("chat", "cli", "diagno
 """Packages that are not needed to run an agent: what is being loaded of them is waited for, the rest is left."""
 _WHEN_ENTERED: Final = frozenset({"playhead.trace.otlp", "playhead.trace.spans"})
 """Packages that only runs need whose spans are exported."""
-_NEEDED: Final = ("jmespath", "psutil", "rapidfuzz.distance", "rapidfuzz.fuzz", "rfc8785")
+_NEEDED: Final = ("psutil", "rapidfuzz.distance", "rapidfuzz.fuzz", "rfc8785")
 _WAITED_FOR: Final = sys.stdlib_module_names | {
-    "anyio", "google", "httpcore", "httpx", "jmespath", "litellm", "mcp", "ollama", "openai", "openinference",
+    "anyio", "google", "httpcore", "httpx", "litellm", "mcp", "ollama", "openai", "openinference",
     "opentelemetry", "playhead", "psutil", "pydantic", "pydantic_settings", "rapidfuzz", "requests", "rfc8785", "urllib3",
 }  # fmt: skip
 """Packages whose loading ends by itself. One that runs a whole program while it is imported would hold up the fork."""

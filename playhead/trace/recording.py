@@ -24,7 +24,6 @@ from playhead.trace.events import (
     ToolCallStarted,
     ToolsDefined,
 )
-from playhead.trace.events.thread import followed
 from playhead.trace.forks import computed_once
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import Message, Range, Request, ToolSpec
@@ -127,7 +126,7 @@ class OwnerRecording:
         return Message(
             id=added.id,
             role=added.role,
-            content=followed(content or "", added.followed_by),
+            content=content or "",
             tool_calls=tool_calls,
             tool_call_id=added.tool_call_id,
             name=added.name,

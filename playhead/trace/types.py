@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from playhead.trace.guidance import Guidance, SchemaDetail, Synthesis
+from playhead.trace.guidance import Guidance, Synthesis
 from playhead.trace.parameters import recorded, unrecorded_values
 from playhead.trace.values import JsonValue, scrub
 
@@ -358,7 +358,7 @@ class SourceInfo(Value):
 
 
 SourceKind = Literal[
-    "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "synthesizer", "redactor", "model",
+    "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "redactor", "model",
     "agent",
 ]  # fmt: skip
 """`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
@@ -428,16 +428,8 @@ class ContextProfile(Value):
     """Share from which only the newest turn stays as it is."""
     synthesis: Synthesis = "fast"
     """How old turns are put together."""
-    synthesis_by_strategy: dict[str, Synthesis] = Field(default_factory=dict)
-    """The same for single strategies, by name; it stands before `synthesis` while that strategy runs."""
-    synthesis_temperature: float | None = Field(default=None, ge=0, le=2)
-    """Temperature of the question to the model; None: as for all others."""
-    tool_schema_detail: SchemaDetail = "full"
-    """How much of each tool's schema is sent; calls are always checked against all of it."""
     guidance: Guidance = Field(default_factory=Guidance)
     """What the model is told at certain places."""
-    rules: Literal["simplified", "standard", "detailed"] = "standard"
-    """Which wording the default system prompt has."""
 
 
 class Purpose(Value):

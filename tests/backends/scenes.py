@@ -21,8 +21,7 @@ from examples.tools import calculator, lookup
 from playhead import Agent, RunError, RunResult, tool
 from playhead.compose import killswitches
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text
-from playhead.trace.guidance import Guidance
-from playhead.trace.types import ContextProfile, ImagePart, Message, Prices, TextPart, Usage
+from playhead.trace.types import ImagePart, Message, Prices, TextPart, Usage
 from tests.kernel.plan.steps import analysis, plan, tool_step, verdict
 from tests.options import grouped
 
@@ -216,7 +215,6 @@ OTHERS: Final[dict[str, Callable[[Path, str], RunResult]]] = {
     ),
     "cached": plain([text(ANSWER, usage=CACHED)]),
     "unknown-model": plain([text(ANSWER)], model="acme/alpha"),
-    "words-below": plain([LOOK, text(ANSWER)], profile=ContextProfile(guidance=Guidance(after_result="Task: {task}"))),
     "long-thread": plain([LOOK, text(ANSWER)], examples=long_thread()),
     "hostile": plain(
         [call("send", to=HOSTILE, body={HOSTILE: [HOSTILE]}), text(HOSTILE, thinking=HOSTILE)],

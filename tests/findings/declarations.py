@@ -119,7 +119,6 @@ def codes(chance: random.Random, *, of_tool: bool = False) -> Code:
 CODE: Final[dict[str, tuple[str, str]]] = {
     "approver": ("request", "True"),
     "done_when": ("output", "True"),
-    "synthesizer": ("old", "'short'"),
 }
 """Parameters of `Agent` that take a function."""
 ENVIRONMENT: Final = {"trace", "clock"}

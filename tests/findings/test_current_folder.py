@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 POISON = 'open("IMPORTED", "a").write(__name__ + "\\n")\nraise SystemExit("imported from the current folder")\n'
 INSTALLED = (
-    "anyio", "click", "httpx", "jmespath", "litellm", "ollama", "openai", "psutil", "pydantic", "pydantic_settings",
+    "anyio", "click", "httpx", "litellm", "ollama", "openai", "psutil", "pydantic", "pydantic_settings",
     "rapidfuzz", "rfc8785", "rich", "sniffio", "ulid",
 )  # fmt: skip
 STANDARD = ("csv", "difflib", "getpass", "pdb", "sqlite3", "statistics", "termios", "uuid", "wave", "xml", "zipfile")

@@ -71,15 +71,18 @@ async def test_pulse(tmp_path: Path):
     ("query", "expected"),
     [
         ("HEIGHT of b", [
-            {"key": "turn 2, observation of look", "offset": 4, "words": 3, "text": "the height of b is 61 metres"},
-            {"key": "turn 1, observation of look", "offset": 4, "words": 2, "text": "the height of a is 61 metres"},
+            {"key": "turn 2, observation of look", "offset": 4, "text": "the height of b is 61 metres"},
         ]),
-        ("remember", [{"key": "n", "offset": 0, "words": 1, "text": "remember this"}]),
+        ("height", [
+            {"key": "turn 2, observation of look", "offset": 4, "text": "the height of b is 61 metres"},
+            {"key": "turn 1, observation of look", "offset": 4, "text": "the height of a is 61 metres"},
+        ]),
+        ("remember", [{"key": "n", "offset": 0, "text": "remember this"}]),
         ("depth", "nothing so far holds 'depth'"),
     ],
 )  # fmt: skip
 async def test_find(tmp_path: Path, query: str, expected: Any):
-    """Notes, stored results and the newest steps, those with the most words first."""
+    """Notes, stored results and the newest steps that hold all of its words."""
     note = call("recall", action="store", key="n", content="remember this")
     turns = [call("look", key="a"), call("look", key="b"), note, call("find", query=query)]
     assert await asked(tmp_path, turns) == expected

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from playhead import Agent, UsageError, context_profile, tool
+from playhead import Agent, UsageError, tool
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.kernel.text_format import FORMAT, catalogue
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.guidance import Guidance
 from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from tests.compose.hooked import sent
 from tests.kernel.runs import Ran, make_agent, record
@@ -209,15 +208,14 @@ async def test_hooks_change_the_tools(tmp_path: Path):
 
 
 async def test_a_required_hook_is_known_to_have_looked(tmp_path: Path):
-    """What it saw and left alone is found in the file: tools, results and their words, in a replay without its code."""
+    """What it saw and left alone is found in the file: tools and results, in a replay without its code."""
     seen: list[Any] = []
     tap = lambda harness: [  # noqa: E731
         harness.on(tag, lambda payload, _: seen.append(payload), name=tag, required=True)
         for tag in ("prompt.tools", "llm.request", "message.tool-result", "message.user")
     ]
-    profile = context_profile("local", guidance=Guidance(after_result="Go on."), synthesis="off")
     turns = [text(written("look", key="b")), text("done")]
-    run = await run_in_text(tmp_path, turns, compose=[tap], profile=profile, compression=False, examples=EXAMPLES)
+    run = await run_in_text(tmp_path, turns, compose=[tap], examples=EXAMPLES)
     assert len(seen) == 6
     replayed = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
     assert (replayed.run.output, replayed.stopped, replayed.verdict) == ("done", None, "same")

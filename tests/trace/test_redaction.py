@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from playhead.trace.events import (
     EVENT_TYPES,
-    AgentStarted,
     EventBase,
     FactRecorded,
     FinalAnswer,
@@ -26,7 +25,7 @@ from playhead.trace.events import (
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
-from playhead.trace.types import AgentHeader, ContextProfile, ImagePart, Message, TextPart, ToolCall, ToolSpec
+from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import from_json, to_json
 from playhead.trace.writer import TraceWriter
 from tests.trace.strategies import events, json_values
@@ -252,12 +251,3 @@ def test_a_function_that_returns_what_no_file_can_hold(tmp_path: Path):
     (found,) = recorded(tmp_path, function, FactRecorded(name="f", value=to_json(["a", b"\xff"])))
     assert isinstance(found, FactRecorded)
     assert from_json(found.value) == ["a\ufffd", "\ufffd\ufffd".encode()]
-
-
-def test_words_of_the_format_by_name_stay(tmp_path: Path):
-    """A setting for each of several names is one of a few words, as a single one is: no function may replace it."""
-    profile = ContextProfile(synthesis_by_strategy={"reflexion": "deep"})
-    header = AgentHeader(name="agent", model="x/y", profile=profile)
-    started = AgentStarted(agent=header, task="Go.", parent="root", call_id="call_0_0")
-    (found,) = recorded(tmp_path, Redactor((lambda text: "***",)), started)
-    assert found.agent.profile.synthesis_by_strategy == {"reflexion": "deep"}  # type: ignore[attr-defined]

@@ -6,27 +6,13 @@ to the same, and costs the same for each step, however many there are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from playhead.kernel.context.settings import asks_for_curator
 
 if TYPE_CHECKING:
     from playhead.kernel.context.curator import Curator
     from playhead.kernel.session import Session
-    from playhead.trace.types import AgentHeader
-
-
-SHELF_TOOLS: Final = frozenset({"recall", "find"})
-"""Tools of the kernel that look at what is kept beside the thread."""
-
-
-def asks_for_curator(header: AgentHeader) -> bool:
-    """Return whether anything in an agent's settings needs one."""
-    settings = (header.compression, header.profile, header.novelty)
-    return (
-        any(each is not None for each in settings)
-        or bool(header.tool_budgets)
-        or header.infer_required
-        or not SHELF_TOOLS.isdisjoint(header.meta_tools)
-    )
 
 
 def curator_for(session: Session) -> Curator | None:

@@ -1,131 +1,131 @@
-"""What is left of old turns: one message, with failures and first writes in it, results a line each, and the rest counted."""
+"""A thread as turns, and what is left of old ones: one message with failures, first writes and a line for each other result."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
-
-from playhead.kernel.context.scoring import score
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
+
+    from playhead.kernel.state import Thread
+    from playhead.trace.types import Message
 
 MAX_PINNED: Final = 50
 """Different failures that are kept, and as many first writes; the oldest beyond that are only counted."""
-PINNED_CHARS: Final = 300
-"""Characters of the line of a failure or a first write, at least."""
+Kind = Literal["first write", "failure", "result"]
+
+
+class Turns(NamedTuple):
+    """A thread in parts."""
+
+    head: list[Message]
+    """The system prompt, the examples, the task."""
+    prior: Message | None
+    """The message that stands for turns before these."""
+    between: list[Message]
+    """What came with those turns and stays: what the user said."""
+    turns: list[list[Message]]
+    """Each answer of the model, with the results of its calls and what the kernel said to it.
+
+    A call and its results are never in two turns, and a turn stays or goes as a whole: providers refuse one without the other.
+    """
+
+
+def split(thread: Thread, preamble: Thread, priors: Container[int]) -> Turns:
+    """Return the parts of a thread.
+
+    Args:
+        thread: the thread.
+        preamble: the messages before the task, examples among them.
+        priors: ids of the messages that stand for old turns.
+    """
+    start = len(preamble.messages)
+    start = start if thread.messages[:start] == preamble.messages else 0
+    parts = Turns([*thread.messages[:start]], None, [], [])
+    for message in thread.messages[start:]:
+        if message.role == "assistant":
+            parts.turns.append([message])
+        elif parts.turns:
+            parts.turns[-1].append(message)
+        elif message.id in priors:
+            parts = parts._replace(prior=message)
+        else:
+            (parts.head if parts.prior is None else parts.between).append(message)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """What one call did, in short."""
 
-    kind: Literal["write", "failure", "result"]
-    """A first write, a failure, or any other result."""
+    kind: Kind
+    """What it tells of."""
     call_id: str
     """The call."""
     tool: str
     """Its tool."""
-    turn: int
-    """The turn, from 0."""
     text: str
     """The line."""
-    times: int = 1
-    """How often exactly this happened."""
-
-    def __str__(self) -> str:
-        """Return the line as the model reads it."""
-        return f"- {self.text}" if self.times == 1 else f"- {self.text} ({self.times} times)"
 
 
 @dataclass(frozen=True, slots=True)
 class PriorWork:
     """All turns up to one, put together."""
 
-    last: int = -1
-    """The newest of the turns, from 0."""
-    pinned: tuple[Line, ...] = ()
-    """Failures and first writes, in order."""
+    turns: int = 0
+    """How many they are."""
     lines: tuple[Line, ...] = ()
-    """Other results, in order."""
+    """What is said of their calls, in order."""
     counted: tuple[tuple[str, int], ...] = ()
     """Tools of calls that have no line any more, and how many each."""
     summary: str = ""
     """What the model itself wrote of them."""
-    has_stored: bool = False
-    """Whether results or notes are kept for `recall`: a key may stand in no line any more."""
 
-    def render(self) -> str:
-        """Return the message."""
-        stored = '; recall(action="list") names what is stored' if self.has_stored else ""
-        parts = [f"[Prior work: turns 1-{self.last + 1}, put together to save room{stored}]"]
-        parts += _section("First writes", [line for line in self.pinned if line.kind == "write"])
-        parts += _section("Failures", [line for line in self.pinned if line.kind == "failure"])
+    def render(self, note: str = "") -> str:
+        """Return the message, with a note in its first line."""
+        parts = [f"[Prior work: turns 1-{self.turns}, put together to save room{note}]"]
+        parts += self._section("First writes", "first write")
+        parts += self._section("Failures", "failure")
         parts += [f"So far:\n{self.summary}"] if self.summary else []
-        parts += _section("Results", self.lines)
+        parts += self._section("Results", "result")
         if self.counted:
             parts.append("Other calls: " + ", ".join(f"{tool} ({count})" for tool, count in self.counted))
         return "\n".join(parts)
 
-    def with_lines(self, lines: Iterable[Line], last: int) -> PriorWork:
-        """Return it with later turns, still with a line for each call; equal failures become one."""
-        lines = list(lines)
-        pinned = {(line.kind, line.text): line for line in self.pinned}
-        for line in lines:
-            if line.kind != "result":
-                known = pinned.pop((line.kind, line.text), None)
-                times = line.times if known is None else known.times + line.times
-                pinned[line.kind, line.text] = replace(line, times=times)
-        results = (line for line in lines if line.kind == "result")
-        return replace(self, last=max(last, self.last), pinned=tuple(pinned.values()), lines=(*self.lines, *results))
+    def _section(self, title: str, kind: Kind) -> list[str]:
+        told = [f"- {line.text}" for line in self.lines if line.kind == kind]
+        return [f"{title}:", *told] if told else []
 
-    def fitted(self, limit: int, turn: int, task: frozenset[str]) -> tuple[PriorWork, list[Line]]:
-        """Return it in about `limit` characters, and the lines that were left out: the least worth first.
+    def with_turns(self, turns: int, lines: Iterable[Line]) -> PriorWork:
+        """Return it with later turns, still with a line for each call; of equal failures one is told."""
+        told: dict[str, Line] = {}
+        for line in (*self.lines, *lines):
+            told.setdefault(line.text if line.kind == "failure" else line.call_id, line)
+        return replace(self, turns=self.turns + turns, lines=tuple(told.values()))
+
+    def fitted(self, limit: int) -> tuple[PriorWork, list[Line]]:
+        """Return it in about `limit` characters, and the lines that were left out: the oldest results.
 
         Failures and first writes stay, each the newest `MAX_PINNED`.
         """
-        pinned, dropped = _newest(self.pinned)
-        work = replace(self, pinned=pinned)
-        room = limit - len(replace(work, lines=()).render())
-        ranked = sorted(
-            self.lines, key=lambda line: (score(line.text, "result", turn - line.turn, task), line.turn), reverse=True
-        )
-        kept: set[str] = set()
-        for line in ranked:
-            size = len(str(line)) + 1
-            if size <= room:
-                kept.add(line.call_id)
-                room -= size
-        dropped += [line for line in self.lines if line.call_id not in kept]
-        lines = tuple(line for line in self.lines if line.call_id in kept)
-        return replace(work, lines=lines, counted=_added(self.counted, dropped)), dropped
+        room = limit - len(self.render()) + sum(len(line.text) + 3 for line in self.lines if line.kind == "result")
+        pinned: Counter[Kind] = Counter()
+        kept, dropped = list[Line](), list[Line]()
+        for line in reversed(self.lines):
+            room -= len(line.text) + 3 if line.kind == "result" else 0
+            pinned[line.kind] += 1
+            has_room = room >= 0 if line.kind == "result" else pinned[line.kind] <= MAX_PINNED
+            (kept if has_room else dropped).append(line)
+        return self._with_only(kept[::-1], dropped), dropped[::-1]
 
-    def summarised(self, summary: str) -> tuple[PriorWork, list[Line]]:
-        """Return it with the model's words in place of the lines of results, and the lines that are now only counted."""
-        pinned, dropped = _newest(self.pinned)
-        counted = _added(self.counted, [*self.lines, *dropped])
-        return replace(self, pinned=pinned, lines=(), counted=counted, summary=summary), dropped
+    def summarised(self, summary: str) -> PriorWork:
+        """Return it with the model's words in place of the lines of results, which are now only counted."""
+        results = [line for line in self.lines if line.kind == "result"]
+        return replace(self._with_only([each for each in self.lines if each not in results], results), summary=summary)
 
-
-def _section(title: str, lines: Iterable[Line]) -> list[str]:
-    told = list(map(str, lines))
-    return [f"{title}:", *told] if told else []
-
-
-def _newest(pinned: tuple[Line, ...]) -> tuple[tuple[Line, ...], list[Line]]:
-    """Return the newest lines of each kind, in order, and the others."""
-    counts: Counter[str] = Counter()
-    kept: list[Line] = []
-    others: list[Line] = []
-    for line in reversed(pinned):
-        counts[line.kind] += 1
-        (kept if counts[line.kind] <= MAX_PINNED else others).append(line)
-    return tuple(reversed(kept)), others[::-1]
-
-
-def _added(counted: tuple[tuple[str, int], ...], lines: Iterable[Line]) -> tuple[tuple[str, int], ...]:
-    counts = Counter(dict(counted))
-    for line in lines:
-        counts[line.tool] += line.times
-    return tuple(sorted(counts.items()))
+    def _with_only(self, lines: Iterable[Line], dropped: Iterable[Line]) -> PriorWork:
+        counts = Counter(dict(self.counted))
+        counts.update(line.tool for line in dropped)
+        return replace(self, lines=tuple(lines), counted=tuple(sorted(counts.items())))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from pydantic import ValidationError
-
 from playhead.errors import UsageError, nearest
+from playhead.kernel import checks
 from playhead.kernel.context.guidance import BY_TIER
+from playhead.trace.guidance import Guidance
 from playhead.trace.types import ContextProfile, Tier
 
 if TYPE_CHECKING:
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "local": {
         "compact_after_steps": 4, "full_detail_steps": 3, "tool_result_max_chars": 400, "argument_chars": 100,
-        "prior_work_chars": 1500, "soft_ratio": 0.75, "hard_ratio": 0.80, "rules": "simplified",
+        "prior_work_chars": 1500, "soft_ratio": 0.75, "hard_ratio": 0.80,
     },
     "mid": {
         "compact_after_steps": 6, "full_detail_steps": 5, "tool_result_max_chars": 800, "argument_chars": 200,
-        "prior_work_chars": 3000, "soft_ratio": 0.75, "hard_ratio": 0.80, "rules": "standard",
+        "prior_work_chars": 3000, "soft_ratio": 0.75, "hard_ratio": 0.80,
     },
     "large": {
         "compact_after_steps": 8, "full_detail_steps": 7, "tool_result_max_chars": 1200, "argument_chars": 400,
-        "prior_work_chars": 5000, "soft_ratio": 0.80, "hard_ratio": 0.85, "rules": "standard",
+        "prior_work_chars": 5000, "soft_ratio": 0.80, "hard_ratio": 0.85,
     },
     "frontier": {
         "compact_after_steps": 12, "full_detail_steps": 10, "tool_result_max_chars": 2000, "argument_chars": 600,
-        "prior_work_chars": 8000, "soft_ratio": 0.80, "hard_ratio": 0.85, "rules": "detailed",
+        "prior_work_chars": 8000, "soft_ratio": 0.80, "hard_ratio": 0.85,
     },
 }  # fmt: skip
 """What each tier is given; see `ContextProfile` for what it means."""
@@ -38,13 +38,6 @@ _SIZE: Final = re.compile(r"(?<![\w.])(\d{1,4})(?:\.\d+)?b(?![a-z])")
 """Billions of parameters, as in `qwen3:8b`."""
 SIZES: Final[tuple[tuple[int, Tier], ...]] = ((9, "local"), (39, "mid"), (10_000, "large"))
 """The most billions of parameters that a model of a tier has."""
-NAMES: Final[tuple[tuple[str, Tier], ...]] = (
-    ("nano", "mid"), ("haiku", "large"), ("flash", "large"), ("mini", "large"), ("small", "mid"), ("tiny", "local"),
-    ("gpt-5", "frontier"), ("gpt-4", "frontier"), ("claude", "frontier"), ("gemini", "frontier"), ("grok", "frontier"),
-    ("deepseek", "large"), ("mistral-large", "large"), ("kimi", "large"), ("glm", "large"), ("phi", "local"),
-    ("coder", "mid"),
-)  # fmt: skip
-"""What stands in the names of models, the first that does counts."""
 PROVIDERS: Final[Mapping[str, Tier]] = {
     "anthropic": "frontier", "openai": "large", "gemini": "large", "vertex_ai": "large", "xai": "large",
     "azure": "large", "bedrock": "large", "mistral": "large", "deepseek": "large", "groq": "mid", "ollama": "local",
@@ -54,7 +47,7 @@ PROVIDERS: Final[Mapping[str, Tier]] = {
 
 
 def tier_of(model: str) -> Tier:
-    """Return the tier of a model: by its size, by its name, by its provider, else `mid`.
+    """Return the tier of a model: by the size in its name, else by its provider, else `mid`.
 
     Args:
         model: `provider/model`.
@@ -63,7 +56,7 @@ def tier_of(model: str) -> Tier:
     size = _SIZE.search(name[:200])
     if size is not None:
         return next(tier for most, tier in SIZES if int(size[1]) <= most)
-    return next((tier for part, tier in NAMES if part in name), PROVIDERS.get(provider, "mid"))
+    return PROVIDERS.get(provider, "mid")
 
 
 def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN401 - the fields of a profile
@@ -74,36 +67,19 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
     """
     if tier not in NUMBERS:
         raise UsageError(f"there is no tier {tier!r}.{nearest(str(tier), TIERS)}")
-    unknown = [name for name in changes if name not in ContextProfile.model_fields]
-    if unknown:
-        raise UsageError(f"a profile has no {unknown[0]!r}.{nearest(unknown[0], ContextProfile.model_fields)}")
-    try:
-        guidance = {"guidance": BY_TIER[tier]} if tier in BY_TIER else {}
-        found = ContextProfile.model_validate({"tier": tier, **NUMBERS[tier], **guidance, **changes})
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    return _with_full_names(found) if found.synthesis_by_strategy else found
-
-
-def _with_full_names(profile: ContextProfile) -> ContextProfile:
-    """Return a profile whose strategies are known, by their full names."""
-    from playhead.kernel.strategies.registry import strategy_class  # noqa: PLC0415 - which run on what knows profiles
-
-    modes = {strategy_class(name).name: mode for name, mode in profile.synthesis_by_strategy.items()}
-    return profile.model_copy(update={"synthesis_by_strategy": modes})
+    fields = {"tier": tier, **NUMBERS[tier], "guidance": BY_TIER.get(tier, {}), **changes}
+    fields["guidance"] = checks.checked_option("guidance", fields["guidance"], Guidance)
+    return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
 
 
 def profile_for(
     given: ContextProfile | str | None, model: str, max_context_tokens: int | None = None
-) -> ContextProfile | None:
-    """Return the profile that an agent was given, by name or as it is; `auto` goes by the model.
+) -> ContextProfile:
+    """Return the profile that an agent was given, by name or as it is; `auto`, and None, go by the model.
 
     Raises:
         UsageError: it is none.
     """
-    if given is None and max_context_tokens is None:
-        return None
     changes = {} if max_context_tokens is None else {"max_context_tokens": max_context_tokens}
     if isinstance(given, ContextProfile):
         return context_profile(given.tier, **{**given.model_dump(exclude={"tier"}), **changes})

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import ValidationError
-
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.tally import SPARE_CALLS
@@ -14,51 +12,51 @@ from playhead.trace.types import Compression, ContextProfile
 
 if TYPE_CHECKING:
     from playhead.kernel.tools import Tool
+    from playhead.trace.types import AgentHeader
 
 RECALL: Final = "recall"
+SHELF_TOOLS: Final = frozenset({RECALL, "find"})
+"""Tools of the kernel that look at what is kept beside the thread."""
 
 
-def context_fields(  # noqa: PLR0913 - what is said about the past
+def context_fields(
     model: str,
     *,
     compression: Compression | Mapping[str, Any] | bool | None,
     profile: ContextProfile | str | None,
     max_context_tokens: int | None,
     novelty: float | None,
-    has_synthesizer: bool = False,
 ) -> dict[str, Any]:
     """Return the fields of the header that say what of the past is sent.
 
     Raises:
         UsageError: one of them is not valid.
     """
-    if profile is None and max_context_tokens is None:
-        found = None
-    else:
+    found = None
+    if profile is not None or max_context_tokens is not None:
         from playhead.kernel.context.profiles import profile_for  # noqa: PLC0415 - only for agents that have one
 
         if max_context_tokens is not None:
             checks.at_least("Context(max_tokens=…)", max_context_tokens, 100)
         found = profile_for(profile, model, max_context_tokens)
-    found = _with_synthesizer(found, given=has_synthesizer)
     if compression is None and found is not None:
         compression = Compression(budget=found.tool_result_max_chars)
-    return {"compression": _compression(compression), "profile": found, "novelty": _share(novelty)}
+    shortens = checks.checked_option("compression", compression, Compression)
+    return {"compression": shortens, "profile": found, "novelty": _share(novelty)}
 
 
-def _with_synthesizer(profile: ContextProfile | None, *, given: bool) -> ContextProfile | None:
-    """Return the profile, in which a function of the caller's has its place; neither is there without the other."""
-    if profile is None:
-        if given:
-            raise UsageError("synthesizer puts old turns together, which only an agent with a profile does")
-        return None
-    custom = "custom" in (profile.synthesis, *profile.synthesis_by_strategy.values())
-    if custom and not given:
-        raise UsageError('the profile says synthesis="custom": give the agent a function as synthesizer=')
-    return profile if custom or not given else profile.model_copy(update={"synthesis": "custom"})
+def asks_for_curator(header: AgentHeader) -> bool:
+    """Return whether anything in an agent's settings needs one."""
+    settings = (header.compression, header.profile, header.novelty)
+    return (
+        any(each is not None for each in settings)
+        or bool(header.tool_budgets)
+        or header.infer_required
+        or not SHELF_TOOLS.isdisjoint(header.meta_tools)
+    )
 
 
-def with_recall(meta_tools: Iterable[str], compression: Compression | None, *, has_tools: bool) -> tuple[str, ...]:
+def with_recall(meta_tools: Iterable[str], compression: object | None, *, has_tools: bool) -> tuple[str, ...]:
     """Return the tools of the kernel to offer: where results are stored, the model has to be able to read them."""
     names = tuple(meta_tools)
     return names if compression is None or not has_tools or RECALL in names else (*names, RECALL)
@@ -102,24 +100,6 @@ def call_fields(  # noqa: PLR0913 - what is said about calls
         "infer_required": bool(infer_required),
         "tool_budgets": {**automatic, **given},
     }
-
-
-def _compression(given: Compression | Mapping[str, Any] | bool | None) -> Compression | None:  # noqa: FBT001 - a setting
-    if given is None or given is False:
-        return None
-    if given is True:
-        return Compression()
-    if isinstance(given, Compression):
-        return given
-    if not isinstance(given, Mapping):
-        raise UsageError(f"compression is True, False, a Compression(…) or its fields in a dict; it is {given!r}")
-    unknown = [str(name) for name in given if name not in Compression.model_fields]
-    if unknown:
-        raise UsageError(f"compression has no setting {unknown[0]!r}.{nearest(unknown[0], Compression.model_fields)}")
-    try:
-        return Compression(**given)
-    except ValidationError as error:
-        raise UsageError(f"compression: {checks.first_problem(error)}") from None
 
 
 def _share(novelty: float | None) -> float | None:

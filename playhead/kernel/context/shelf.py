@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.context.preview import parsed, preview_of
 from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
@@ -14,112 +14,123 @@ if TYPE_CHECKING:
     from playhead.trace.types import Compression
     from playhead.trace.values import JsonValue
 
-MAX_NOTES: Final = 200
-"""Notes of one agent."""
-MAX_NOTE_CHARS: Final = 10_000
-"""Characters of one of them."""
+LONGEST_PARSED: Final = 1_000_000
+"""Characters of a text that is looked at for whether it is JSON."""
+MAX_FIELDS: Final = 30
+"""Fields of an object that a preview names."""
+FEWEST_CHARS: Final = 12
+"""Characters of a line of a preview; with less room it is left out."""
 MAX_SEARCHED: Final = 1_000_000
 """Characters that one search looks at, the newest first."""
+MAX_FOUND: Final = 10
+"""Places that a search returns."""
 AROUND: Final = 80
 """Characters that a search shows on each side of what it found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A long result."""
-
-    tool: str
-    """What returned it."""
-    value: JsonValue
-    """All of it, as JSON that a model reads."""
-    text: str
-    """The same as text, as it would have joined the thread."""
-
-
 class Shelf:
-    """Stored results by key, and notes."""
+    """Long results and notes as texts, by key."""
 
     def __init__(self, compression: Compression | None) -> None:
         self.compression = compression
-        self.stored: dict[str, Stored] = {}
+        self.stored: dict[str, str] = {}
         self.notes: dict[str, str] = {}
 
     def store(self, tool: str, value: JsonValue, text: str) -> tuple[str, str]:
-        """Keep a result; returns its key, and what stands for it in the thread.
+        """Keep a result; returns its key, and the preview that stands for it in the thread.
 
         `value` is a result as `to_json` returned it, `text` the same as a model would have read it.
         """
-        key = f"_tool_result_{len(self.stored) + 1}"
-        self.stored[key] = Stored(tool, untagged(value), text)
-        return key, self.preview(key)
-
-    def preview(self, key: str) -> str:
-        """Return what stands for a stored result."""
         assert self.compression is not None  # noqa: S101 - nothing is stored without
-        kept, settings = self.stored[key], self.compression
-        return preview_of(kept.value, key=key, tool=kept.tool, budget=settings.budget, items=settings.preview_items)
+        key = f"_tool_result_{len(self.stored) + 1}"
+        self.stored[key] = text
+        settings = self.compression
+        return key, preview_of(
+            untagged(value), key=key, tool=tool, budget=settings.budget, items=settings.preview_items
+        )
 
-    def note(self, key: str, content: str) -> str | None:
-        """Keep a note, in place of one with the same key; returns why not, when it cannot be kept."""
+    def note(self, key: str, content: str) -> bool:
+        """Keep a note, in place of one with the same key; returns whether the key can be that of a note."""
         if not key or key in self.stored:
-            return "a note needs a key of its own"
-        if len(content) > MAX_NOTE_CHARS:
-            return f"a note has at most {MAX_NOTE_CHARS} characters; this has {len(content)}"
-        if key not in self.notes and len(self.notes) >= MAX_NOTES:
-            return f"there are {MAX_NOTES} notes already; write over one of them"
+            return False
         self.notes[key] = content
-        return None
-
-    def text_of(self, key: str) -> str | None:
-        """Return a note, or a stored result as text; None when there is none of this key."""
-        if key in self.notes:
-            return self.notes[key]
-        return self.stored[key].text if key in self.stored else None
-
-    def value_of(self, key: str) -> Any:  # noqa: ANN401 - JSON
-        """Return a note, or a stored result as JSON; a text that is JSON counts as what it says, as in the preview."""
-        return parsed(self.stored[key].value) if key in self.stored else self.notes[key]
-
-    def listed(self) -> list[dict[str, JsonValue]]:
-        """Return what is here, the notes first."""
-        notes: list[dict[str, JsonValue]] = [
-            {"key": key, "characters": len(content)} for key, content in self.notes.items()
-        ]
-        return notes + [
-            {"key": key, "tool": kept.tool, "characters": len(kept.text)} for key, kept in self.stored.items()
-        ]
+        return True
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield keys and texts, the newest first, the notes before the results."""
-        for key in reversed(self.notes):
-            yield key, self.notes[key]
-        for key in reversed(self.stored):
-            yield key, self.stored[key].text
+        yield from reversed(self.notes.items())
+        yield from reversed(self.stored.items())
 
 
-def search(texts: Iterator[tuple[str, str]], query: str, most: int) -> list[dict[str, JsonValue]]:
-    """Return where half of the words of a query stand, or more, in any case: the key, the place, and what is around it.
+def preview_of(value: Any, *, key: str, tool: str, budget: int, items: int) -> str:  # noqa: ANN401 - JSON as a model reads it
+    """Return what stands for a result, in at most `budget` characters: what it is, how it begins, where the rest stands.
 
-    At most one place of each text, and no more than `MAX_SEARCHED` characters are looked at.
+    Args:
+        value: the result; a text that is JSON counts as what it says.
+        key: where all of it is kept.
+        tool: what returned it.
+        budget: characters, at least 200.
+        items: items of a list that are shown.
     """
-    words = [word.casefold() for word in query.split()][:10]
+    value = _parsed(value)
+    rest = "all of it"
+    if isinstance(value, list):
+        fields = dict.fromkeys(name for each in value[:items] if isinstance(each, dict) for name in each)
+        schema = f" | Schema: {', '.join(fields)}" if fields else ""
+        lines = [f"Type: Array({len(value)}){schema}"]
+        lines += [f"[{number}] {_as_json(each)}" for number, each in enumerate(value[:items])]
+        rest = f"{len(value) - items} more" if len(value) > items else rest
+    elif isinstance(value, dict):
+        lines = [f"Type: Object({len(value)} fields)"]
+        lines += [f"{name}: {_as_json(each)}" for name, each in islice(value.items(), MAX_FIELDS)]
+    else:
+        text = str(value)
+        lines = [f"Type: Text({len(text)} characters)", text]
+    return _fitted(f"[STORED: {key} | {tool}]", lines, f'…{rest}: recall(key="{key}")', budget)
+
+
+def _parsed(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if not isinstance(value, str) or len(value) > LONGEST_PARSED or not value.lstrip().startswith(("[", "{")):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _as_json(value: Any) -> str:  # noqa: ANN401 - JSON
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _fitted(head: str, lines: list[str], last: str, budget: int) -> str:
+    """Return the lines that fit, each whole or cut with `…`; the first and the last always stand."""
+    room = budget - len(head) - len(last) - 2
+    shown = []
+    for number, line in enumerate(lines):
+        share = room // (len(lines) - number) - 1
+        if share < min(len(line), FEWEST_CHARS):
+            break
+        shown.append(cut(line, share))
+        room -= len(shown[-1]) + 1
+    return "\n".join((head, *shown, last))
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, with an ellipsis where it goes on."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def search(texts: Iterator[tuple[str, str]], query: str) -> list[dict[str, JsonValue]]:
+    """Return which of the texts hold all words of a query, in any case: the key, the first place, and what is around it."""
+    words = query.lower().split()
     found: list[dict[str, JsonValue]] = []
     room = MAX_SEARCHED
     for key, text in texts:
         looked_at = text[:room]
         room -= len(looked_at)
         folded = looked_at.lower()
-        places = [place for place in (folded.find(word) for word in words) if place >= 0]
-        if places and 2 * len(places) >= len(words):
-            start = max(min(places) - AROUND, 0)
-            found.append(
-                {
-                    "key": key,
-                    "offset": min(places),
-                    "words": len(places),
-                    "text": " ".join(looked_at[start : min(places) + AROUND].split()),
-                }
-            )
-        if room <= 0:
-            break
-    return sorted(found, key=lambda each: -each["words"])[:most]
+        place = min((folded.find(word) for word in words), default=-1)
+        if len(found) < MAX_FOUND and all(word in folded for word in words) and place >= 0:
+            around = looked_at[max(place - AROUND, 0) : place + AROUND]
+            found.append({"key": key, "offset": place, "text": " ".join(around.split())})
+    return found

@@ -1,15 +1,17 @@
-"""How many tokens a thread has, before the provider has counted them."""
+"""How many tokens a thread has: an estimate, or what the provider counted where that is more."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Final
 
-from playhead.trace.types import TextPart, ToolSpec
+from playhead.trace.types import TextPart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from playhead.kernel.state import Thread
-    from playhead.trace.types import Message
+    from playhead.trace.types import Message, ToolSpec
 
 CHARS_PER_TOKEN: Final = 4
 """Of English text; code and JSON have fewer characters in a token."""
@@ -19,38 +21,15 @@ PER_IMAGE: Final = 1000
 """Tokens of an image."""
 
 
-def estimate_tokens(what: str | Message | ToolSpec) -> int:
-    """Return about how many tokens a text, a message or the schema of a tool has: a token for four characters."""
-    if isinstance(what, str):
-        return -(-len(what) // CHARS_PER_TOKEN)
-    if isinstance(what, ToolSpec):
-        text = f"{what.name}{what.description}{json.dumps(what.parameters, ensure_ascii=False)}"
-        return PER_MESSAGE + len(text) // CHARS_PER_TOKEN
-    return _of_message(what)
-
-
-def _of_message(message: Message) -> int:
-    images, characters = 0, sum(len(call.name) + len(str(call.arguments)) for call in message.tool_calls)
-    if isinstance(message.content, str):
-        characters += len(message.content)
-    else:
-        for part in message.content:
-            if isinstance(part, TextPart):
-                characters += len(part.text)
-            else:
-                images += 1
-    return PER_MESSAGE + characters // CHARS_PER_TOKEN + PER_IMAGE * images
-
-
 class TokenMeter:
     """Sizes of messages, each estimated once, and what the provider counted for the newest request.
 
     The provider's count stands in the recording, so a replay comes to the same; a count that is asked for would not.
     """
 
-    def __init__(self) -> None:
-        self.schemas = 0
-        """Tokens of the tools' schemas, which go with each request and are in the provider's counts."""
+    def __init__(self, tools: Iterable[ToolSpec]) -> None:
+        described = [f"{each.name}{each.description}{json.dumps(each.parameters)}" for each in tools]
+        self._schemas = sum(map(len, described)) // CHARS_PER_TOKEN
         self._sizes: dict[int, int] = {}
         self._counted: tuple[int, int] = (-1, 0)
 
@@ -64,20 +43,25 @@ class TokenMeter:
         self._counted = (-1, 0)
 
     def size_of(self, thread: Thread) -> int:
-        """Return the tokens of a thread, with the tools' schemas.
-
-        They are estimated, or by the provider's count and what has joined since, where that is more.
-        """
+        """Return the tokens of a thread with the tools' schemas."""
         reply, counted = self._counted
         total = since = 0
         for message in reversed(thread.messages):
             total += self.size(message)
             if message.id == reply:
                 since = total + counted
-        return max(total + self.schemas, since)
+        return max(total + self._schemas, since)
 
     def size(self, message: Message) -> int:
         """Return the tokens of a message, estimated."""
         if message.id not in self._sizes:
-            self._sizes[message.id] = _of_message(message)
+            self._sizes[message.id] = _estimated(message)
         return self._sizes[message.id]
+
+
+def _estimated(message: Message) -> int:
+    parts = (TextPart(text=message.content),) if isinstance(message.content, str) else message.content
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    texts += [f"{call.name}{call.arguments}" for call in message.tool_calls]
+    images = sum(not isinstance(part, TextPart) for part in parts)
+    return PER_MESSAGE + sum(map(len, texts)) // CHARS_PER_TOKEN + PER_IMAGE * images

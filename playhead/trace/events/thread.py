@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Content, Integer, Role, TextPart, ToolCall, ToolSpec, Value
+from playhead.trace.types import Content, Integer, Role, ToolCall, ToolSpec, Value
 
 
 class MessageRef(Value):
@@ -35,8 +35,6 @@ class MessageAdded(EventBase):
     """In a tool message, the call that this answers."""
     name: str | None = None
     """In a tool message, the tool's name."""
-    followed_by: str | None = None
-    """What the kernel says below that content, after an empty line."""
     replaces: tuple[Integer, ...] = ()
     """Ids of the messages that this one stands for from now on (rewritten or compacted)."""
     transient: bool = False
@@ -54,11 +52,4 @@ class ToolsDefined(EventBase):
     tools: tuple[ToolSpec, ...]
     """The tools."""
     offered: bool = False
-    """Whether this is how tools were described for a request, by a hook or in short; what runs are the agent's own."""
-
-
-def followed(content: Content, words: str | None) -> Content:
-    """Return a message's content with words below it."""
-    if words is None:
-        return content
-    return f"{content}\n\n{words}" if isinstance(content, str) else (*content, TextPart(text=words))
+    """Whether this is how tools were described for a request, by a hook; what runs are the agent's own."""

@@ -55,8 +55,6 @@ class ToolCallStarted(EventBase):
     """The request whose answer asked for it."""
     step: str | None = None
     """The step of a plan that it is made in."""
-    transform: str | None = None
-    """The expression through which the model wants to see the result, taken from beside the arguments."""
 
 
 class ToolCallHealed(EventBase):

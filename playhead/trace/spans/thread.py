@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from openinference.instrumentation import REDACTED_VALUE
 
-from playhead.trace.events.thread import followed
 from playhead.trace.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
 from playhead.trace.spans.tool_catalogues import ToolCatalogue
 
@@ -72,7 +71,7 @@ class SpanThread:
 
     def _shown(self, added: MessageAdded) -> Shown:
         content, calls = self._content_of(added)
-        said = self._as_shown(added, followed(content, added.followed_by))
+        said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
         shown = shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
         shown.images_left_out = self._masking.too_large(said)
@@ -101,7 +100,7 @@ class SpanThread:
         if added.ref is None or added.ref.request not in self._answers or added.role != "assistant":
             return None
         answer, shown = self._answers[added.ref.request]
-        return None if answer.thinking or added.followed_by else shown
+        return None if answer.thinking else shown
 
     def _content_of(self, added: MessageAdded) -> tuple[Content, tuple[ToolCall, ...]]:
         """Return content and calls of a message, wherever they stand."""

@@ -1,14 +1,12 @@
-"""What stands in the thread for a result that does not stand there as it came: an outcome of an expression, or marked data."""
+"""Results that strangers may have written stand in the thread as marked data."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from playhead import context_profile, tool
-from playhead.kernel.context.untrusted import NOTICE, marked, unmarked
+from playhead.kernel.context.curator import NOTICE, marked, unmarked
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import ImagePart, TextPart
@@ -27,12 +25,6 @@ async def look(key: str = "all") -> Any:
     if key == "bad":
         raise ValueError("not there")
     return ITEMS if key == "all" else {"key": key, "price": 3}
-
-
-@tool(read_only=True)
-async def shaped(_transform: str = "") -> str:
-    """Return its argument."""
-    return _transform
 
 
 @tool(read_only=True, untrusted=True)
@@ -56,66 +48,6 @@ async def run_with(folder: Path, turns: list[Any], *tools: Any, **options: Any) 
 def told(run: Ran, request: int = 1) -> str:
     """Return the newest message of a request."""
     return str(run.model.requests[request].messages[-1].content)
-
-
-class TestTransform:
-    """An expression beside the arguments of any tool."""
-
-    @pytest.mark.parametrize("heal", [True, False])
-    async def test_an_outcome_in_place_of_a_result(self, tmp_path: Path, heal: bool):
-        """The tool gets its own arguments alone, the model the outcome; the whole result is kept."""
-        turns = [call("look", key="all", _transform="[?price > `37`].name"), call("recall", key="_tool_result_1")]
-        run = await run_with(tmp_path, turns, look, compression=True, repair=heal)
-        assert told(run) == '[STORED: _tool_result_1 | look | _transform]\n["item 38", "item 39"]'
-        started, _ = run.events("tool-call-started")
-        assert (started.args, started.transform) == ({"key": "all"}, "[?price > `37`].name")
-        completed, recalled = run.events("tool-call-completed")
-        assert (completed.result, recalled.ok) == (ITEMS, True)
-        (decided,) = run.events("curator-decision")
-        assert (decided.action, decided.ref) == ("compressed", completed.call_id)
-        assert run.events("tool-call-healed") == []
-
-    async def test_of_a_short_result(self, tmp_path: Path):
-        """Which needs no key."""
-        run = await run_with(tmp_path, [call("look", key="a", _transform="price")], look, compression=True)
-        assert told(run) == "3"
-
-    async def test_of_a_call_in_text(self, tmp_path: Path):
-        """Its result is a user's message, which says whose it is."""
-        turns = [text('{"name": "look", "arguments": {"key": "a", "_transform": "price"}}')]
-        run = await run_with(tmp_path, turns, look, compression=True, repair=True)
-        assert told(run) == "Result of look:\n3"
-
-    @pytest.mark.parametrize(
-        ("expression", "problem"),
-        [
-            ("[?", "_transform: '[?' cannot be evaluated: "),
-            ("[].[@, @, @, @]", "_transform: the outcome has "),
-            ({"a": 1}, "_transform: "),
-        ],
-        ids=["none", "too long", "no text"],
-    )
-    async def test_an_expression_that_fails(self, tmp_path: Path, expression: Any, problem: str):
-        """The model is shown the preview, and told why."""
-        run = await run_with(tmp_path, [call("look", _transform=expression)], look, compression=True)
-        said = told(run)
-        assert said.startswith("[STORED: _tool_result_1 | look]\nType: Array(40)")
-        assert said.rsplit("\n", 1)[1].startswith(problem)
-
-    async def test_a_call_that_failed(self, tmp_path: Path):
-        """Its error is told as it is."""
-        run = await run_with(tmp_path, [call("look", key="bad", _transform="price")], look, compression=True)
-        assert told(run) == "error: not there"
-
-    async def test_a_tool_with_a_parameter_of_this_name(self, tmp_path: Path):
-        """Gets it."""
-        run = await run_with(tmp_path, [call("shaped", _transform="x")], shaped, compression=True)
-        assert (told(run), run.events("tool-call-started")[0].transform) == ("x", None)
-
-    async def test_without_compression(self, tmp_path: Path):
-        """It is an argument that the tool does not have."""
-        run = await run_with(tmp_path, [call("look", _transform="x")], look, repair=False)
-        assert run.events("tool-call-completed")[0].error.type == "InvalidArguments"
 
 
 class TestUntrusted:

@@ -11,9 +11,7 @@ from openinference.instrumentation import using_metadata, using_session, using_t
 
 from playhead import Agent, Context, tool
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.guidance import Guidance
 from playhead.trace.spans.texts import clean, json_taken_apart
-from playhead.trace.types import ContextProfile
 from tests.trace.spans.span_runs import recorded, spans_in
 from tests.trace.strategies import any_texts, json_values
 
@@ -99,16 +97,3 @@ async def test_no_nul_in_any_span(tmp_path: Path, gen_ai: bool) -> None:
         assert "\\u0000" not in str(attributes["metadata"])
     (result,) = [span for span in spans if span.name == "tool:repeat"]
     assert json.loads(str((result.attributes or {})["input.value"])) == {"what": NUL}
-
-
-async def test_words_below_a_result(tmp_path: Path) -> None:
-    """What the kernel says below a result stands in the prompt as the model got it."""
-    profile = ContextProfile(guidance=Guidance(after_result="Task: {task}"))
-    turns = [call("repeat", what="this"), text("done")]
-    agent = Agent(
-        ScriptedModel(turns), tools=[repeat], context=Context(rationale=False, profile=profile), trace=tmp_path
-    )
-    recording, _ = await recorded(agent, tmp_path)
-    spans = [span for span in spans_in(recording.records) if span.name.startswith("llm:")]
-    told = json.loads(str((spans[-1].attributes or {})["input.value"]))["messages"]
-    assert told[-1]["content"] == "this\n\nTask: Do it."
