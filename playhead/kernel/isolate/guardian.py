@@ -4,7 +4,7 @@
     └── worker    (session of its own; reads the request, runs the code, answers)
         └── …     (what the code starts)
 
-The guardian waits for the worker's end, for an order, and for the end of the program that started it, which closes the
+The guardian waits for an order, for the worker's end, and for the end of the program that started it, which closes the
 control socket however it dies. In each case nothing that the worker started is left behind: its process group is killed,
 and on Linux also what left the group, because orphans below the guardian become its children.
 
@@ -13,6 +13,7 @@ The file is run by its path, before anything else is imported: where Playhead is
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -36,36 +37,28 @@ GRACE_S: Final = 0.1
 """Seconds between SIGTERM and SIGKILL."""
 GIVE_UP_S: Final = 1.0
 """Seconds after SIGKILL until the guardian stops waiting: what the system cannot kill is nobody's to wait for."""
-LOOK_S: Final = 0.5
-"""Seconds between two looks at whether the parent lives; a fork of it may hold the control socket open."""
+LOOK_S: Final = 0.05
+"""Seconds between two looks at whether the worker and the parent live; a fork of that may hold the control socket open."""
+PAUSE_S: Final = 0.005
+"""Seconds between two looks at what is left, while it is being ended."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class Channel:
-    """The worker's way to the parent: one JSON object a line, both ways."""
+    """One end of the line between the worker and the parent: one JSON object a line, both ways."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._read, self._write = os.read, os.write  # of which a program finds none in `os`
-        self._rest = b""
+    def __init__(self, lines: Any) -> None:  # noqa: ANN401 - the file of a socket
+        self.lines = lines
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
-        left = memoryview(json.dumps(message).encode() + b"\n")
-        while left:
-            left = left[self._write(self._descriptor, left) :]
+        self.lines.write(json.dumps(message).encode() + b"\n")
+        self.lines.flush()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for a message."""
-        parts = [self._rest]
-        while b"\n" not in parts[-1]:
-            part = self._read(self._descriptor, 1 << 20)
-            if not part:
-                raise SystemExit("nobody answers any more")
-            parts.append(part)
-        line, _, self._rest = b"".join(parts).partition(b"\n")
-        message: dict[str, Any] = json.loads(line)
+        """Wait for a message that can be trusted."""
+        message: dict[str, Any] = json.loads(self.lines.readline())
         return message
 
 
@@ -77,29 +70,24 @@ class Guardian:
         self._code: int | None = None
         """The worker's exit code, or minus the signal that ended it; None while it runs."""
         self._poll = select.poll()  # select.select knows no descriptors from 1024 on
-        self._wake = _wake_on_signals()
         self._poll.register(control, select.POLLIN)
-        self._poll.register(self._wake, select.POLLIN)
 
     def watch(self) -> int | None:
         """Return how the worker ended, when all that it started has ended, too."""
-        order = self._wait(inf, lambda: self._code is not None or self._is_orphan())
+        order = self._wait(inf, LOOK_S, lambda: self._code is not None or self._is_orphan())
         if order == TERMINATE:
             self._signal(signal.SIGTERM)
-            self._wait(GRACE_S, self._is_orphan)
+            self._wait(GRACE_S, PAUSE_S, self._is_orphan)
         self._poll.unregister(self._control)
         self._signal(signal.SIGKILL)
-        self._wait(GIVE_UP_S, _kill_children, look_s=0.01)
+        self._wait(GIVE_UP_S, PAUSE_S, _kill_children)
         return self._code
 
-    def _wait(self, seconds: float, over: Callable[[], bool], look_s: float = LOOK_S) -> bytes:
+    def _wait(self, seconds: float, look_s: float, over: Callable[[], bool]) -> bytes:
         """Wait until no child is left, or it is over, or so long; return the order that comes before."""
         until = time.monotonic() + seconds
-        while self._has_children() and not over() and (left := until - time.monotonic()) > 0:
-            ready = dict(self._poll.poll(min(look_s, left) * 1000))
-            if self._wake in ready:
-                os.read(self._wake, 1024)
-            if self._control in ready:
+        while self._has_children() and not over() and time.monotonic() < until:
+            if self._poll.poll(look_s * 1000):
                 return os.read(self._control, 1) or KILL
         return b""
 
@@ -118,17 +106,6 @@ class Guardian:
         _send(os.killpg, self._worker, number)
         if self._code is None:  # it may not be in its own group yet
             _send(os.kill, self._worker, number)
-
-
-def _wake_on_signals() -> int:
-    """Return what can be read from when a child has ended; and go on when somebody wants to end this process alone."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    return reader
 
 
 def _send(kill: Callable[[int, int], None], target: int, number: signal.Signals) -> None:
@@ -187,7 +164,10 @@ def main(control: int, channel: int) -> None:
     worker = os.fork()
     if worker == 0:
         os.close(control)
-        work(Channel(channel), guardian)
+        reader, writer = io.FileIO(channel), io.FileIO(channel, "w", closefd=False)
+        work(Channel(io.BufferedRWPair(reader, writer)), guardian)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # of somebody who wants to end this process alone
+        signal.signal(number, signal.SIG_IGN)
     _tell(control, f"{worker} ")  # only now the parent sends the request: before, it may kill the guardian alone
     _tell(control, f"{Guardian(worker, control, parent).watch()}")
     import socket  # noqa: PLC0415 - which no program is to find loaded

@@ -60,7 +60,7 @@ class WorkerProcess:
         self._stopped = False
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        """Open for orders; None before the guardian has a worker, and after the end."""
+        """For orders; None before the guardian has a worker."""
 
     def run(self, on_call: Callable[[Message], object]) -> None:
         """Start the process, and wait until nothing is left of it; in a thread. Each call that it makes has to be answered."""
@@ -89,7 +89,7 @@ class WorkerProcess:
         process = stack.enter_context(self._start(stack, their_control, their_channel))
         their_control.close()
         their_channel.close()
-        stack.callback(self._let_go, control)
+        stack.callback(self.kill)
         with self._lock:
             self._process = process
             if self._stopped:
@@ -130,16 +130,11 @@ class WorkerProcess:
             **options,
         )
 
-    def _let_go(self, control: socket.socket) -> None:
-        """Let the guardian go; what it guards is killed, should it still be there."""
-        with self._lock:
-            self._control = self._process = None
-        control.close()
-
     def _talk(self, channel: socket.socket, on_call: Callable[[Message], object]) -> None:
         """Send the request, and hear the worker until it says what came of it, ends, or has to be ended."""
         with suppress(OSError), channel.makefile("rwb") as lines:
-            _write(lines, self._request)
+            talk = guardian.Channel(lines)
+            talk.send(self._request)
             while (line := lines.readline(self._longest_line + 1)).endswith(b"\n"):
                 message = _read(line)
                 if message is None:
@@ -153,15 +148,9 @@ class WorkerProcess:
                 if answer is None:
                     self.why = "it was stopped"
                     return
-                _write(lines, answer)
+                talk.send(answer)
             if len(line) > self._longest_line:
                 self.why = f"it sent a message of more than {self._longest_line:,} bytes"
-
-
-def _write(lines: Any, message: Message) -> None:  # noqa: ANN401 - the file of a socket
-    """Send a message, for as long as the process lives: it may never read it."""
-    lines.write(json.dumps(message).encode() + b"\n")
-    lines.flush()
 
 
 def _read(line: bytes) -> Message | None:

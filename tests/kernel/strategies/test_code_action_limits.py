@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 FORGE = """
 door = next(cell.cell_contents for cell in lookup.__closure__ if hasattr(cell.cell_contents, "send"))
-door._write(door._descriptor, MESSAGE)
+door.lines.write(MESSAGE)
+door.lines.flush()
 while True: pass
 """
 OS = "import sys\nos = sys.modules['__main__'].os\n"
