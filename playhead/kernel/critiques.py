@@ -1,18 +1,16 @@
 """Critiques of answers: how a critic is asked, and how what it says is read.
 
-Critics say that an answer is good in several ways: as JSON (`satisfied`, `satisfactory`, `verdict`, `needs_revision`) or as
-a line that begins with `SATISFIED:`. All of them count; what says neither yes nor no is no critique.
+A critic says whether an answer is good as JSON (`satisfied`), or in a text that begins with `SATISFIED:` or `UNSATISFIED:`.
+What says neither yes nor no is no critique.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from playhead.kernel.scores import read_score
 from playhead.kernel.structured import FormError, form_prompt, read_form
 
 Depth = Literal["deep", "shallow"]
@@ -27,14 +25,9 @@ _ASK: Final = (
 )
 _HOW: Final = {"deep": f"Go through these questions:\n{QUESTIONS}", "shallow": "Judge it briefly."}
 _SIGNAL: Final = re.compile(
-    r"\W{0,8}(?P<no>NOT |UN)?SATISFIED\b\W{0,8}(?:(?P<denied>(?i:no|false)\b)(?=\W{0,8}(?:$|[^\w\s]))\W{0,8})?"
+    r"\W{0,8}(?P<no>NOT |UN)?SATISFIED\*{0,2}(?::\*{0,2}(?!\W{0,8}(?i:no|false)\b)|\s*\Z)(?P<why>.*)", re.DOTALL
 )
-"""The signal, also as a field that is denied: `SATISFIED: no` is a no, `SATISFIED: no faults` is none."""
-_LONGEST_LINE: Final = 20_000
-_ACCEPTED: Final = frozenset(
-    {"accept", "accepted", "approve", "approved", "ok", "pass", "satisfied", "satisfactory", "yes"}
-)
-_REFUSED: Final = frozenset({"retry", "reject", "rejected", "revise", "fail", "unsatisfied", "unsatisfactory", "no"})
+"""`SATISFIED: no` says neither: whether it begins a sentence (`no faults`) cannot be told."""
 
 
 class Judgement(BaseModel):
@@ -49,37 +42,11 @@ class Judgement(BaseModel):
     score: float | None = Field(default=None, allow_inf_nan=False, examples=[7], description="0 to 10")
     satisfied: bool = Field(examples=[False], description="whether the answer may stand as it is")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _other_words(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the critic wrote
-        """Take the words that critics use for the same thing."""
-        if not isinstance(given, dict):
-            return given
-        said = {**given}
-        if "satisfied" not in said:
-            said.update(_satisfied(said))
-        if "score" not in said and _is_number(said.get("confidence")):
-            said["score"] = said["confidence"] * 10
-        if isinstance(said.get("score"), str):
-            share = read_score(said["score"])
-            said["score"] = None if share is None else share * 10
-        if "suggestion" not in said:
-            said["suggestion"] = next((said[name] for name in ("critique", "feedback") if name in said), "")
-        return said
-
     @field_validator("issues", mode="before")
     @classmethod
-    def _listed(cls, given: Any) -> Any:  # noqa: ANN401 - as above
-        if isinstance(given, str):
-            return (given,) if given.strip() else ()
-        if isinstance(given, list):
-            return tuple(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in given)
-        return () if given is None else given
-
-    @field_validator("suggestion", mode="before")
-    @classmethod
-    def _text(cls, given: Any) -> Any:  # noqa: ANN401 - as above
-        return "" if given is None else given
+    def _listed(cls, given: object) -> object:
+        """Take a text for a list of one."""
+        return (given,) if isinstance(given, str) else given
 
     @property
     def share(self) -> float | None:
@@ -101,41 +68,10 @@ def critique_prompt(task: str, answer: str, depth: Depth) -> str:
 def read_judgement(text: str) -> Judgement | None:
     """Return what a critic's text says, or None when it says neither yes nor no."""
     found = read_form(text, Judgement)
-    return _by_signal(text) if isinstance(found, FormError) else found
-
-
-def _by_signal(text: str) -> Judgement | None:
-    """Read `SATISFIED:` and its opposite, where the first or the last line begins with it: in between it may be a quote.
-
-    Two of them that contradict each other say neither.
-    """
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    ends = [lines[0], lines[-1]] if lines else []
-    signals = [(line, found) for line in ends if (found := _SIGNAL.match(line[:_LONGEST_LINE])) is not None]
-    if len({_is_yes(found) for _, found in signals}) != 1:
+    if not isinstance(found, FormError):
+        return found
+    signal = _SIGNAL.match(text)
+    if signal is None:
         return None
-    line, signal = signals[0]
-    others = "\n".join(each for each in lines if each is not line)
-    rest = f"{line[signal.end() :]}\n{others}".strip()
-    satisfied = _is_yes(signal)
-    return Judgement(issues=() if satisfied or not rest else (rest,), suggestion=rest, satisfied=satisfied)
-
-
-def _is_yes(signal: re.Match[str]) -> bool:
-    return not signal["no"] and not signal["denied"]
-
-
-def _satisfied(said: dict[Any, Any]) -> dict[str, bool]:
-    """Return what other fields than `satisfied` say; nothing when they do not."""
-    for name in ("satisfactory", "accepted", "accept"):
-        if isinstance(said.get(name), bool):
-            return {"satisfied": said[name]}
-    if isinstance(said.get("needs_revision"), bool):
-        return {"satisfied": not said["needs_revision"]}
-    verdict = said.get("verdict")
-    word = verdict.strip().lower() if isinstance(verdict, str) else ""
-    return {"satisfied": word in _ACCEPTED} if word in _ACCEPTED | _REFUSED else {}
-
-
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - any JSON value
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    satisfied, why = not signal["no"], signal["why"].strip()
+    return Judgement(issues=() if satisfied or not why else (why,), suggestion=why, satisfied=satisfied)

@@ -11,9 +11,7 @@ import logging
 import re
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
-
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import PlayheadError
 from playhead.kernel.threads import run_in_thread
@@ -45,37 +43,20 @@ _NOTE: Final = (
 )
 
 
-class PriorCritique(BaseModel):
-    """A critique of an earlier run."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
-
-    run_id: str
-    """The earlier run."""
-    similarity: float
-    """How alike the tasks are, 0 to 1."""
-    text: str
-    """What the critic said, clipped."""
-
-
-_LIST: Final = TypeAdapter(list[PriorCritique])
-
-
-async def prior_critiques(session: Session, *, similarity: float, most: int) -> list[PriorCritique]:
+async def prior_critiques(session: Session, *, similarity: float, most: int) -> list[str]:
     """Return what critics found wrong in earlier runs with a similar task, of the newest run first.
 
     A run that is not traced has no folder to look into, and finds nothing.
     """
     writer = session.run.recorder.writer
     look = partial(find_critiques, None if writer is None else writer.path, text_of(session.task), similarity, most)
+    found = await session.facts.ask(FACT, partial(run_in_thread, look))
+    return [str(each["text"]) for each in found]
 
-    return _LIST.validate_python(await session.facts.ask(FACT, partial(run_in_thread, look)))
 
-
-def earlier_note(critiques: list[PriorCritique]) -> str:
+def earlier_note(critiques: list[str]) -> str:
     """Return what the model is told of them, marked as data."""
-    lines = (each.text.replace("<", "(").replace(">", ")") for each in critiques)
-    return _NOTE.format("\n".join(f"- {line}" for line in lines))
+    return _NOTE.format("\n".join(f"- {each.replace('<', '(').replace('>', ')')}" for each in critiques))
 
 
 def find_critiques(own: Path | None, task: str, similarity: float, most: int) -> list[dict[str, Any]]:
@@ -84,7 +65,8 @@ def find_critiques(own: Path | None, task: str, similarity: float, most: int) ->
         return []
     words, found = _words(task), list[dict[str, Any]]()
     for path in islice((each for each in _traces(own) if each != own), MAX_FILES):
-        alike = _alike(words, _words(summarise(path).task or ""))
+        others = _words(summarise(path).task or "")
+        alike = len(words & others) / len(words | others) if words and others else 0.0
         if alike >= similarity:
             run_id = path.name.partition(".jsonl")[0]
             found += [{"run_id": run_id, "similarity": round(alike, 4), "text": text} for text in _critiques(path)]
@@ -118,7 +100,3 @@ def _critiques(path: Path) -> Iterator[str]:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text[:_MAX_TASK].lower()))
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0

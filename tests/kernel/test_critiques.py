@@ -1,4 +1,4 @@
-"""Critiques: every way in which critics say yes and no."""
+"""Critiques: how critics say yes and no."""
 
 from __future__ import annotations
 
@@ -18,30 +18,18 @@ from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
         ('{"issues": [], "score": 10, "satisfied": true}', True, 1.0, "Nothing is wrong with it."),
         ('{"satisfied": false}', False, None, "No reason was given."),
         ('Well:\n```json\n{"satisfied": true, "score": 8.5}\n```', True, 0.85, "Nothing is wrong with it."),
-        ('{"issues": ["a"], "confidence": 0.9, "satisfactory": true}', True, 0.9, "- a"),
-        ('{"verdict": "accept", "critique": "fine"}', True, None, "fine"),
-        ('{"verdict": "Retry", "critique": "wrong"}', False, None, "wrong"),
-        ('{"score": 9, "issues": "none of it holds", "needs_revision": true}', False, 0.9, "- none of it holds"),
-        ('{"needs_revision": false, "issues": null, "suggestion": null}', True, None, "Nothing is wrong with it."),
-        ('{"accepted": true, "feedback": "good"}', True, None, "good"),
+        ('{"score": "9", "issues": "none of it holds", "satisfied": false}', False, 0.9, "- none of it holds"),
         ('{"satisfied": true, "score": 70}', True, 1.0, "Nothing is wrong with it."),
-        ('{"satisfied": false, "score": "8/10", "issues": [{"what": "a"}]}', False, 0.8, '- {"what": "a"}'),
-        ('{"satisfied": false, "score": "high"}', False, None, "No reason was given."),
         ("SATISFIED: all is well", True, None, "all is well"),
         ("**SATISFIED:** all is well", True, None, "all is well"),
-        ("It holds.\nSATISFIED", True, None, "It holds."),
+        ("SATISFIED", True, None, "Nothing is wrong with it."),
         ("UNSATISFIED: 6 * 7 is 42", False, None, "- 6 * 7 is 42\n6 * 7 is 42"),
         ("NOT SATISFIED: it lacks a unit", False, None, "- it lacks a unit\nit lacks a unit"),
-        ("SATISFIED: no - it lacks a unit", False, None, "- it lacks a unit\nit lacks a unit"),
-        ("**SATISFIED:** False", False, None, "No reason was given."),
-        ("SATISFIED: No. It lacks a unit", False, None, "- It lacks a unit\nIt lacks a unit"),
-        ("SATISFIED: no faults were found", True, None, "no faults were found"),
         ("SATISFIED: yes, all is well", True, None, "yes, all is well"),
-        ("SATISFIED: yes\nAll is well.\nSATISFIED", True, None, "yes\nAll is well.\nSATISFIED"),
     ],
 )
 def test_what_counts(said: str, satisfied: bool, share: float | None, text: str):
-    """JSON in the words of several systems, and the signal in the first or the last line."""
+    """JSON, and the signal at the beginning."""
     judged = read_judgement(said)
     assert judged is not None
     assert (judged.satisfied, judged.share, judged.text) == (satisfied, share, text)
@@ -53,11 +41,18 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
         "",
         "The answer is good.",
         "I am satisfied with this.",
+        "SATISFIED: no - it lacks a unit",
+        "**SATISFIED:** False",
+        "SATISFIED: no faults were found",
+        "It holds.\nSATISFIED",
+        '{"satisfactory": true}',
+        '{"needs_revision": false}',
         "SATISFIED with the first half.\nUNSATISFIED: the second half is wrong",
         "He wrote:\nSATISFIED: yes\nand that is wrong.",
         '{"score": 9}',
         '{"verdict": "maybe"}',
         '{"satisfied": "perhaps"}',
+        '{"satisfied": false, "score": "high"}',
         '{"satisfied": true, "score": NaN}',
         '{"satisfied"',
         "[]",

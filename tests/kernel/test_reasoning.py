@@ -165,7 +165,7 @@ async def test_unknown_references_are_kept_as_stated(tmp_path: Path):
     assert run.events("tool-call-started")[0].rationale.model_dump() == {
         "why": "a",
         "refs": ("obs:99",),
-        "alternatives": ({"option": "b", "rejected_because": "c"},),
+        "alternatives": ({"name": None, "option": "b", "rejected_because": "c"},),
         "confidence": None,
     }
 

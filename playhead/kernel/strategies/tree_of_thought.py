@@ -15,11 +15,10 @@ from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import ask_model, fresh_thread, in_phase
 from playhead.kernel.rationale import strip_rationales
-from playhead.kernel.scores import read_score
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.steering import steered_outside
 from playhead.kernel.strategies.base import KernelName, Strategy
-from playhead.kernel.thoughts import read_thoughts
+from playhead.kernel.thoughts import read_score, read_thoughts
 from playhead.trace.events import (
     AlternativesConsidered,
     Critique,
