@@ -1,19 +1,16 @@
 """What a provider's client raises, told in Playhead's errors.
 
-Classes are known by their names, along their bases, so that reading an error needs no provider's package; `litellm`,
-`openai`, `httpx`, `aiohttp` and `ollama` are covered. The message says who failed, why, and what to do about it.
+The HTTP status says what an error means; without one the names of its class and bases do, so that reading it needs no
+provider's package. The message says who failed, why, and what to do about it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import (
     MissingApiKeyError,
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.trace.values import JsonValue
-
-Verdict = type[PlayheadError] | Literal["by status"]
 
 LONGEST: Final = 300
 """Characters of a provider's message that are kept; some send whole pages."""
@@ -62,63 +57,17 @@ class Target:
     """What to do when nobody knows the model."""
 
 
-_VERDICTS: Final[Mapping[str, Verdict]] = {
-    # litellm and openai; litellm's inherit from openai's, so the nearest name decides.
-    "APIConnectionError": ModelUnavailableError,
-    "APIError": "by status",
-    "APIResponseValidationError": ModelUnavailableError,
-    "APIStatusError": "by status",
-    "APITimeoutError": ModelUnavailableError,
-    "AuthenticationError": MissingApiKeyError,
-    "BadGatewayError": ModelUnavailableError,
-    "BadRequestError": ModelRequestError,
-    "BlockedPiiEntityError": ModelRequestError,
-    "BudgetExceededError": ModelRequestError,
-    "ConflictError": ModelRequestError,
-    "GuardrailRaisedException": ModelRequestError,
-    "InternalServerError": ModelUnavailableError,
-    "InvalidRequestError": ModelRequestError,
-    "InvalidWebhookSignatureError": ModelRequestError,
-    "JSONSchemaValidationError": ModelRequestError,
-    "LiteLLMUnknownProvider": UnknownModelError,
-    "MidStreamFallbackError": ModelUnavailableError,
-    "MockException": "by status",
-    "ModelNotMappedError": UnknownModelError,
-    "ModifyResponseException": ModelRequestError,
-    "NotFoundError": UnknownModelError,
-    "OpenAIError": "by status",
-    "PermissionDeniedError": ModelRequestError,
-    "RateLimitError": RateLimitError,
-    "RouterRateLimitError": RateLimitError,
-    "RouterRateLimitErrorBasic": RateLimitError,
-    "SensitiveDataRouteException": ModelRequestError,
-    "ServiceUnavailableError": ModelUnavailableError,
-    "Timeout": ModelUnavailableError,
-    "ToolLoopMaxRoundsExceeded": ModelRequestError,
-    "UnprocessableEntityError": ModelRequestError,
-    # httpx, aiohttp, ollama
-    "ClientError": ModelUnavailableError,
-    "CookieConflict": ModelRequestError,
-    "HTTPError": ModelUnavailableError,
-    "HTTPStatusError": "by status",
-    "InvalidURL": ModelUnavailableError,
-    "RequestError": ModelUnavailableError,
-    "ResponseError": "by status",
-    "StreamError": ModelUnavailableError,
-    # Python itself
-    "ImportError": MissingDependencyError,
-    "JSONDecodeError": ModelUnavailableError,
-    "OSError": ModelUnavailableError,
-    "TimeoutError": ModelUnavailableError,
-}
-"""What each class of error means; one that is not here would fail again."""
-
 _BY_STATUS: Final[Mapping[int, type[PlayheadError]]] = {
     HTTPStatus.UNAUTHORIZED: MissingApiKeyError,
     HTTPStatus.NOT_FOUND: UnknownModelError,
     HTTPStatus.REQUEST_TIMEOUT: ModelUnavailableError,
     HTTPStatus.TOO_MANY_REQUESTS: RateLimitError,
 }
+"""What a refusal means; any other one would be refused again, and what is none, such as 503, may pass."""
+_MAY_PASS: Final = frozenset(
+    {"ClientError", "HTTPError", "InvalidURL", "JSONDecodeError", "OSError", "OpenAIError", "StreamError"}
+)
+"""Classes of errors without a status that may pass: the connection, or half an answer."""
 
 _NOBODY: Final = frozenset({"ConnectError", "ConnectionError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
 _TOO_LATE: Final = frozenset({"APITimeoutError", "Timeout", "TimeoutError", "TimeoutException"})
@@ -136,11 +85,6 @@ _TAIL: Final = re.compile(
     r"|\(status code: \d+\)$).*",
     re.DOTALL,
 )
-
-
-def verdict_of(kind: type[BaseException]) -> Verdict | None:
-    """Return what a class of exceptions means, or None when neither it nor a base of it is known."""
-    return next((_VERDICTS[base.__name__] for base in kind.__mro__ if base.__name__ in _VERDICTS), None)
 
 
 def playhead_error(error: Exception, target: Target) -> PlayheadError:
@@ -166,13 +110,8 @@ def retry_after_s(error: BaseException) -> float | None:
         given = getattr(getattr(cause, "response", None), "headers", None) or {}
         headers = {str(name).lower(): str(value) for name, value in given.items()}
         thousandths, seconds = _number(headers.get("retry-after-ms")), _number(headers.get("retry-after"))
-        if thousandths is not None:
-            return thousandths / 1000
-        if seconds is not None:
-            return seconds
-        until, now = _date(headers.get("retry-after")), _date(headers.get("date"))
-        if until is not None:
-            return max(0.0, (until - (now or datetime.now(UTC))).total_seconds())
+        if thousandths is not None or seconds is not None:
+            return seconds if thousandths is None else thousandths / 1000
     return None
 
 
@@ -182,14 +121,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < math.inf else None
-
-
-def _date(text: str | None) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text or "")
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _told(error: Exception, target: Target) -> PlayheadError:
@@ -232,7 +163,7 @@ def clean_message(text: str, redactor: Redactor) -> str:
     text = _TAIL.sub("", redactor.redact_error(scrub(text)))
     while (prefix := _CLASS_PREFIX.match(text)) is not None:
         text = text[prefix.end() :]
-    text = " ".join((_message_in_json(text) or text).split())
+    text = " ".join(text.split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
@@ -248,17 +179,14 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _kind(error: Exception, reason: str) -> type[PlayheadError]:
     if _NO_KEY.match(reason):
         return MissingApiKeyError
-    if reason.startswith(_NO_PACKAGE):
+    if reason.startswith(_NO_PACKAGE) or isinstance(error, ImportError):
         return MissingDependencyError
-    verdict = verdict_of(type(error)) or ModelRequestError
-    return _kind_by_status(error) if verdict == "by status" else verdict
-
-
-def _kind_by_status(error: Exception) -> type[PlayheadError]:
     status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
-    if not isinstance(status, int) or status >= HTTPStatus.INTERNAL_SERVER_ERROR or status < 0:
-        return ModelUnavailableError
-    return _BY_STATUS.get(status, ModelRequestError)
+    if not isinstance(status, int):
+        names = {base.__name__ for base in type(error).__mro__}
+        return ModelUnavailableError if names & _MAY_PASS else ModelRequestError
+    is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return _BY_STATUS.get(status, ModelRequestError) if is_refusal else ModelUnavailableError
 
 
 def _unavailable(error: Exception, reason: str, target: Target, redactor: Redactor) -> str:
@@ -286,17 +214,3 @@ def _missing_key(reason: str, target: Target) -> str:
     if used:
         return f"{target.address} does not accept the key for {target.model}, from {' or '.join(used)}: {reason}"
     return f"no API key for {target.model}: {target.get_key}"
-
-
-def _message_in_json(text: str) -> str | None:
-    """Return the message inside a JSON body, as `{"error": {"message": …}}` holds it."""
-    start = text.find("{")
-    if start < 0:
-        return None
-    try:
-        body, _ = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    inner = body.get("error") or body
-    message = inner.get("message") or inner.get("error") if isinstance(inner, dict) else inner
-    return message if isinstance(message, str) else None

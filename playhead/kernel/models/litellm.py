@@ -11,24 +11,17 @@ import logging
 import os
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from anyio import to_thread
 
-from playhead.errors import MissingApiKeyError, MissingDependencyError, ModelRequestError, ModelUnavailableError
-from playhead.kernel.models.base import TextPiece, ToolFormat, checked_tool_format
-from playhead.kernel.models.credentials import (
-    base_in_environment,
-    key_variable,
-    provider_of,
-    public_address,
-    secrets_of,
-)
-from playhead.kernel.models.failures import Target, playhead_error, shown_cause, spent
+from playhead.errors import MissingApiKeyError, MissingDependencyError, ModelUnavailableError, did_you_mean
+from playhead.kernel.models.adapter import NO_PARAMETERS, Adapter
+from playhead.kernel.models.base import TextPiece, ToolFormat
+from playhead.kernel.models.credentials import key_variable, provider_of, secrets_of
+from playhead.kernel.models.failures import Target, spent
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
 from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.types import Prices
@@ -58,7 +51,7 @@ Client = Any
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
 
 
-class LiteLLM:
+class LiteLLM(Adapter):
     """A model that litellm reaches: `openai/gpt-4o-mini`, `anthropic/…`, any OpenAI-compatible server by `api_base`.
 
     Request parameters that litellm does not know (`aws_region_name` it does) go to the provider as they are.
@@ -75,23 +68,9 @@ class LiteLLM:
             api_key: the provider's key, when it is not in the environment.
             tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
         """
-        self.tool_format = checked_tool_format(tool_format)
-        self._name = name
-        self._provider = provider_of(name)
-        self._api_base = api_base
+        super().__init__(name, api_base, tool_format)
         self._api_key = api_key
         self._counter = ServerCounter(name)
-
-    @property
-    def name(self) -> str:
-        """Return `provider/model`."""
-        return self._name
-
-    @property
-    def address(self) -> str | None:
-        """Return where the provider is reached, without credentials; None for its usual address."""
-        address = self._api_base or base_in_environment(self._provider)
-        return public_address(address) if address else None
 
     def beside(self, name: str) -> LiteLLM:
         """Return another model of the same provider, at the same address and with the same key."""
@@ -114,7 +93,7 @@ class LiteLLM:
             MissingDependencyError: litellm, or a package it needs for this, is not installed.
         """
         litellm = await _load()
-        with self._told_as_ours(litellm, request):
+        with self._as_ours(request.parameters):
             response = await self._ask(litellm, request)
         return from_openai(response, _cost(litellm, response, request.model))
 
@@ -124,17 +103,17 @@ class LiteLLM:
         Tokens that a server does not count in a stream are counted by litellm, which may count otherwise.
         """
         litellm = await _load()
-        with self._told_as_ours(litellm, request):
+        with self._as_ours(request.parameters):
             response = await self._ask(litellm, request, stream=True, stream_options={"include_usage": True})
         names: list[str] = []
         async with aclosing(_chunks(response, names)) as chunks:
             kept = []
-            while (chunk := await self._next(litellm, request, chunks)) is not None:
+            while (chunk := await self._next_chunk(litellm, request, chunks)) is not None:
                 kept.append(chunk)
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
         if response.received_finish_reason is None:  # it says "stop" where the connection just ended
-            error = ModelUnavailableError(f"{self._target(litellm).address} broke off in the middle of its answer")
+            error = ModelUnavailableError(f"{self._target().address} broke off in the middle of its answer")
             counted = [chunk for chunk in kept if getattr(chunk, "usage", None)]
             # At least that: where the server had not counted yet, litellm has, by the text that came.
             raise spent(error, usage_of(counted[-1]).model_copy(update={"unknown": 1})) if counted else error
@@ -147,8 +126,7 @@ class LiteLLM:
 
         A server that has no endpoint for it is not asked again, and one that hangs not for a minute.
         """
-        address = self._api_base or base_in_environment(self._provider)
-        if not address:
+        if not (address := self._base()):
             return None
         key = self._api_key or os.environ.get(key_variable(self._provider))
         return await self._counter.count(address, key, to_openai(request))
@@ -161,22 +139,11 @@ class LiteLLM:
                 **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
             )
 
-    async def _next(
+    async def _next_chunk(
         self, litellm: LiteLLMModule, request: Request, chunks: AsyncGenerator[Response]
     ) -> Response | None:
-        with self._told_as_ours(litellm, request), _without_bookkeeping(litellm):
-            return await anext(chunks, None)
-
-    @contextmanager
-    def _told_as_ours(self, litellm: LiteLLMModule, request: Request) -> Iterator[None]:
-        """Raise whatever litellm raises as one of our errors."""
-        try:
-            yield
-        except ModelRequestError:  # of `to_openai`
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target(litellm, request.parameters)
-            raise playhead_error(error, target) from shown_cause(error, target)
+        with _without_bookkeeping(litellm):
+            return await self._next(chunks, request.parameters)
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.
@@ -188,13 +155,10 @@ class LiteLLM:
         """
         litellm = await _load()
         if self._provider not in _providers(litellm):  # those it knows it may log in to when it is asked about them
-            try:
+            with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
-            except Exception as error:  # noqa: BLE001 - as in `complete`
-                target = self._target(litellm)
-                raise playhead_error(error, target) from shown_cause(error, target)
         if self._lacks_key(litellm):
-            raise MissingApiKeyError(f"no API key for {self._name}: {self._target(litellm).get_key}")
+            raise MissingApiKeyError(f"no API key for {self._name}: {self._target().get_key}")
 
     async def prices(self) -> Prices | None:
         """Return what a token costs by litellm's own table, or None when the model is not in it.
@@ -207,18 +171,17 @@ class LiteLLM:
     def _lacks_key(self, litellm: LiteLLMModule) -> bool:
         """Return whether there surely is no key: litellm names what is missing, and nothing that looks like it is there."""
         elsewhere = [getattr(litellm, name, None) for name in ("api_key", f"{self._provider}_key")]
-        address = self._api_base or base_in_environment(self._provider)
-        if self.secrets or any(elsewhere) or (address and self._provider not in _KEY_ANYWHERE):
+        if self.secrets or any(elsewhere) or (self._base() and self._provider not in _KEY_ANYWHERE):
             return False
         missing = _missing(litellm, self._name)
         return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
-    def _target(self, litellm: LiteLLMModule, parameters: Mapping[str, JsonValue] = MappingProxyType({})) -> Target:
-        address = self._api_base or base_in_environment(self._provider)
+    def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
+        litellm = _litellm()
         return Target(
             model=self._name,
-            address=public_address(address) if address else self._provider,
-            start="Is the server running?" if address else "Is there a network?",
+            address=self.address or self._provider,
+            start="Is the server running?" if self._base() else "Is there a network?",
             secrets=self.secrets,
             parameters=parameters,
             get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)",
@@ -360,14 +323,9 @@ def _providers(litellm: LiteLLMModule) -> set[str]:
 
 
 def _nearest_models(litellm: LiteLLMModule, model: str) -> str:
-    """Return the tail of a message that names the nearest things litellm knows."""
+    """Return the tail of a message that names the nearest thing litellm knows."""
     provider = provider_of(model)
-    if provider in litellm.models_by_provider:
-        names = {f"{provider}/{name.removeprefix(provider + '/')}" for name in litellm.models_by_provider[provider]}
-        return _nearest("Models", model, names)
-    return _nearest("Providers", provider, _providers(litellm))
-
-
-def _nearest(what: str, name: str, known: set[str]) -> str:
-    close = get_close_matches(name, sorted(known - {name}), n=3)
-    return f" {what} with a name like that: {', '.join(close)}." if close else ""
+    if provider not in litellm.models_by_provider:
+        return did_you_mean(provider, _providers(litellm))
+    names = {f"{provider}/{name.removeprefix(provider + '/')}" for name in litellm.models_by_provider[provider]}
+    return did_you_mean(model, names - {model})

@@ -6,22 +6,21 @@ defaults), the ids of calls, and `truncate`. Its host rules, headers and errors 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
-from playhead.kernel.models.base import TextPiece, ToolFormat, checked_tool_format
-from playhead.kernel.models.credentials import base_in_environment, public_address, secrets_of
-from playhead.kernel.models.failures import Target, playhead_error, shown_cause, spent
+from playhead.kernel.models.adapter import NO_PARAMETERS, Adapter
+from playhead.kernel.models.base import TextPiece, ToolFormat
+from playhead.kernel.models.credentials import public_address, secrets_of
+from playhead.kernel.models.failures import Target, spent
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
 from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
 from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from playhead.trace.types import Message, Request
     from playhead.trace.values import JsonValue
@@ -41,7 +40,7 @@ _OPTIONS: Final = frozenset({
 _KNOWN: Final = _OPTIONS | _TOP_LEVEL | _OTHER_NAMES.keys() | {"response_format", "timeout"}
 
 
-class Ollama:
+class Ollama(Adapter):
     """A model that an Ollama server runs: `ollama/qwen3:8b`."""
 
     known_parameters = _KNOWN
@@ -55,29 +54,16 @@ class Ollama:
             api_base: the server's address, when it is not the usual one or that of `OLLAMA_HOST`.
             tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
         """
-        self.tool_format = checked_tool_format(tool_format)
-        self._name = name
-        self._host = api_base
-
-    @property
-    def name(self) -> str:
-        """Return `ollama/model`."""
-        return self._name
-
-    @property
-    def address(self) -> str | None:
-        """Return where the server is, without credentials; None for its usual address."""
-        address = self._host or base_in_environment("ollama")
-        return public_address(address) if address else None
+        super().__init__(name, api_base, tool_format)
 
     def beside(self, name: str) -> Ollama:
         """Return another model of the same server."""
-        return Ollama(name, api_base=self._host, tool_format=self.tool_format)
+        return Ollama(name, api_base=self._api_base, tool_format=self.tool_format)
 
     @property
     def secrets(self) -> Mapping[str, str]:
         """Return the key for Ollama's cloud and the passwords in the server's address, by name."""
-        return secrets_of("ollama", address=self._host)
+        return secrets_of("ollama", address=self._api_base)
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.
@@ -91,9 +77,9 @@ class Ollama:
             MissingDependencyError: the client is not installed.
         """
         body = to_ollama(request)
-        with self._told_as_ours(request):
+        with self._as_ours(request.parameters):
             # One for each request: one that is kept would outlive the event loop it was used in.
-            async with _client(self._host, request) as client:
+            async with _client(self._api_base, request) as client:
                 response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
                 answer = response.json()
         return from_ollama(answer, cost_usd=0.0 if self._is_local() else None)
@@ -103,30 +89,15 @@ class Ollama:
         body = {**to_ollama(request), "stream": True}
         parts: list[dict[str, JsonValue]] = []
         async with AsyncExitStack() as stack:
-            with self._told_as_ours(request):
-                client = await stack.enter_async_context(_client(self._host, request))
+            with self._as_ours(request.parameters):
+                client = await stack.enter_async_context(_client(self._api_base, request))
                 lines = await client._request(dict, "POST", "/api/chat", json=body, stream=True)  # noqa: SLF001
             await stack.enter_async_context(aclosing(lines))
-            while (part := await self._next(request, lines)) is not None:
+            while (part := await self._next(lines, request.parameters)) is not None:
                 parts.append(part)
                 if text := _message(part).get("content"):
                     yield TextPiece(text)
         yield from_ollama(joined(parts), cost_usd=0.0 if self._is_local() else None)
-
-    async def _next(self, request: Request, lines: AsyncGenerator[dict[str, JsonValue]]) -> dict[str, JsonValue] | None:
-        with self._told_as_ours(request):
-            return await anext(lines, None)
-
-    @contextmanager
-    def _told_as_ours(self, request: Request) -> Iterator[None]:
-        """Raise whatever the client raises as one of our errors."""
-        try:
-            yield
-        except MissingDependencyError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target(request)
-            raise playhead_error(error, target) from shown_cause(error, target)
 
     async def prices(self) -> Prices | None:
         """Return that a token is free on one's own machine; what Ollama's cloud charges is not known."""
@@ -136,14 +107,14 @@ class Ollama:
         return not self._name.endswith("-cloud") and "ollama.com" not in self._address()
 
     def _address(self) -> str:
-        return public_address(self._host or os.environ.get("OLLAMA_HOST") or LOCAL)
+        return public_address(self._api_base or os.environ.get("OLLAMA_HOST") or LOCAL)
 
-    def _target(self, request: Request) -> Target:
+    def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
         return Target(
             model=self._name,
             address=self._address(),
             secrets=self.secrets,
-            parameters=request.parameters,
+            parameters=parameters,
             get_key="set OLLAMA_API_KEY",
             start="Is `ollama serve` running?",
             known=f" Get it: ollama pull {_model(self._name)}",
@@ -286,10 +257,6 @@ def _image(part: ImagePart) -> str:
     head, _, content = part.url.partition(",")
     if not head.startswith("data:") or not head.endswith(";base64"):
         raise ModelRequestError("Ollama takes an image by content only: give a data: URL in base64")
-    try:
-        base64.b64decode(content, validate=True)
-    except binascii.Error as error:
-        raise ModelRequestError(f"the image is not valid base64: {error}") from error
     return content
 
 
