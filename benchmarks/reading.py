@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import (
-    FORMAT,
     LlmRequested,
     LlmResponded,
     MessageAdded,
@@ -19,6 +18,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.format import FORMAT
 from playhead.trace.line import chain, decoder_of, split_body, split_line
 from playhead.trace.reader import Lines, Problem, open_trace, scan
 from playhead.trace.recorder import Recorder

@@ -13,7 +13,7 @@ PlayheadError
 │   ├── TraceNotFoundError
 │   ├── AmbiguousRunError
 │   ├── NotATraceError
-│   ├── NewerFormatError
+│   ├── TraceFormatError
 │   ├── TraceExistsError
 │   ├── TraceWriteError
 │   ├── MissingBlobError
@@ -108,8 +108,8 @@ class NotATraceError(TraceError):
     """The file is not a Playhead trace."""
 
 
-class NewerFormatError(TraceError):
-    """The trace was written in a newer major format than this version reads."""
+class TraceFormatError(TraceError):
+    """The trace is in another major format than this version reads."""
 
 
 class TraceExistsError(TraceError):

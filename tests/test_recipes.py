@@ -16,9 +16,9 @@ from examples.recipes.ab_variant import STYLES, ab_variant, variant_in, variant_
 from examples.recipes.bare_llm import bare_llm
 from examples.recipes.cost_aware import PricedModel, cost_ceiling
 from examples.recipes.custom_termination import names_a_source, until
-from examples.recipes.healing_transparency import healing_transparency, height
 from examples.recipes.localisation import localise
 from examples.recipes.pii_redaction import audit, contact, redact_addresses, without_addresses
+from examples.recipes.repair_transparency import height, repair_transparency
 from examples.recipes.telemetry import CollectedSpan, Collector, telemetry
 from examples.recipes.tenant_header import TENANT, tenant_header
 from examples.tools import lookup
@@ -50,10 +50,10 @@ EXPECTED = {
         "check_failed, success False: '4,180 feet.'",
         "  the model was told: Name your source in a line that begins with `Source:`.",
     ],
-    "healing_transparency": [
-        "warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
+    "repair_transparency": [
+        "warn: repair failed in turn 0: there is no tool 'climb'. Known: final-answer, height.",
         "call_0_0: error: there is no tool 'climb'. Known: final-answer, height.",
-        "call_1_0: [healed] Mount Zed: 4,180 feet",
+        "call_1_0: [repaired] Mount Zed: 4,180 feet",
         "call_2_0: Mount Zed: 4,180 feet",
     ],
     "localisation": [
@@ -301,23 +301,23 @@ class TestCustomTermination:
         assert (await agent.run("How long?")).terminated_by == "max_iterations"
 
 
-class TestHealing:
-    async def test_healed_results_are_marked_and_failures_told(self) -> None:
-        """Only the healed one has the mark; the failure is told of once."""
+class TestRepair:
+    async def test_repaired_results_are_marked_and_failures_told(self) -> None:
+        """Only the repaired one has the mark; the failure is told of once."""
         told: list[str] = []
         model = ScriptedModel(
             [call("climb"), call("Height", mountain="Zed"), call("height", mountain="Zed"), text("So.")]
         )
-        agent = Agent(model, tools=[height], compose=[healing_transparency(told.append)], trace=None)
+        agent = Agent(model, tools=[height], compose=[repair_transparency(told.append)], trace=None)
         seen = [step.content for step in (await agent.run("How high?")).steps if step.type == "observation"]
-        assert seen[1:] == ["[healed] Zed: 4,180 feet", "Zed: 4,180 feet"]
-        assert told == ["warn: healing failed in turn 0: there is no tool 'climb'. Known: final-answer, height."]
+        assert seen[1:] == ["[repaired] Zed: 4,180 feet", "Zed: 4,180 feet"]
+        assert told == ["warn: repair failed in turn 0: there is no tool 'climb'. Known: final-answer, height."]
 
-    async def test_without_healing_nothing_is_marked(self) -> None:
+    async def test_without_repair_nothing_is_marked(self) -> None:
         """A run whose calls fit passes unchanged."""
         model = ScriptedModel([call("lookup", key="foot"), text("Done.")])
         changed: list[Any] = []
-        agent = Agent(model, tools=[lookup], compose=[healing_transparency(changed.append)], trace=None)
+        agent = Agent(model, tools=[lookup], compose=[repair_transparency(changed.append)], trace=None)
         agent.subscribe("emission-changed", changed.append)
         await agent.run("How long?")
         assert changed == []

@@ -147,7 +147,7 @@ class Agent(CustomTools):
             name=checks.checked_name(name),
             model=self.model.name,
             address=address_of(self.model),
-            record_parameters=checks.listed("record_parameters", execution.record_parameters) or None,
+            record_parameters=checks.listed("record_parameters", execution.record_parameters),
             strategy=known.name,
             strategy_settings=settings,
             strategy_declares=known.declared(),
@@ -157,7 +157,7 @@ class Agent(CustomTools):
             examples=checks.checked_examples(examples),
             rationale=known.rationale if context.rationale is None else context.rationale,
             meta_tools=tuple(meta_tools),
-            healing=repair,
+            repair=repair,
             tool_format=tool_format_of(self.model),
             max_iterations=checks.checked_turns(turns, policies.min_iterations),
             max_retries=checks.at_least("retries", execution.retries, 0),
@@ -241,7 +241,7 @@ class Agent(CustomTools):
         """Return the fingerprints of the code that a recording answers for, of agents below too."""
         if self._as_root is None or self._as_root.tools is not self.tools:
             self._as_root = self.as_tool()
-        return self._as_root.sources() or ()
+        return self._as_root.sources()
 
     def judges(self) -> Mapping[str, Judge]:
         """Return the code that looks at answers, by the names of the reviews."""

@@ -31,7 +31,7 @@ def redactor_of(agent: Agent) -> Redactor:
         for name, secret in model.secrets.items():
             redactor.add_secret(secret, name)
     for header in [agent.header, *(other.header for other in below)]:
-        redactor.add_parameters(header.request_parameters, header.recorded_names)
+        redactor.add_parameters(header.request_parameters, header.record_parameters)
     for each in (each for tools in (agent.tools, *(other.tools for other in below)) for each in tools.values()):
         for name, secret in getattr(each, "secrets", {}).items():  # what an MCP server was given
             redactor.add_secret(secret, name)

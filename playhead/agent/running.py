@@ -19,7 +19,8 @@ from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
 from playhead.trace import VERSION
 from playhead.trace.ambient import ambient_telemetry
-from playhead.trace.events import FORMAT, RunCompleted, RunStarted
+from playhead.trace.events import RunCompleted, RunStarted
+from playhead.trace.format import FORMAT
 from playhead.trace.redacted_errors import redact_error
 from playhead.trace.store import TraceStore
 from playhead.trace.writer import TraceWriter

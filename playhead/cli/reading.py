@@ -22,7 +22,7 @@ def read_run(store: TraceStore, reference: str) -> Recording:
     """Return the recording that a reference means, however damaged.
 
     Raises:
-        TraceNotFoundError, AmbiguousRunError, RunIdError, NotATraceError, NewerFormatError: there is none to read.
+        TraceNotFoundError, AmbiguousRunError, RunIdError, NotATraceError, TraceFormatError: there is none to read.
     """
     return read_recording(store.resolve(reference))
 

@@ -221,7 +221,7 @@ def agent_of(  # noqa: PLR0913 - the options
             retries=header.max_retries,
             retry_delay_s=header.retry_delay_s,
             max_parallel=header.max_parallel,
-            record_parameters=header.record_parameters or (),
+            record_parameters=header.record_parameters,
         ),
         approver=approver,
         compose=[

@@ -90,7 +90,7 @@ class CallContext(HookContext):
 class ToolResultContext(CallContext):
     """Where a result is about to be told."""
 
-    healed: bool = False
+    repaired: bool = False
     """Whether the call was malformed and put right before it ran."""
     duration_ms: float = 0.0
     """Milliseconds that it took."""

@@ -18,7 +18,7 @@ TextTag = Literal[
 """Payload: the text of a prompt."""
 NudgeTag = Literal[
     "nudge.loop-detected",
-    "nudge.healing-failure",
+    "nudge.repair-failed",
     "nudge.required-tools",
     "nudge.rationale-missing",
     "nudge.novelty",

@@ -77,8 +77,8 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
     outcome, honesty = _outcome(fold), _honesty(fold, flags)
     confidence, basis = _confidence(fold, state, flags)
     header, used = fold.header, fold.ending[1].strategy_used if fold.ending else None
-    healed = fold.strategies.healed_calls(fold.agents)
-    stages = stages_of(healed)
+    repaired = fold.strategies.repaired_calls(fold.agents)
+    stages = stages_of(repaired)
     return m.Debrief(
         run_id=header.run_id if header else "",
         agent=header.agent.name if header else "",
@@ -101,7 +101,7 @@ def account(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ...
         plans=fold.strategies.plans(),
         reflections=tuple(fold.strategies.reflections),
         thoughts=fold.strategies.thoughts(),
-        healed=healed,
+        repaired=repaired,
         path=tuple(_step(step, call, stages) for step, call in fold.path),
         rationale=(*fold.decisions, *_last_decision(ended)),
         assumptions=tuple(fold.assumptions),
@@ -380,9 +380,9 @@ def _caveats(fold: DebriefFold, state: m.RecordingState, problems: tuple[str, ..
 def _step(step: m.PathStep, call: CallFacts | None, stages: Stages) -> m.PathStep:
     if call is None:
         return step
-    healed = ", ".join(stages.get((call.owner, call.call_id), ()))
+    repaired = ", ".join(stages.get((call.owner, call.call_id), ()))
     notes = [
-        f"healed: {healed}" if healed else None,
+        f"repaired: {repaired}" if repaired else None,
         "cached" if call.cached else None,
         "abandoned" if call.abandoned else None,
         call.ended,

@@ -10,10 +10,10 @@ from typing import Literal
 
 from playhead.diagnose.debrief_base import Part, Placed, Text
 from playhead.diagnose.debrief_strategy_model import (
-    HealedCall,
     JudgedAnswer,
     Plan,
     Reflected,
+    RepairedCall,
     StrategyChoice,
     TreeThought,
 )
@@ -45,7 +45,7 @@ class PathStep(Placed):
     ok: bool | None
     """Whether it worked; null when the recording ends before that is known."""
     note: Text | None = None
-    """How it failed, or what was special about it: `cached`, `abandoned`, `healed: …`, …"""
+    """How it failed, or what was special about it: `cached`, `abandoned`, `repaired: …`, …"""
     call_id: Text | None = None
     """The call's id."""
     arguments: Text | None = None
@@ -322,7 +322,7 @@ class Debrief(Part):
     """What the model found when it judged its progress."""
     thoughts: tuple[TreeThought, ...]
     """Thoughts of a search in several directions, with their scores."""
-    healed: tuple[HealedCall, ...]
+    repaired: tuple[RepairedCall, ...]
     """What was put right in calls before they ran."""
     path: tuple[PathStep, ...]
     """What the agent and its sub-agents did, in order."""

@@ -62,7 +62,7 @@ class StrategiesFold:
         self.owners: dict[str, StrategyFacts] = {}
         self.reflections: list[s.Reflected] = []
         self.choices: list[s.StrategyChoice] = []
-        self.healed: list[s.HealedCall] = []
+        self.repaired: list[s.RepairedCall] = []
 
     def add(self, record: Record) -> None:
         """Take the next event."""
@@ -99,9 +99,9 @@ class StrategiesFold:
             for name, each in facts.thoughts.items()
         )
 
-    def healed_calls(self, agents: Mapping[str, AgentFacts]) -> tuple[s.HealedCall, ...]:
+    def repaired_calls(self, agents: Mapping[str, AgentFacts]) -> tuple[s.RepairedCall, ...]:
         """Return what was put right, with the tool of each call: the start of a call may stand after it."""
-        calls = ((each, agents.get(each.owner)) for each in self.healed)
+        calls = ((each, agents.get(each.owner)) for each in self.repaired)
         named = ((each, agent.by_id.get(each.call_id) if agent else None) for each, agent in calls)
         return tuple(each.model_copy(update={"tool": call.tool}) if call else each for each, call in named)
 
@@ -132,10 +132,10 @@ class StrategiesFold:
             facts.answer = (_at(record), shown(said, LONG).strip())
 
     @_take.register
-    def _(self, event: e.ToolCallHealed, record: Record, _facts: StrategyFacts) -> None:
+    def _(self, event: e.ToolCallRepaired, record: Record, _facts: StrategyFacts) -> None:
         said: dict[str, Any] = {"before": shown(event.before), "after": shown(event.after)}
-        self.healed.append(
-            s.HealedCall(**_at(record), call_id=event.call_id, tool=None, stage=short(event.stage, 100), **said)
+        self.repaired.append(
+            s.RepairedCall(**_at(record), call_id=event.call_id, tool=None, stage=short(event.stage, 100), **said)
         )
 
     @_take.register
@@ -222,10 +222,10 @@ class StrategiesFold:
         facts.output = None if event.output is None else shown(event.output, LONG).strip()
 
 
-def stages_of(healed: Iterable[s.HealedCall]) -> Stages:
+def stages_of(repaired: Iterable[s.RepairedCall]) -> Stages:
     """Return what was put right in each call."""
     stages: Stages = {}
-    for each in healed:
+    for each in repaired:
         stages.setdefault((each.owner, each.call_id), {})[each.stage] = None
     return stages
 

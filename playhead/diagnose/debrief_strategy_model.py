@@ -1,4 +1,4 @@
-"""What a debrief says of the strategies: answers that were judged, plans, thoughts, choices of a strategy, healed calls."""
+"""What a debrief says of the strategies: answers that were judged, plans, thoughts, choices of a strategy, repaired calls."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class StrategyChoice(Placed):
     """The stated reason."""
 
 
-class HealedCall(Placed):
+class RepairedCall(Placed):
     """One thing that was put right in a call before it ran."""
 
     call_id: Text

@@ -87,9 +87,9 @@ def thought_rows(debrief: m.Debrief) -> Iterator[Row]:
         yield row(each, f'thought {each.name} ({score}{fate}): "{each.text}"')
 
 
-def healed_rows(debrief: m.Debrief) -> Iterator[Row]:
+def repaired_rows(debrief: m.Debrief) -> Iterator[Row]:
     """Yield what was put right in calls."""
-    for each in debrief.healed:
+    for each in debrief.repaired:
         yield row(each, f"{each.tool or each.call_id}, {each.stage}: {each.before} → {each.after}")
 
 

@@ -12,8 +12,8 @@ from playhead.diagnose.debrief_rows import DEEPEST, MOST, Row, indent, most, quo
 from playhead.diagnose.debrief_strategy_view import (
     curator_rows,
     fallback_rows,
-    healed_rows,
     is_review,
+    repaired_rows,
     strategy_lines,
 )
 from playhead.diagnose.terminal import ELLIPSIS, Line, escape
@@ -67,7 +67,7 @@ def sections(debrief: m.Debrief) -> Iterator[tuple[str, list[Row]]]:
         ("Approvals", most(_approval(each) for each in debrief.approvals)),
         ("Hooks and limits that steered", most(_steering(each) for each in _others(debrief))),
         ("Other models", most(fallback_rows(debrief))),
-        ("Healed calls", most(healed_rows(debrief))),
+        ("Repaired calls", most(repaired_rows(debrief))),
         ("Replay", list(_replay(debrief))),
         ("Errors on the way", most(_error(each) for each in debrief.errors if each.where != "run")),
         ("Learned", most((2, "- ", each.text, "") for each in debrief.lessons)),

@@ -20,7 +20,7 @@ from playhead.trace.events import (
     UnknownEvent,
 )
 from playhead.trace.parameters import not_comparable
-from playhead.trace.types import AgentHeader, Usage
+from playhead.trace.types import AgentHeader
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -46,10 +46,9 @@ VOLATILE: Final = frozenset(
         "telemetry",
         "rung",
         "lost_events",
-        "cost_unknown",
     }
 )
-"""Fields that are ids or times, say that this is a replay, what a sum leaves out, or follow from another field (the hash of
+"""Fields that are ids or times, say that this is a replay, or follow from another field (the hash of
 arguments)."""
 INCIDENTAL: Final = frozenset(
     {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
@@ -250,27 +249,17 @@ def _same(one: Record, other: Record) -> bool:
     left, right = one.event.__dict__, other.event.__dict__
     for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
         now = right.get(name)
-        if value is now or name in VOLATILE or (name == "ended" and value is None and now == "refused"):
-            continue  # an older recording does not say of every refusal that it is one
+        if value is now or name in VOLATILE:
+            continue
         if not (value == now if type(value) is str else _alike(value, now)):
             return False
     return True
 
 
 def _alike(recorded: Any, now: Any) -> bool:  # noqa: ANN401 - any field of any event
-    if isinstance(recorded, Usage) and isinstance(now, Usage):
-        # What a sum leaves out is not compared: an older recording counts fewer attempts among that, or none.
-        now = now.model_copy(update={"unknown": recorded.unknown, "not_believed": recorded.not_believed})
     if isinstance(recorded, AgentHeader) and isinstance(now, AgentHeader):
-        then = {(hook.role, hook.at, hook.name): hook.settings for hook in recorded.hooks}
-        hooks = [  # nor what a switch was given
-            hook.model_copy(update={"settings": None})
-            if then.get((hook.role, hook.at, hook.name), hook.settings) is None
-            else hook
-            for hook in now.hooks
-        ]
         # What the fingerprints of code say is no event of a run; `Reproduction.changed_sources` has it.
-        now = now.model_copy(update={"hooks": tuple(hooks), "sources": recorded.sources})
+        now = now.model_copy(update={"sources": recorded.sources})
     return written_alike(recorded, now)
 
 

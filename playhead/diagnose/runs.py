@@ -61,7 +61,9 @@ class RunList:
                 (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow")),
                 "  " if narrow else f"  {_time(run):>6}  {_tokens(run):>7}  {_cost(run):>8}  ",
                 (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
-                f"{'replay: ' if run.replay_of else ''}{run.task or '-'}",
+                f"format {run.format}, not read"
+                if run.format
+                else f"{'replay: ' if run.replay_of else ''}{run.task or '-'}",
             )
 
 

@@ -260,7 +260,7 @@ def _(event: e.ToolCallStarted) -> str:
 
 
 @summarise.register
-def _(event: e.ToolCallHealed) -> str:
+def _(event: e.ToolCallRepaired) -> str:
     return f"call {event.call_id}, {event.stage}: {preview(event.before)} → {preview(event.after)}"
 
 

@@ -44,7 +44,7 @@ class Fingerprints:
         if recorded.digest == self.digest:
             return "same"
         before = dict(_pairs(recorded.fingerprints))
-        if not before:  # of an older version, or too many
+        if not before:  # they were too many
             return "changed" if len(self._of) >= recorded.spans else "lacking"
         if self._of.items() <= before.items():
             return "less"

@@ -24,7 +24,8 @@ from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
 from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
-from playhead.trace.events import FORMAT, RunStarted, ToolsDefined
+from playhead.trace.events import RunStarted, ToolsDefined
+from playhead.trace.format import FORMAT
 from playhead.trace.imported import ImportedFrom
 from playhead.trace.line import Record
 from playhead.trace.reader import scan

@@ -95,8 +95,8 @@ class AgentTool:
         infos = (*(() if hooks is None else hooks.info()), *(each.info() for each in self.guards()))
         return self.header.model_copy(update={"hooks": infos, "sources": self.sources()})
 
-    def sources(self) -> tuple[SourceInfo, ...] | None:
-        """Return the fingerprints of the code that a recording of this agent answers for; None when its code is not here."""
+    def sources(self) -> tuple[SourceInfo, ...]:
+        """Return the fingerprints of the code that a recording of this agent answers for; the recorded ones without the code."""
         if self.composed is None:
             return self.header.sources
         state = (self.hooks(), self.guards())

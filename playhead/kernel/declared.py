@@ -43,7 +43,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
 
 def _declaration(name: str, agent: AgentTool) -> SourceInfo:
     """Return a fingerprint of the whole declaration of an agent below; None for it when a part is unknown."""
-    hooks, header, sources = agent.hooks(), agent.header, agent.sources() or ()
+    hooks, header, sources = agent.hooks(), agent.header, agent.sources()
     if any(each.fingerprint is None for each in sources):
         return SourceInfo(kind="agent", name=name)
     parts: list[Any] = [

@@ -210,6 +210,6 @@ def call_details(completed: ToolCallCompleted) -> dict[str, Any]:
     return {
         "tool": completed.tool,
         "call_id": completed.call_id,
-        "healed": completed.understood is not None,
+        "repaired": completed.understood is not None,
         "duration_ms": completed.duration_ms,
     }

@@ -81,7 +81,7 @@ class ModelPort:
         if header.tool_format == "text" and tools:
             some["tools_in_text"] = session.messages.tool_ranges(tools)
             thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
-        named = header.recorded_names
+        named = header.record_parameters
         request = Request(header.model, thread.messages, tools, merged, number, record_parameters=named)
         if session.hooks is not None:
             request = await self._offered(request)

@@ -65,9 +65,10 @@ def find_critiques(own: Path | None, task: str, similarity: float, most: int) ->
         return []
     words, found = _words(task), list[dict[str, Any]]()
     for path in islice((each for each in _traces(own) if each != own), MAX_FILES):
-        others = _words(summarise(path).task or "")
+        run = summarise(path)
+        others = _words(run.task or "")
         alike = len(words & others) / len(words | others) if words and others else 0.0
-        if alike >= similarity:
+        if alike >= similarity and run.format is None:
             run_id = path.name.partition(".jsonl")[0]
             found += [{"run_id": run_id, "similarity": round(alike, 4), "text": text} for text in _critiques(path)]
         if len(found) >= most:

@@ -63,7 +63,7 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
     thinking = _THINKING.match(said)
     thought, said = (said[: thinking.end()], said[thinking.end() :]) if thinking else ("", said)
     in_text = session.header.tool_format == "text"
-    found = read_text(said, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.healing)
+    found = read_text(said, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.repair)
     calls = tuple(
         PlannedCall(
             call=_tool_call(f"{TEXT_CALL}{response.request}_{number}", call),

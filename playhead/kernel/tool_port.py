@@ -56,7 +56,7 @@ class ToolPort:
         """Calls of which nothing was done."""
         self.changed: dict[str, PlannedCall] = {}
         """Calls as they ran, where a hook changed them."""
-        self._repairer = Repairer(session) if session.header.healing else None
+        self._repairer = Repairer(session) if session.header.repair else None
         self.tally = Tally(session.header)
         """How often each tool was called."""
 

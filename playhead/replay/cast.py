@@ -55,7 +55,7 @@ class Below:
     @property
     def identity(self) -> tuple[object, ...]:
         """What makes it this agent and no other one of its name; not its prices, its code, nor the hooks of those above."""
-        return self.header.model_copy(update={"prices": None, "hooks": (), "sources": None}), id(self.model)
+        return self.header.model_copy(update={"prices": None, "hooks": (), "sources": ()}), id(self.model)
 
 
 class Cast:
@@ -111,7 +111,7 @@ class Cast:
             for name, value in model.secrets.items():
                 redactor.add_secret(value, name)
         for header in (self.root_header, *(each.header for each in self.below)):
-            redactor.add_parameters(header.request_parameters, header.record_parameters or ())
+            redactor.add_parameters(header.request_parameters, header.record_parameters)
         for changes in (self._overrides, *self._overrides.of_agents.values()):
             redactor.add_parameters(changes.merged_parameters)
 

@@ -136,7 +136,7 @@ class FrozenWorld:
         """Return the header of an agent that code declares, with its hooks; how its own code differs is noted."""
         hooks = self.hooks[context.child_owner] = agent.hooks_below(self.hooks.get(context.owner))
         header = agent.declared(hooks)
-        self.sources[context.child_owner] = header.sources or ()
+        self.sources[context.child_owner] = header.sources
         return as_declared(header, then)
 
     def was_entered(self, owner: str) -> bool:

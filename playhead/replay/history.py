@@ -91,8 +91,7 @@ class PastCall:
             return False
         if completed.cached and not self.timed:
             return False
-        # Older recordings do not say that this is a refusal.
-        return completed.rung != "synthetic-error" and _error(completed) != "ToolNotOffered"
+        return completed.rung != "synthetic-error"
 
     @property
     def refusal(self) -> ErrorInfo | None:
@@ -281,7 +280,3 @@ def _doubt(call: PastCall) -> str | None:
     if completed is not None and completed.ended == "timeout" and then.timeout_s != now.timeout_s:
         return f"it ran into its time limit, and the code's limit of {now.name} is another one"
     return None
-
-
-def _error(completed: ToolCallCompleted) -> str | None:
-    return None if completed.error is None or completed.ended is not None else completed.error.type

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from playhead.kernel.meta_tools import MetaTool
 from playhead.kernel.own_tools import make_meta_tools
-from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,5 +60,5 @@ def scope_of(owner: str, call: RecordedCall) -> str:
 
 
 def same_call(started: ToolCallStarted, tool: str, args_hash: str) -> bool:
-    """Return whether a recorded call is one of this tool and these arguments; older versions hashed 1.0 as 1."""
-    return started.tool == tool and (started.args_hash == args_hash or json_hash(started.args) == args_hash)
+    """Return whether a recorded call is one of this tool and these arguments."""
+    return started.tool == tool and started.args_hash == args_hash

@@ -77,7 +77,7 @@ def load_recording(reference: str | Path, trace_dir: str | Path | None = None) -
 
     Raises:
         TraceNotFoundError, AmbiguousRunError, RunIdError: no run, or more than one, or no possible id.
-        NotATraceError, NewerFormatError: the file cannot be read as a trace.
+        NotATraceError, TraceFormatError: the file cannot be read as a trace.
     """
     read = read_reference(reference, trace_dir)
     return Recording(read.path, read.records, read.problems)

@@ -191,7 +191,7 @@ def _answers_unfinished(record: Record, recording: Recording, unfinished: set[st
 
 def _is_halfway(record: Record) -> bool:
     event = record.event
-    return record.kind in EMISSIONS or (isinstance(event, NudgeIssued) and event.nudge == "healing-failure")
+    return record.kind in EMISSIONS or (isinstance(event, NudgeIssued) and event.nudge == "repair-failed")
 
 
 EMISSIONS: Final = frozenset({"emission-changed", "emission-suppressed"})

@@ -52,16 +52,15 @@ class SourceChange:
 
 
 def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
-    """Yield the changes, agent by agent; an older recording without fingerprints yields none.
+    """Yield the changes, agent by agent.
 
     A sub-agent that was entered is compared part by part instead of as a whole.
     """
     entered = {name.rpartition("/")[2].rpartition("@")[0] for name in now}
     for owner, sources in now.items():
         started = recording.owners[owner].started
-        then = None if started is None else started.agent.sources
-        if then is not None:
-            for kind, name, change in _changes(_numbered(then), _numbered(sources)):
+        if started is not None:
+            for kind, name, change in _changes(_numbered(started.agent.sources), _numbered(sources)):
                 if not (kind == "agent" and name in entered):
                     yield SourceChange(owner, kind, name, change)
 

@@ -46,7 +46,7 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     """Verify a trace; with `head`, that it ends in this hash; with `expected_run`, that it holds the run of this id.
 
     Raises:
-        TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
+        TraceNotFoundError, NotATraceError, TraceFormatError: it cannot be read as a trace at all.
     """
     path = Path(path).expanduser()
     problems: list[Problem] = []

@@ -4,7 +4,7 @@
 
 `h` is the lower-case hex SHA-256 over the previous line's `h` (its 64 bytes, nothing for the first line) and this line's
 bytes before `,"h":`. Reader and writer stand side by side here so that they cannot drift apart. Change
-`playhead.trace.events.FORMAT` when a reader of today would misread what is written here.
+`playhead.trace.format.FORMAT` when a reader of today would misread what is written here.
 """
 
 from __future__ import annotations

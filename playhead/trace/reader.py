@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from playhead.errors import (
     MissingBlobError,
     MissingDependencyError,
-    NewerFormatError,
     NotATraceError,
+    TraceFormatError,
     TraceNotFoundError,
 )
 from playhead.trace.blobs import BlobFolder
-from playhead.trace.events import FORMAT, RunCompleted
+from playhead.trace.events import RunCompleted
+from playhead.trace.format import other_format, refusal
 from playhead.trace.line import (
     BLOB,
     ENVELOPE,
@@ -49,7 +50,6 @@ MAX_JUNK: Final = 10_000
 """Consecutive lines that are not events, after which reading stops: a scan of junk must not cost minutes."""
 
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
-_FORMAT: Final = re.compile(rb'"format":"(\d{1,9})')
 
 ProblemKind = Literal[
     "truncated", "bad-line", "chain", "gap", "duplicate", "reordered", "after-end", "blob", "lost-events"
@@ -85,7 +85,7 @@ def scan(path: Path) -> Iterator[Record | Problem]:
     Raises:
         TraceNotFoundError: there is no such file, or it cannot be read.
         NotATraceError: it does not start with an event.
-        NewerFormatError: it is of a newer major format.
+        TraceFormatError: it is of another major format.
     """
     with open_trace(path) as file:
         yield from _Scan(file, path).run()
@@ -329,13 +329,9 @@ def _split(line: bytes) -> tuple[bytes, str, Envelope]:
 
 
 def _require_trace(line: bytes, name: str) -> None:
-    """Refuse a file that is not a trace, or has a newer major format, before reading anything else of it."""
-    start = line[:4096]
-    version = _FORMAT.search(start) if b'"run-started"' in start else None
-    if version and int(version[1]) > int(FORMAT.partition(".")[0]):
-        raise NewerFormatError(
-            f"{name} is in trace format {version[1].decode()}.x; this version of Playhead reads {FORMAT}. "
-            "Upgrade Playhead to read it"
-        )
-    if not _FIRST_LINE.match(start) and not line.endswith(TORN):
+    """Refuse a file that is not a trace, or has another major format, before reading anything else of it."""
+    version = other_format(line)
+    if version is not None:
+        raise TraceFormatError(refusal(name, version, line))
+    if not _FIRST_LINE.match(line) and not line.endswith(TORN):
         raise NotATraceError(f"{name} is not a Playhead trace: its first line is no event")

@@ -139,7 +139,7 @@ class OwnerRecording:
             messages=tuple(self.message(number) for number in _ids(requested.messages)),
             tools=tuple(self._tool(number) for number in _ids(requested.tools)),
             parameters=requested.parameters,
-            record_parameters=self.started.agent.recorded_names if self.started else (),
+            record_parameters=self.started.agent.record_parameters if self.started else (),
             number=requested.request,
             attempt=requested.attempt,
         )
@@ -227,7 +227,7 @@ def read_recording(path: Path) -> Recording:
     """Read a trace.
 
     Raises:
-        TraceNotFoundError, NotATraceError, NewerFormatError: it cannot be read as a trace at all.
+        TraceNotFoundError, NotATraceError, TraceFormatError: it cannot be read as a trace at all.
     """
     records: list[Record] = []
     problems: list[Problem] = []

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from playhead.trace.events import EVENT_TYPES, FORMAT
+from playhead.trace.events import EVENT_TYPES
+from playhead.trace.format import FORMAT
 from playhead.trace.line import Record
 from playhead.trace.values import TYPE_TAG
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
 from playhead.trace.finish_reasons import ANSWERED
+from playhead.trace.format import other_format
 
 _log = logging.getLogger("playhead")
 
@@ -80,6 +81,8 @@ class RunSummary:
     """The run that it continues."""
     resumed_by: str | None = None
     """The run that continues this one, among those that were looked at."""
+    format: str | None = None
+    """The version of the trace's format, where this Playhead does not read it; nothing else is known then."""
 
     @property
     def ending(self) -> Ending:
@@ -288,6 +291,9 @@ def summarise(path: Path) -> RunSummary:
     """Return what the first and the last line of a trace say; never raises for what the file holds."""
     try:
         first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+        version = other_format(first)
+        if version is not None:
+            return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=version)
         return _summary(path, json.loads(first), json.loads(last) if _END in last[:200] else None)
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")

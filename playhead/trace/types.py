@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from playhead.trace.guidance import Guidance, Synthesis
-from playhead.trace.parameters import recorded, unrecorded_values
+from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
 
 if TYPE_CHECKING:
@@ -470,8 +470,8 @@ class AgentHeader(Value):
     """Where the provider was reached, without credentials; None for its usual address, or when the adapter does not say."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     """Sampling and other request parameters as they are recorded: the known ones by value, of others a fingerprint."""
-    record_parameters: tuple[str, ...] | None = None
-    """Names of parameters that are recorded by value besides the known ones; None: none are."""
+    record_parameters: tuple[str, ...] = ()
+    """Names of parameters that are recorded by value besides the known ones."""
     _values: dict[str, JsonValue] = PrivateAttr(default_factory=dict)
     strategy: str = "reactive"
     """The strategy's registered name."""
@@ -493,7 +493,7 @@ class AgentHeader(Value):
     """The kernel's own tools that are offered."""
     tool_format: Literal["native", "text"] = "native"
     """How tools are told and called: in the provider's own form, or both in text, for models that do badly with that."""
-    healing: bool = False
+    repair: bool = False
     """Whether malformed tool calls are put right before they run, and calls in text are read as models write them."""
     max_iterations: int = Field(default=10, ge=1, lt=INTEGER_LIMIT)
     """Turns of the loop at most."""
@@ -519,8 +519,8 @@ class AgentHeader(Value):
     """How long results are shown; None: whole."""
     profile: ContextProfile | None = None
     """How much of the past is sent; None: all."""
-    sources: tuple[SourceInfo, ...] | None = None
-    """Fingerprints of the caller's code; None in recordings that are older than this field."""
+    sources: tuple[SourceInfo, ...] = ()
+    """Fingerprints of the caller's code."""
     hooks: tuple[HookInfo, ...] = ()
     """What was registered to change, see or stop the run; what it did are events."""
     prices: Prices | None = None
@@ -543,15 +543,9 @@ class AgentHeader(Value):
         """The parameters as they are sent, where their values are known: in the process that gave them."""
         return {**self.parameters, **self._values}
 
-    @property
-    def recorded_names(self) -> tuple[str, ...]:
-        """Names of parameters that are recorded by value besides the known ones, those of an older version included."""
-        named = self.record_parameters or ()
-        return (*named, *(path for path, _ in unrecorded_values(self.parameters, named)))
-
     def with_parameters(self, parameters: Mapping[str, JsonValue]) -> Self:
         """Return the header with these request parameters; what is not recorded of them stays in this process."""
-        kept = recorded(parameters, self.record_parameters or ())
+        kept = recorded(parameters, self.record_parameters)
         changed = self.model_copy(update={"parameters": kept})
         changed._values = {name: value for name, value in parameters.items() if kept[name] != value}  # noqa: SLF001
         return changed

@@ -46,7 +46,7 @@ def begin(path: Path) -> Recorder:
     clock = Ticks()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
     header = AgentHeader(name="agent", model="x/y")
-    recorder.emit(RunStarted(format="1.0", run_id=path.stem, agent=header, task="go"), "root")
+    recorder.emit(RunStarted(format="2.0", run_id=path.stem, agent=header, task="go"), "root")
     return recorder
 
 

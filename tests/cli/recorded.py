@@ -42,7 +42,7 @@ def record_hostile_run(folder: Path) -> Path:
     clock = TickingClock()
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
     header = AgentHeader(name=EVIL, model=EVIL)
-    recorder.emit(RunStarted(format="1.0", run_id=EVIL, agent=header, task=EVIL), "root")
+    recorder.emit(RunStarted(format="2.0", run_id=EVIL, agent=header, task=EVIL), "root")
     recorder.emit(AgentStarted(agent=header, task=EVIL, parent="root", call_id=EVIL), f"root/{EVIL}")
     recorder.emit(Thought(request=0, text=EVIL), f"root/{EVIL}", 0)
     recorder.emit(ToolCallCompleted(call_id=EVIL, tool=EVIL, position=0, ok=True, result={EVIL: EVIL}), "root", 0)

@@ -6,6 +6,7 @@ import gzip
 from typing import TYPE_CHECKING
 
 import pytest
+from backports import zstd
 
 from tests.cli.command_line import playhead
 from tests.cli.recorded import record_run
@@ -13,7 +14,8 @@ from tests.cli.recorded import record_run
 if TYPE_CHECKING:
     from pathlib import Path
 
-NEWER = (b'"format":"1.0"', b'"format":"2.0"')
+NEWER = (b'"format":"2.0"', b'"format":"3.0"')
+OLDER = (b'"format":"2.0"', b'"format":"1.0"')
 
 
 @pytest.fixture
@@ -29,6 +31,9 @@ def files(store: Path, home: Path) -> Path:
         "json.jsonl": b'{"a": 1}\n',
         "cut.jsonl": good[:100],
         "newer.jsonl": good.splitlines(keepends=True)[0].replace(*NEWER),
+        "older.jsonl": good.replace(*OLDER),
+        "older.jsonl.gz": gzip.compress(good.replace(*OLDER)),
+        "older.jsonl.zst": zstd.compress(good.replace(*OLDER)),
         "header.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{}}\n',
         "deep.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":' + b"[" * 100_000 + b"\n",
         "fake.jsonl.gz": b"no gzip",
@@ -57,7 +62,10 @@ def files(store: Path, home: Path) -> Path:
         ("nul.jsonl", 3, "not a trace"),
         ("json.jsonl", 3, "not a Playhead trace"),
         ("cut.jsonl", 3, "cut within its first line"),
-        ("newer.jsonl", 3, "Upgrade Playhead"),
+        ("newer.jsonl", 3, "newer.jsonl is in trace format 3.0, which a newer Playhead reads"),
+        ("older.jsonl", 3, "older.jsonl is in trace format 1.0, which Playhead 0.1 reads"),
+        ("older.jsonl.gz", 3, "in trace format 1.0, which Playhead 0.1 reads"),
+        ("older.jsonl.zst", 3, "in trace format 1.0, which Playhead 0.1 reads"),
         ("fake.jsonl.gz", 3, "fake.jsonl.gz"),
         ("half.jsonl.gz", 3, "half.jsonl.gz"),
         ("fake.jsonl.zst", 3, "fake.jsonl.zst"),

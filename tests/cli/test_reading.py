@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+from typing import TYPE_CHECKING, Any
 
 import jsonlines
 import pytest
+from backports import zstd
 
 from playhead.cli.check import check_as_json
 from playhead.testing import TickingClock
@@ -47,6 +49,22 @@ def test_list_tells_unfinished_and_unreadable_runs(store: Path) -> None:
     (store / "junk.jsonl").write_bytes(b"junk")
     statuses = {run["run_id"]: run["status"] for run in objects(playhead("list", "--json"))}
     assert statuses == {"good": "done", "open": "open", "junk": "unreadable"}
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_list_names_the_format_of_a_run_that_it_does_not_read(store: Path, suffix: str) -> None:
+    """A recording of another major format hides no other run, and is told apart from junk."""
+    older = (store / "good.jsonl").read_bytes().replace(b'"format":"2.0"', b'"format":"1.3"')
+    pack: Any = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    (store / f"older.jsonl{suffix}").write_bytes(pack(older))
+    runs = {run["run_id"]: run for run in objects(playhead("list", "--json"))}
+    assert {name: (run["ending"], run["format"]) for name, run in runs.items()} == {
+        "good": ("answered", None), "older": ("unreadable", "1.3")
+    }  # fmt: skip
+    shown = playhead("list")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("older")]
+    assert line.endswith("format 1.3, not read")
 
 
 @pytest.mark.parametrize("reference", ["good", "go", "GOOD", "latest", "latest~0"])

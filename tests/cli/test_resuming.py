@@ -123,11 +123,11 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
     ("given", "message"),
     [
         ({"novelty": 0.4, "facts": {"height": "feet"}}, "does not have (task_context, novelty)"),
-        ({"repair": False}, "does not have (healing)"),
+        ({"repair": False}, "does not have (repair)"),
         ({"fallbacks": [ScriptedModel([], name="ollama/other")]}, "models that take over"),
         ({"validators": [bool]}, "checks of its answer"),
     ],
-    ids=["settings", "healing", "fallbacks", "validators"],
+    ids=["settings", "repair", "fallbacks", "validators"],
 )
 def test_a_run_of_a_program(home: Path, given: Any, message: str) -> None:
     """What the command line cannot give the agent again is not left out without a word."""

@@ -47,7 +47,7 @@ from tests.cli.recorded import EVIL, record_hostile_run
 if TYPE_CHECKING:
     from pathlib import Path
 
-STARTED = RunStarted(format="1.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="go")
+STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="go")
 ASKED = LlmRequested(request=0, model="p/m", messages=((0, 1),))
 
 

@@ -150,7 +150,7 @@ async def test_the_rest_of_a_context(tmp_path: Path):
         if context.tag in ("tool.call", "tool.result", "message.tool-result", "observation.tool-result"):
             assert (context.tool, context.call_id) == ("lookup", "call_0_0")
         if context.tag in ("tool.result", "message.tool-result", "observation.tool-result"):
-            assert (context.healed, context.duration_ms > 0) == (False, True)
+            assert (context.repaired, context.duration_ms > 0) == (False, True)
 
     below = child([call("lookup", key="a"), text("42")], lookup, max_iterations=4, compose=[lambda harness: harness.tap("**", look, name="look")])  # fmt: skip
     run = await run_boss(tmp_path, below)

@@ -191,7 +191,7 @@ def test_all_tags_that_are_emitted_are_tested():
     """The script passes every tag of the kernel, other than those of features that have tests of their own."""
     from playhead.compose import TAGS
 
-    elsewhere = {"prompt.plan", "prompt.critique", "prompt.reflect", "nudge.loop-detected", "nudge.healing-failure",
+    elsewhere = {"prompt.plan", "prompt.critique", "prompt.reflect", "nudge.loop-detected", "nudge.repair-failed",
              "nudge.output-rejected", "nudge.synthesis", "nudge.rationale-missing", "nudge.novelty", "nudge.budget", "nudge.resume", "nudge.unfinished", "nudge.task-framing", "nudge.continuation", "nudge.error-recovery", "nudge.produce", "control.strategy-evaluated",
              "control.strategy-switched"}  # fmt: skip
     assert set(TAGS) == set(EMITTED) | elsewhere

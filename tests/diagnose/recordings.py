@@ -67,7 +67,7 @@ async def ended_by(name: str, folder: Path) -> Recording:
 def made(*events: EventBase | tuple[str, EventBase], header: dict[str, Any] | None = None, end: Any = ...) -> Recording:
     """Return a recording of these events of the root, or of the owner that stands before one."""
     agent = AgentHeader(name="agent", model="scripted/m", rationale=True)
-    started = RunStarted(**{"format": "1.0", "run_id": "made", "agent": agent, "task": "Do it.", **(header or {})})
+    started = RunStarted(**{"format": "2.0", "run_id": "made", "agent": agent, "task": "Do it.", **(header or {})})
     ending = RunCompleted(status="done", terminated_by="end_turn", terminated_source="kernel", output="done")
     last = ending if end is ... else end
     rows = [("root", started), *(each if isinstance(each, tuple) else ("root", each) for each in events)]

@@ -1,4 +1,4 @@
-"""What a debrief says of the strategies: critiques, plans, thoughts, choices, healed calls, reviews and fallbacks."""
+"""What a debrief says of the strategies: critiques, plans, thoughts, choices, repaired calls, reviews and fallbacks."""
 
 from __future__ import annotations
 
@@ -191,12 +191,12 @@ def test_a_choice_without_a_reason_is_told():
     assert section(debrief, "Strategy") == ["reactive", "iter 0 chose direct"]
 
 
-def test_healed_calls():
+def test_repaired_calls():
     """A call that was put right says so in the path, and what was changed stands below."""
-    debrief = build_debrief(golden("reactive-healed"))
-    assert debrief.path[0].note == "healed: name, parameters"
-    assert section(debrief, "Healed calls")[0] == "iter 0 lookup, name: Look_Up → lookup"
-    assert debrief.healed[0].call_id == "call_0_0"
+    debrief = build_debrief(golden("reactive-repaired"))
+    assert debrief.path[0].note == "repaired: name, parameters"
+    assert section(debrief, "Repaired calls")[0] == "iter 0 lookup, name: Look_Up → lookup"
+    assert debrief.repaired[0].call_id == "call_0_0"
 
 
 def test_reviews_and_fallbacks():
@@ -269,7 +269,7 @@ EVIL = "\x1b]0;title\x07\x1b[2J\u202e\r\nOutcome: success\x9b"
 
 
 def test_hostile_text_in_every_new_field():
-    """Plans, critiques, thoughts, strategies and healed calls: nothing raw, and what has no form does no harm."""
+    """Plans, critiques, thoughts, strategies and repaired calls: nothing raw, and what has no form does no harm."""
     search: dict[str, Any] = {"model": "m", "messages": ((0, 0),)}
     recording = made(
         e.LlmRequested(request=0, **search, purpose="expand"),
@@ -286,7 +286,7 @@ def test_hostile_text_in_every_new_field():
         e.Reflection(text=EVIL),
         e.StrategySelected(strategy=EVIL, reason=EVIL),
         e.StrategySwitched(from_strategy=EVIL, to_strategy=EVIL, switch_number=1, rationale=EVIL),
-        e.ToolCallHealed(call_id=EVIL, stage=EVIL, before={EVIL: EVIL}, after=EVIL),
+        e.ToolCallRepaired(call_id=EVIL, stage=EVIL, before={EVIL: EVIL}, after=EVIL),
         header={"agent": AgentHeader(name="a", model="m", strategy=EVIL)},
         end=e.RunCompleted(status="done", terminated_by="unsatisfied", terminated_source="kernel", output=EVIL,
                            terminated_because=EVIL, strategy_used=EVIL),

@@ -31,7 +31,7 @@ Calls = list[tuple[str, str]]
 def recording_of(made: Iterable[tuple[str, str]]) -> Recording:
     """Return a recording of these calls, one a turn; a tool's name may say which agent below makes the call."""
     header = AgentHeader(name="a", model="m/x")
-    records = [Record(0, 0, "root", None, RunStarted(format="1.0", run_id="r", agent=header, task="go"))]
+    records = [Record(0, 0, "root", None, RunStarted(format="2.0", run_id="r", agent=header, task="go"))]
     for turn, (tool, key) in enumerate(made):
         owner, _, name = tool.rpartition(":")
         where = f"root/{owner}" if owner else "root"

@@ -17,14 +17,14 @@ ERROR = {"type": "Timeout", "message": "too slow"}
 
 SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     "run-started": [
-        ({"format": "1.0", "run_id": "r", "agent": AGENT, "task": "Find it."}, "helper on openai/gpt: Find it."),
+        ({"format": "2.0", "run_id": "r", "agent": AGENT, "task": "Find it."}, "helper on openai/gpt: Find it."),
         (
-            {"format": "1.0", "run_id": "r", "agent": AGENT, "replay_of": "old",
+            {"format": "2.0", "run_id": "r", "agent": AGENT, "replay_of": "old",
              "task": [{"type": "text", "text": "Look:"}, {"type": "image", "url": "http://x/y.png"}]},
             "replay of old, helper on openai/gpt: Look: [image http://x/y.png]",
         ),
         (
-            {"format": "1.0", "run_id": "r", "agent": AGENT, "task": "t", "resumed_from": "old"},
+            {"format": "2.0", "run_id": "r", "agent": AGENT, "task": "t", "resumed_from": "old"},
             "resumed from old, helper on openai/gpt: t",
         ),
     ],
@@ -123,7 +123,7 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
             "add({broken) [from text]",
         ),
     ],
-    "tool-call-healed": [({"call_id": "c", "stage": "name", "before": "Add", "after": "add"}, "call c, name: Add → add")],
+    "tool-call-repaired": [({"call_id": "c", "stage": "name", "before": "Add", "after": "add"}, "call c, name: Add → add")],
     "tool-call-completed": [
         ({"call_id": "c", "tool": "add", "position": 0, "ok": True, "result": [1, 2]}, "add → [1, 2]"),
         (

@@ -392,7 +392,7 @@ def effect(agent: Any) -> Any:
     made = agent.as_tool() if isinstance(agent, Agent) else agent
     hooks = made.hooks()
     return (
-        made.header.model_copy(update={"sources": None}),
+        made.header.model_copy(update={"sources": ()}),
         made.header.request_parameters,
         [kind.__qualname__ for kind in map(type, made.models)],
         [(tool.spec, effect(tool) if tool.spec.kind == "agent" else None) for tool in made.tools.values()],

@@ -198,7 +198,7 @@ def test_every_value_exists(page: Path) -> None:
 def test_every_name_exists(page: Path) -> None:
     """Variables, errors, kinds of events, reason codes and other names in code spans are words of the code."""
     names = {span for span in SPAN.findall(prose(page)) if re.fullmatch(r"[A-Z]\w+Error|PLAYHEAD_[A-Z_]+", span)}
-    if page.stem != "healing":  # which is full of names that models make up
+    if page.stem != "repair":  # which is full of names that models make up
         names |= {span for span in SPAN.findall(prose(page)) if re.fullmatch(r"[a-z]+([_-][a-z0-9]+)+", span)}
     settings = {f"PLAYHEAD_{name.upper()}" for name in Settings.model_fields}
     known = source_words() | settings | set(vars(builtins)) | OF_OTHERS | set(WORDS.findall(code_of(page)))
@@ -234,4 +234,4 @@ def test_every_command_and_option_exists(page: Path) -> None:
         assert given <= known[command], f"playhead {line}: {given - known[command]}"
     every = set().union(*known.values())
     loose = {span.split()[0].partition("=")[0] for span in spans if re.match(r"--[a-z]", span)}
-    assert page.stem == "healing" or loose <= every, loose - every  # which names those of its benchmark
+    assert page.stem == "repair" or loose <= every, loose - every  # which names those of its benchmark

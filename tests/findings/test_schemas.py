@@ -114,11 +114,11 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("heal", [True, False])
-def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path, heal: bool):
+@pytest.mark.parametrize("repairs", [True, False])
+def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path, repairs: bool):
     """Arguments for which a schema takes too many steps are a failed call, which says so; the recording reproduces."""
     with mcp_server({"name": "t", "inputSchema": TWICE}) as tools:
-        result = run(agent([call("t", a=deep(60)), text("f")], tools, repair=heal, trace=tmp_path))
+        result = run(agent([call("t", a=deep(60)), text("f")], tools, repair=repairs, trace=tmp_path))
     assert observations(result)[0].startswith("error: ")
     assert reproduce(result.trace_path).identical
 

@@ -130,7 +130,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
             [*STUCK, text("reactive\nIt goes well."), text(ANSWER)],
             {"switching": {"candidates": ["reactive", "direct"]}},
         ),
-        "healed": Golden([call("Look_Up", Key="Mount Zed"), QUILL, text(ANSWER)]),
+        "repaired": Golden([call("Look_Up", Key="Mount Zed"), QUILL, text(ANSWER)]),
         "loop-told": Golden([*STUCK, text(ANSWER)], {"loop_detection": True}),
         "sub-agents": Golden(
             [calls(call("researcher", task="Mount Zed"), call("researcher", task="Lake Quill")), text(ANSWER)],

@@ -137,8 +137,8 @@ def pay(order: str, amount: float) -> str:
 @pytest.mark.parametrize(
     "made",
     [
-        pytest.param(call("pay", order="7", amount="2.5"), id="healed arguments"),
-        pytest.param(call("Pay", order="7", amount=2.5), id="healed name"),
+        pytest.param(call("pay", order="7", amount="2.5"), id="repaired arguments"),
+        pytest.param(call("Pay", order="7", amount=2.5), id="repaired name"),
         pytest.param(call("nosuch", key="a"), id="no such tool"),
     ],
 )

@@ -102,7 +102,7 @@ def _call(call: Any) -> Any:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=[path.stem for path in GOLDEN])
 def test_a_run_of_every_strategy_comes_back(path: Path, tmp_path: Path) -> None:
-    """One run of each strategy, with sub-agents, healing, nudges and failures among them."""
+    """One run of each strategy, with sub-agents, repair, nudges and failures among them."""
     recording = read_recording(path)
     back = brought_back(recording, tmp_path, max_messages=None)
     assert told(back) == told(recording)

@@ -49,7 +49,7 @@ def make_agent(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> 
     """Return an agent that records into the folder and waits for nothing."""
     tool_format = options.pop("tool_format", "native")
     model = turns if hasattr(turns, "complete") else ScriptedModel(turns, tool_format=tool_format)
-    # Healing is on, as it is by default; tests of what is refused turn it off.
+    # Repair is on, as it is by default; tests of what is refused turn it off.
     defaults: dict[str, Any] = {
         "clock": TickingClock,
         "retry_delay_s": 0,

@@ -50,7 +50,7 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
             model="scripted/child",
             max_iterations=4,
             rationale=False,
-            healing=True,
+            repair=True,
             sources=(),
             prices=Prices(input_usd=0.0, output_usd=0.0),
         ).model_dump(),

@@ -130,11 +130,11 @@ async def test_examples_with_images(tmp_path: Path):
     ]
 
 
-@pytest.mark.parametrize("heal", [True, False], ids=["heals", "does-not"])
-async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, heal: bool):
+@pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
+async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, repairs: bool):
     """It is no answer: the model is told why, and may write it again."""
     reply = 'I look.\n```json\n{"tool": "look", "arguments": {"key": "b\n```'
-    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], repair=heal)
+    run = await run_in_text(tmp_path, [text(reply), text(written("look", key="b")), text("done")], repair=repairs)
     why = "the JSON ends inside a value: it was cut off"
     told = (
         f"Your reply is a call that could not be made: {why}. Make the call again as a whole, or reply with the answer."
@@ -144,11 +144,11 @@ async def test_a_call_that_cannot_be_read_is_told(tmp_path: Path, heal: bool):
 
 
 @pytest.mark.parametrize("words", ["{}", "Now:\n{}\nThen I know."])
-@pytest.mark.parametrize("heal", [True, False], ids=["heals", "does-not"])
-async def test_a_call_of_no_tool_is_refused(tmp_path: Path, words: str, heal: bool):
+@pytest.mark.parametrize("repairs", [True, False], ids=["repairs", "does-not"])
+async def test_a_call_of_no_tool_is_refused(tmp_path: Path, words: str, repairs: bool):
     """A block of the taught form that names no tool is a call like any other, and refused like a native one."""
     turns = [text(words.format(written("wiki", page="b"))), text(written("look", key="b")), text("done")]
-    run = await run_in_text(tmp_path, turns, repair=heal)
+    run = await run_in_text(tmp_path, turns, repair=repairs)
     told = "Result of wiki:\nerror: there is no tool 'wiki'. Known: add, look."
     assert turns_of(run.model.requests[1])[-1] == ("user", told)
     assert (run.result.output, len(run.model.requests)) == ("done", 3)

@@ -103,7 +103,7 @@ def test_wrong_arguments_never_reach_the_server(rich: Any):
     assert "add takes {a: integer, b: integer}" in observed
 
 
-def test_a_broken_call_is_healed_by_the_servers_schema(rich: Any):
+def test_a_broken_call_is_repaired_by_the_servers_schema(rich: Any):
     """A number that the model wrote as text is put right, as for a function of one's own."""
     assert told(rich, "add", a="1", b=2) == (True, "3")
 

@@ -26,7 +26,7 @@ KINDS = [
     "llm-requested", "llm-responded", "llm-failed", "llm-retried", "provider-fallback",
     "thought", "plan-created", "plan-step-changed", "reflection", "critique", "assumption-recorded", "alternatives-considered",
     "rationale-missing", "structured-output-failed",
-    "tool-call-started", "tool-call-healed", "tool-call-completed", "tool-call-late",
+    "tool-call-started", "tool-call-repaired", "tool-call-completed", "tool-call-late",
     "strategy-selected", "strategy-switch-evaluated", "strategy-switched", "decision-evaluated", "curator-decision", "context-synthesized",
     "nudge-issued", "guardrail-violation", "verifier-verdict", "approval-requested", "approval-decided", "budget-reserved", "killswitch-fired",
     "fact-recorded", "kernel-state-snapshot",

@@ -147,7 +147,7 @@ def test_a_float_in_a_value_within_an_event():
     """The same holds for the values that events are made of."""
     header = decode_data(
         "run-started",
-        b'{"format":"1.0","run_id":"r","task":"t","agent":{"name":"a","model":"m","prices":{"input_usd":"NaN",'
+        b'{"format":"2.0","run_id":"r","task":"t","agent":{"name":"a","model":"m","prices":{"input_usd":"NaN",'
         b'"output_usd":"Infinity"}}}',
     )
     text = encode_data(header)
@@ -278,7 +278,7 @@ def test_data_that_do_not_fit(kind: str, data: bytes, message: str):
 def test_a_message_never_holds_control_characters():
     """A key from a hostile file cannot speak to the terminal through an error message."""
     with pytest.raises(LineError) as caught:
-        decode_data("run-started", b'{"format":"1.0","run_id":"r","agent":{"name":"a","model":"m"},"task":"t",'
+        decode_data("run-started", b'{"format":"2.0","run_id":"r","agent":{"name":"a","model":"m"},"task":"t",'
                                    b'"versions":{"\\u001b[31m":1}}')  # fmt: skip
     assert str(caught.value).isprintable()
     assert "\\x1b[31m" in str(caught.value)
@@ -332,7 +332,7 @@ LIMITS: list[dict[str, Any]] = [
 def test_limits_that_no_agent_can_have(limit: dict[str, Any]):
     """A header that would make a replay wait forever is not read."""
     agent = json.dumps({"name": "a", "model": "p/m", **limit})
-    data = f'{{"format":"1.0","run_id":"r","task":"t","agent":{agent}}}'.encode()
+    data = f'{{"format":"2.0","run_id":"r","task":"t","agent":{agent}}}'.encode()
     with pytest.raises(LineError, match=next(iter(limit))):
         decode_data("run-started", data)
 

@@ -19,16 +19,19 @@ from hypothesis import strategies as st
 
 from playhead.errors import (
     MissingDependencyError,
-    NewerFormatError,
     NotATraceError,
     PlayheadError,
     TraceError,
+    TraceFormatError,
     TraceNotFoundError,
 )
+from playhead.trace import VERSION
+from playhead.trace.format import FORMAT
 from playhead.trace.integrity import check_trace
 from playhead.trace.line import Record, encode_line
 from playhead.trace.reader import MAX_LINE, Problem, scan
 from playhead.trace.recording import read_recording
+from playhead.trace.store import RunSummary, summarise
 from tests.trace.traces import ending, events_of, header, read, record, thought, thoughts, unknown
 
 if TYPE_CHECKING:
@@ -120,7 +123,7 @@ def test_without_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 # ── what is no trace ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"1.0"'
+START = b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{"format":"2.0"'
 
 
 def outcome(path: Path) -> None:
@@ -206,28 +209,45 @@ def rewrite(path: Path, content: bytes, old: bytes, new: bytes) -> None:
     path.write_bytes(b"".join(lines))
 
 
-@pytest.mark.parametrize("version", ["2.0", "10.3", "2"])
-def test_a_newer_major_format_is_refused(path: Path, content: bytes, version: str):
-    """What this version could misread it does not read, and says what to do."""
-    rewrite(path, content, b'"format":"1.0"', b'"format":"%s"' % version.encode())
-    with pytest.raises(
-        NewerFormatError,
-        match=f"is in trace format {version.split('.', maxsplit=1)[0]}.x; this version of Playhead reads",
-    ):
-        read(path)
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize(
+    ("version", "versions", "reader"),
+    [
+        ("1.0", '{"playhead":"0.1.0","python":"3.11.7"}', "Playhead 0.1"),
+        ("1.9", "{}", "Playhead 0.1"),
+        ("3.0", '{"playhead":"7.2.0"}', "Playhead 7.2.0"),
+        ("10.3", "{}", "a newer Playhead"),
+        ("3", '{"playhead":"7\\u001b[2J"}', "a newer Playhead"),
+    ],
+)
+def test_another_major_format_is_refused(
+    path: Path, content: bytes, suffix: str, version: str, versions: str, reader: str
+):
+    """What this version could misread it does not read, and one sentence names the version of Playhead that reads it."""
+    content = content.replace(b'"versions":{}', f'"versions":{versions}'.encode())
+    rewrite(path, content, b'"format":"2.0"', f'"format":"{version}"'.encode())
+    pack: Any = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    packed = path.with_name(f"old.jsonl{suffix}")
+    packed.write_bytes(pack(path.read_bytes()))
+    with pytest.raises(TraceFormatError) as raised:
+        read(packed)
+    assert str(raised.value) == (
+        f"{packed.name} is in trace format {version}, which {reader} reads; Playhead {VERSION} reads {FORMAT}"
+    )
+    assert summarise(packed) == RunSummary("old", packed, None, None, None, None, "unreadable", format=version)
 
 
 def test_a_newer_major_format_of_another_shape_is_refused(path: Path):
     """Also a format whose lines look otherwise says in its first line that it is newer."""
-    path.write_bytes(b'{"kind": "run-started", "format":"2.0", "anything": "else"}\n')
-    with pytest.raises(NewerFormatError):
+    path.write_bytes(b'{"kind": "run-started", "format":"3.0", "anything": "else"}\n')
+    with pytest.raises(TraceFormatError, match=r"trace format 3\.0, which a newer Playhead reads"):
         read(path)
 
 
 def test_a_newer_minor_format_is_read(path: Path, content: bytes):
     """A newer minor format is read, its new kinds and fields are kept, and it is sound."""
     newer = content.replace(b'"kind":"thought"', b'"kind":"new-thought"').replace(b'"text"', b'"new_text"')
-    rewrite(path, newer, b'"format":"1.0"', b'"format":"1.9"')
+    rewrite(path, newer, b'"format":"2.0"', b'"format":"2.9"')
     records, problems = read(path)
     assert problems == []
     assert records[7].event == unknown("new-thought", request=7, new_text="thought 7 ")

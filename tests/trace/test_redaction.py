@@ -101,7 +101,7 @@ def events_with(secret: str) -> list[EventBase]:
 def test_a_known_secret_is_in_no_byte(tmp_path: Path, secret: str):
     """Wherever a secret stands (keys, bytes, JSON in text, blobs, ids, the header), it is in no file."""
     start = RunStarted(
-        format="1.0", run_id="run", task=secret, versions={secret: secret},
+        format="2.0", run_id="run", task=secret, versions={secret: secret},
         agent=AgentHeader(name=secret, model="m/x", system_prompt=secret, parameters={"api_key": secret, secret: 1},
                           examples=(Message(id=0, role="user", content=secret),)),
     )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from playhead.trace.events import FORMAT, EventBase, RunCompleted, RunStarted, Thought, UnknownEvent
+from playhead.trace.events import EventBase, RunCompleted, RunStarted, Thought, UnknownEvent
+from playhead.trace.format import FORMAT
 from playhead.trace.line import Record, encode_data
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recorder import Recorder

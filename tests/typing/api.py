@@ -202,7 +202,7 @@ async def translate(message: Message, context: HookContext) -> Message | None:
 def redact_step(step: Step, context: ToolResultContext) -> Step:
     """Change what systems are told."""
     assert_type(context.duration_ms, float)
-    assert_type(context.healed, bool)
+    assert_type(context.repaired, bool)
     return step
 
 

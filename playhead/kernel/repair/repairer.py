@@ -10,7 +10,7 @@ from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.repair.names import meant_tool, unknown_tool
 from playhead.kernel.repair.paths import found_paths, path_formats
 from playhead.kernel.repair.repair import is_healthy, repair, unread_arguments
-from playhead.trace.events import NudgeIssued, ToolCallHealed
+from playhead.trace.events import NudgeIssued, ToolCallRepaired
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 JSON, PATH = "json", "path"
 LOOKUP: Final = "file-lookup"
 """Name of the fact that maps missing paths of a call to the existing paths that they mean."""
-NUDGE: Final = "healing-failure"
+NUDGE: Final = "repair-failed"
 LONGEST_NOTE: Final = 300
 """Characters of what the model is told about a call that was repaired."""
 
@@ -95,7 +95,7 @@ class Repairer:
         return replace(planned, call=call.model_copy(update=changes)) if read.steps else planned
 
     def _note(self, call: ToolCall, stage: str, before: Any, after: Any) -> None:  # noqa: ANN401 - any JSON value
-        self._session.emit(ToolCallHealed(call_id=call.id, stage=stage, before=to_json(before), after=to_json(after)))
+        self._session.emit(ToolCallRepaired(call_id=call.id, stage=stage, before=to_json(before), after=to_json(after)))
 
     @cached_property
     def _with_files(self) -> set[str]:

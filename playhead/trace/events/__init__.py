@@ -78,8 +78,8 @@ from playhead.trace.events.thread import (
 from playhead.trace.events.tools import (
     Rung,
     ToolCallCompleted,
-    ToolCallHealed,
     ToolCallLate,
+    ToolCallRepaired,
     ToolCallStarted,
 )
 
@@ -120,7 +120,7 @@ Event = (
     | RationaleMissing
     | StructuredOutputFailed
     | ToolCallStarted
-    | ToolCallHealed
+    | ToolCallRepaired
     | ToolCallCompleted
     | ToolCallLate
     | StrategySelected
@@ -146,9 +146,6 @@ Event = (
 )
 """Any event."""
 
-FORMAT: Final = "1.0"
-"""Raise the minor version when a kind or an optional field is added, the major when an old reader would misread."""
-
 EVENT_TYPES: Final[dict[str, type[EventBase]]] = {
     event_type.model_fields["kind"].default: event_type
     for event_type in get_args(Event)
@@ -158,7 +155,6 @@ EVENT_TYPES: Final[dict[str, type[EventBase]]] = {
 
 __all__ = [
     "EVENT_TYPES",
-    "FORMAT",
     "AgentCompleted",
     "AgentStarted",
     "AlternativesConsidered",
@@ -210,8 +206,8 @@ __all__ = [
     "StructuredOutputFailed",
     "Thought",
     "ToolCallCompleted",
-    "ToolCallHealed",
     "ToolCallLate",
+    "ToolCallRepaired",
     "ToolCallStarted",
     "ToolsDefined",
     "UnknownEvent",

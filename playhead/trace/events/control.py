@@ -203,7 +203,7 @@ class KillswitchFired(EventBase):
     """Where it fired: at a phase of the loop, before a request, after its answer, before a call, when it was denied, after
     its result, or from outside the loop, at any moment."""
     terminated_by: str | None = None
-    """The reason code of the ending; None in recordings that are older than this field, and at a phase."""
+    """The reason code of the ending; None at a phase, whose `hook-fired` says it."""
     ends: str | None = None
     """The agent that it ends, with all below it; None: the one that the event belongs to."""
     request: Integer | None = None

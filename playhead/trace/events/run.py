@@ -68,7 +68,7 @@ class RunStarted(EventBase):
 
     kind: Literal["run-started"] = "run-started"
     format: str
-    """Version of the trace format, `major.minor`; a reader refuses a newer major."""
+    """Version of the trace format, `major.minor`; a reader refuses another major."""
     run_id: str
     """The run's id, which is also the file's name."""
     agent: AgentHeader

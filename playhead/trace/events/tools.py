@@ -57,10 +57,10 @@ class ToolCallStarted(EventBase):
     """The step of a plan that it is made in."""
 
 
-class ToolCallHealed(EventBase):
+class ToolCallRepaired(EventBase):
     """A malformed call was put right before it ran."""
 
-    kind: Literal["tool-call-healed"] = "tool-call-healed"
+    kind: Literal["tool-call-repaired"] = "tool-call-repaired"
     call_id: str
     """The call."""
     stage: str

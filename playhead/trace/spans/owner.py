@@ -36,7 +36,7 @@ class SpanOwner:
     """Spans of those that were answered, by number."""
     calls: dict[str, OpenSpan] = field(default_factory=dict)
     """Tool calls that are open, by id."""
-    healed: dict[str, list[str]] = field(default_factory=dict)
+    repaired: dict[str, list[str]] = field(default_factory=dict)
     """What was put right in calls that have not started, by id."""
 
     @property

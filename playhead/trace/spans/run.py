@@ -265,7 +265,7 @@ class RunSpans:
             self._place_of_call(event, owner, asked),
             now,
             attributes=attributes,
-            metadata=call_metadata(event, record, owner.healed.pop(event.call_id, None), self._masking),
+            metadata=call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
             links=() if asked is None else (Link(asked.context),),
         )
 
@@ -300,9 +300,11 @@ class RunSpans:
         self._leave(body)
         return ended
 
-    def _healed(self, _record: Record, event: e.ToolCallHealed, owner: SpanOwner, _now: int) -> Ended:
+    def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: SpanOwner, _now: int) -> Ended:
         span = owner.calls.get(event.call_id)
-        stages = owner.healed.setdefault(event.call_id, []) if span is None else span.metadata.setdefault("healed", [])
+        stages = (
+            owner.repaired.setdefault(event.call_id, []) if span is None else span.metadata.setdefault("repaired", [])
+        )
         stages.append(event.stage)
         return []
 
@@ -357,7 +359,7 @@ class RunSpans:
             e.LlmFailed: _failed,
             e.ToolCallStarted: _call_started,
             e.ToolCallCompleted: _call_completed,
-            e.ToolCallHealed: _healed,
+            e.ToolCallRepaired: _repaired,
             e.ApprovalDecided: _approval,
             e.FactRecorded: _decided,
             e.HookFired: _decided,

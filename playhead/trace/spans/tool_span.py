@@ -38,7 +38,7 @@ def call_attributes(
 
 
 def call_metadata(
-    started: ToolCallStarted, record: Record, healed: list[str] | None, masking: Masking
+    started: ToolCallStarted, record: Record, repaired: list[str] | None, masking: Masking
 ) -> dict[str, Any]:
     """Return what else is worth knowing of a call, the model's own reason first of all."""
     metadata: dict[str, Any] = {
@@ -49,8 +49,8 @@ def call_metadata(
     }
     if started.rationale is not None and masking.words:
         metadata["rationale"] = _stated(started.rationale)
-    if healed:
-        metadata["healed"] = healed
+    if repaired:
+        metadata["repaired"] = repaired
     return metadata
 
 

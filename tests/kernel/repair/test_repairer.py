@@ -77,13 +77,13 @@ def agent_of(folder: Path | None, turns: Any, *tools: Any, **options: Any) -> Ag
 
 def stages(ran: Any) -> list[tuple[str, str]]:
     """Return what was repaired, by call."""
-    return [(each.call_id, each.stage) for each in ran.events("tool-call-healed")]
+    return [(each.call_id, each.stage) for each in ran.events("tool-call-repaired")]
 
 
 async def test_it_is_on_by_default(tmp_path: Path):
     """The header says so, and a misspelt call runs; the recording is reproduced from the file alone."""
     ran = await record_agent(agent_of(tmp_path, [call("Look", key="a", count="2"), text("done")]), tmp_path)
-    assert (ran.recording.header.agent.healing, DONE) == (True, [("look", "a", 2)])
+    assert (ran.recording.header.agent.repair, DONE) == (True, [("look", "a", 2)])
     assert stages(ran) == [("call_0_0", "name"), ("call_0_0", "types")]
     assert (await reproduce(ran.recording.path)).identical
 
@@ -149,7 +149,7 @@ async def test_a_plan_names_a_tool_that_is_not_there(tmp_path: Path):
     assert (await reproduce(ran.recording.path)).identical
 
 
-@pytest.mark.parametrize("last", ["tool-call-healed", "tool-call-started", "tool-call-completed"])
+@pytest.mark.parametrize("last", ["tool-call-repaired", "tool-call-started", "tool-call-completed"])
 async def test_a_run_with_a_repaired_call_is_resumed(tmp_path: Path, last: str):
     """Wherever it died: the call is repaired again as it was, and what had ended is not done twice."""
     turns = script(call("Look", key="a", count="2"), text("done"))
@@ -159,8 +159,8 @@ async def test_a_run_with_a_repaired_call_is_resumed(tmp_path: Path, last: str):
     done = [] if last == "tool-call-completed" else [("look", "a", 2)]
     assert (DONE, result.output) == (done, "done")
     again = load_recording(result.trace_path)
-    healed: list[Any] = [each.event for each in again.records if each.kind == "tool-call-healed"]
-    assert [each.stage for each in healed] == ["name", "types"]
+    repaired: list[Any] = [each.event for each in again.records if each.kind == "tool-call-repaired"]
+    assert [each.stage for each in repaired] == ["name", "types"]
     assert (await reproduce(result.trace_path)).identical
 
 
@@ -194,12 +194,12 @@ async def test_a_redacted_value_that_was_repaired(tmp_path: Path):
 async def test_each_stage_is_an_event_before_the_start(tmp_path: Path):
     """A broken call runs as it is meant; what was repaired stands in the trace, and the model's own words stay."""
     ran = await record_agent(agent_of(tmp_path, [call("Look", Key="a", count="2"), text("done")]), tmp_path)
-    assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-healed")] == [
+    assert [(each.stage, each.before, each.after) for each in ran.events("tool-call-repaired")] == [
         ("name", "Look", "look"),
         ("parameters", {"Key": "a", "count": "2"}, {"key": "a", "count": "2"}),
         ("types", {"key": "a", "count": "2"}, {"key": "a", "count": 2}),
     ]
-    assert ran.kinds().index("tool-call-healed") < ran.kinds().index("tool-call-started")
+    assert ran.kinds().index("tool-call-repaired") < ran.kinds().index("tool-call-started")
     (completed,) = ran.events("tool-call-completed")
     assert completed.understood == 'look {"key": "a", "count": 2}'
     told = ran.model.requests[1].messages
@@ -212,7 +212,7 @@ async def test_broken_json_in_text_is_an_event(tmp_path: Path):
     """A call in text whose JSON had to be repaired leaves an event with the text."""
     reply = "{'name': 'look', 'arguments': {'key': 'a',}}"
     ran = await record_agent(agent_of(tmp_path, [text(reply), text("done")]), tmp_path)
-    (event,) = ran.events("tool-call-healed")
+    (event,) = ran.events("tool-call-repaired")
     assert (DONE, event.stage, event.before) == ([("look", "a", 1)], "json", reply)
     assert event.after == {"name": "look", "arguments": {"key": "a"}}
     assert (await reproduce(ran.recording.path)).identical
@@ -222,7 +222,7 @@ async def test_off_leaves_calls_as_they_are(tmp_path: Path):
     """Without repair the same call is refused, and plain numbers as text are read, as they always were."""
     turns = [call("Look", key="a"), call("pay", amount="1.5", days="2", limit={"amount": "3"}), text("done")]
     ran = await record_agent(agent_of(tmp_path, turns, look, pay, repair=False), tmp_path)
-    assert (DONE, ran.events("tool-call-healed")) == ([(1.5, True, 2, 3.0)], [])
+    assert (DONE, ran.events("tool-call-repaired")) == ([(1.5, True, 2, 3.0)], [])
     assert (await reproduce(ran.recording.path)).identical
 
 
@@ -231,7 +231,7 @@ async def test_what_is_not_repaired_goes_back_with_all_faults(tmp_path: Path):
     told: list[str] = []
 
     def block(harness: Harness) -> None:
-        harness.tap("nudge.healing-failure", lambda nudge, _: told.append(nudge), name="told")
+        harness.tap("nudge.repair-failed", lambda nudge, _: told.append(nudge), name="told")
 
     turns = [call("store", kee=[1], number="a few", dry_run=True), text("done")]
     ran = await record_agent(agent_of(tmp_path, turns, compose=[block]), tmp_path)
@@ -269,11 +269,13 @@ NO_NUMBERS = [{"amount": True}, {"amount": "NaN"}, {"amount": "Infinity"}, {"amo
               {"limit": {"amount": "NaN"}}, {"limit": {"amount": True}}]  # fmt: skip
 
 
-@pytest.mark.parametrize("heal", [True, False])
+@pytest.mark.parametrize("repairs", [True, False])
 @pytest.mark.parametrize("arguments", NO_NUMBERS, ids=json.dumps)
-async def test_no_number_is_made_of_what_is_none(tmp_path: Path, arguments: dict[str, Any], heal: bool):
+async def test_no_number_is_made_of_what_is_none(tmp_path: Path, arguments: dict[str, Any], repairs: bool):
     """Of booleans, NaN and digits in groups no number is made, also where pydantic would, with repair and without."""
-    ran = await record_agent(agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, repair=heal), tmp_path)
+    ran = await record_agent(
+        agent_of(tmp_path, [call("pay", **arguments), text("done")], pay, repair=repairs), tmp_path
+    )
     (completed,) = ran.events("tool-call-completed")
     assert (DONE, completed.ok, completed.error.type) == ([], False, "InvalidArguments")
     assert (await reproduce(ran.recording.path)).identical

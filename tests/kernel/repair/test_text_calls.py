@@ -260,7 +260,7 @@ async def test_a_call_that_does_not_run_is_said(tmp_path: Path, reply: str, prob
     """The model is told, which costs a turn, and the run is reproduced."""
     run = await record(tmp_path, [text(reply), call("ping", key="a"), text("pong")], ping)
     (nudge,) = run.events("nudge-issued")
-    assert (nudge.nudge, nudge.severity, problem in nudge.text) == ("healing-failure", "warn", True)
+    assert (nudge.nudge, nudge.severity, problem in nudge.text) == ("repair-failed", "warn", True)
     assert run.model.requests[1].messages[-1].content == nudge.text
     assert (run.result.output, run.result.iterations) == ("pong", 3)
     assert (await reproduce(run.recording)).identical
@@ -272,7 +272,7 @@ async def test_it_is_said_twice_at_most(tmp_path: Path):
     assert (run.result.output, run.result.iterations) == (f"So: {PING}", MAX_FAILED_CALLS + 1)
 
     def block(harness: Harness) -> None:
-        harness.on("nudge.healing-failure", lambda *_: SUPPRESS, name="quiet")
+        harness.on("nudge.repair-failed", lambda *_: SUPPRESS, name="quiet")
 
     quiet = await record(tmp_path / "quiet", [text(f"So: {PING}")], ping, compose=[block])
     assert (quiet.result.output, quiet.result.iterations) == (f"So: {PING}", 1)

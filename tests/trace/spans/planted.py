@@ -166,7 +166,7 @@ def _more() -> Iterable[EventBase]:
     """Yield what few runs have: a tool that is not there, and everything that steers a run."""
     error = e.ErrorInfo(type="ToolNotFoundError", message=f"{SECRET}-error~WORD~")
     yield e.ToolCallStarted(call_id="invented", tool=f"{SECRET}-tool~WORD~", position=0, args={}, args_hash="")
-    yield e.ToolCallHealed(
+    yield e.ToolCallRepaired(
         call_id="invented", stage="name", before=f"{SECRET}-before~WORD~", after=f"{SECRET}-after~WORD~"
     )
     yield e.ApprovalDecided(call_id="invented", approved=False, why=f"{SECRET}-why~WORD~", by=f"{SECRET}-by~WORD~")

@@ -38,7 +38,7 @@ PARAMETERS: dict[str, Any] = {
     "top_p": True,
 }
 EVENTS = (
-    RunStarted(format="1.0", run_id="r", agent=HEADER, task="Go."),
+    RunStarted(format="2.0", run_id="r", agent=HEADER, task="Go."),
     ToolsDefined(first_id=0, tools=(ToolSpec(name="lookup", description="Look up.", parameters={"type": "object"}),)),
     MessageAdded(id=0, role="system", content="Be brief."),
     MessageAdded(id=1, role="user", content=IMAGE),

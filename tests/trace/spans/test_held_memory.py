@@ -15,7 +15,7 @@ STEPS = 60
 
 def test_a_span_that_was_handed_over_is_not_kept() -> None:
     """A run that goes on holds its thread and the like of it, not each prompt again for every request."""
-    events = [RunStarted(format="1.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")]
+    events = [RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")]
     tracemalloc.start()
     try:
         builder = SpanBuilder()

@@ -298,7 +298,7 @@ async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "tex
 
 def test_texts_of_the_beginning_may_come_again() -> None:
     """A message cannot quote what was not said yet; later, one that says the same as such a message cannot, either."""
-    opening = Opening(RunStarted(format="1.0", run_id="r", agent=AgentHeader(name="a", model="m/x"), task="Go."))
+    opening = Opening(RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="m/x"), task="Go."))
     system = MessageAdded(id=0, role="system", content="Be short.")
     user = MessageAdded(id=1, role="user", content="Go.")
     assert opening.holds(system, "Be short.")

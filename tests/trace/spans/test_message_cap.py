@@ -16,7 +16,7 @@ from playhead.trace.spans.options import MAX_MESSAGES
 from playhead.trace.types import AgentHeader, Usage
 from tests.trace.spans.span_runs import built, decoded
 
-STARTED = RunStarted(format="1.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")
+STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")
 
 
 def prompt(roles: list[Any], ranges: Any = None, requests: int = 1) -> list[Record]:

@@ -44,7 +44,7 @@ LOOKUP = ToolSpec(name="lookup", description="Look up.", parameters={"type": "ob
 
 def started(**fields: Any) -> RunStarted:
     """Return the first event of a run."""
-    return RunStarted(**{"format": "1.0", "run_id": RUN, "agent": HEADER, "task": "Go.", **fields})
+    return RunStarted(**{"format": "2.0", "run_id": RUN, "agent": HEADER, "task": "Go.", **fields})
 
 
 def records_of(*events: Any, owner: str = "root") -> list[Record]:

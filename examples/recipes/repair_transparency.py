@@ -1,4 +1,4 @@
-"""Show what was put right: results of calls that were healed are marked, and calls that could not be healed are told of.
+"""Show what was put right: results of calls that were repaired are marked, and calls that could not be repaired are told of.
 
 Repair reads a broken call (a misspelt tool, a number given as text) in one way before it runs; see docs/repair.md.
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from playhead.kernel.state import Step
 
 
-def healing_transparency(tell: Callable[[str], object]) -> Block:
-    """Return a block that marks healed results, and calls `tell` with a line for each healing that failed."""
+def repair_transparency(tell: Callable[[str], object]) -> Block:
+    """Return a block that marks repaired results, and calls `tell` with a line for each repair that failed."""
 
     def failed(nudge: str, context: NudgeContext) -> None:
         turn = "" if context.iteration is None else f" in turn {context.iteration}"
-        tell(f"{context.severity}: healing failed{turn}: {nudge}")
+        tell(f"{context.severity}: repair failed{turn}: {nudge}")
 
     def marked(step: Step, context: ToolResultContext) -> Step | None:
-        return replace(step, content=f"[healed] {step.content}") if context.healed else None
+        return replace(step, content=f"[repaired] {step.content}") if context.repaired else None
 
     def block(harness: Harness) -> None:
-        harness.tap("nudge.healing-failure", failed, name="healing-failures")
-        harness.on("observation.tool-result", marked, name="healing-marks")
+        harness.tap("nudge.repair-failed", failed, name="failed-repairs")
+        harness.on("observation.tool-result", marked, name="repair-marks")
 
     return block
 
@@ -55,7 +55,7 @@ def main() -> None:
         ]
     )
     agent = Agent(
-        model, tools=[height], compose=[healing_transparency(print)], context=Context(rationale=False), trace=None
+        model, tools=[height], compose=[repair_transparency(print)], context=Context(rationale=False), trace=None
     )
     for step in agent.run_sync("How high is Mount Zed?").steps:
         if step.type == "observation":
