@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.plan.references import SUMMARY, shortened
-from playhead.kernel.plan.types import ReflectionForm
+from playhead.kernel.plan.steps import ReflectionForm
 from playhead.kernel.structured import form_prompt
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from playhead.kernel.plan.hydrate import Frame
-    from playhead.kernel.plan.types import Plan, PlanStep
+    from playhead.kernel.plan.reading import Frame
+    from playhead.kernel.plan.steps import Plan, PlanStep
     from playhead.trace.types import ToolSpec
 
 SHOWN: Final = 16_000
@@ -52,34 +52,27 @@ STRICT: Final = (
 
 
 def plan_prompt(task: str, frame: Frame, required: Mapping[str, int]) -> str:
-    """Return what asks for a plan."""
-    asked = f"Task: {task}\n\nDo not solve the task yet. Make a plan of the steps that solve it."
-    return "\n\n".join([asked, _tools(frame.tools), _form(frame), *_requirements(required), f"The task again: {task}"])
-
-
-def patch_prompt(plan: Plan, failed: Sequence[PlanStep], frame: Frame, acted: Sequence[str], *, all_open: bool) -> str:
-    """Return what asks for other steps in place of those that failed."""
-    what = "the failed step and all steps that are still open" if all_open else "the failed step alone"
-    asked = f"Task: {plan.goal}\n\nA step of the plan failed. Write new steps that replace {what}."
-    told = [asked, _standing(plan), *_acted(acted), _failures(failed), _tools(frame.tools), _form(frame)]
-    return "\n\n".join(
-        [*told, "Do not list steps that are completed, and do not repeat what failed: do it in another way."]
+    """Return what asks for a plan; `required` says how often which tool has to be called at least."""
+    lines = [f"- {name}: at least {least} tool_call step{'s' if least > 1 else ''}" for name, least in required.items()]
+    return _joined(
+        f"Task: {task}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
+        _tools(frame.tools),
+        _form(frame),
+        _section("TOOL CALL REQUIREMENTS", lines),
+        f"The task again: {task}",
     )
 
 
-def replan_prompt(plan: Plan, missing: str, frame: Frame, acted: Sequence[str]) -> str:
-    """Return what asks for a new plan for what is not done."""
-    asked = f"Task: {plan.goal}\n\nThe plan did not reach it: {missing}\nWrite a new plan for what is left."
-    told = [asked, _standing(plan), *_acted(acted), _tools(frame.tools), _form(frame)]
-    return "\n\n".join([*told, "Do not list steps that are completed."])
-
-
-def augment_prompt(plan: Plan, missing: str, frame: Frame) -> str:
-    """Return what asks for further steps when all are completed and the goal is not met."""
-    asked = (
-        f"Task: {plan.goal}\n\nAll steps are completed, but this is missing: {missing}\nWrite only the further steps."
+def more_steps_prompt(plan: Plan, why: str, frame: Frame, acted: Sequence[str]) -> str:
+    """Return what asks for steps in place of others, or for further ones; `why` says which."""
+    return _joined(
+        f"Task: {plan.goal}\n\n{why}",
+        _standing(plan),
+        _acted(acted),
+        _tools(frame.tools),
+        _form(frame),
+        "Do not list steps that are completed, and do not repeat what failed: do it in another way.",
     )
-    return "\n\n".join([asked, _standing(plan), _tools(frame.tools), _form(frame)])
 
 
 def reflection_prompt(plan: Plan, *, deep: bool) -> str:
@@ -87,29 +80,41 @@ def reflection_prompt(plan: Plan, *, deep: bool) -> str:
     asked = "Are these results enough to answer the task?"
     if deep:
         asked += " Is every part of the task covered? Does any result contradict another, or look wrong?"
-    return "\n\n".join([f"Task: {plan.goal}", _standing(plan), asked, form_prompt(ReflectionForm)])
+    return _joined(f"Task: {plan.goal}", _standing(plan), asked, form_prompt(ReflectionForm))
 
 
 def answer_prompt(plan: Plan) -> str:
     """Return what asks for the answer."""
-    rest = [each for each in plan.steps if each.status != "completed"]
-    warned = ["Some steps were not completed. Say what could not be found out."] if rest else []
+    whole = len(plan.having("completed")) == len(plan.by_id)
+    warned = "" if whole else "Some steps were not completed. Say what could not be found out."
     asked = "Answer the task from these results, in plain text. Do not mention steps or the plan."
-    return "\n\n".join([f"Task: {plan.goal}", _standing(plan), *warned, asked])
+    return _joined(f"Task: {plan.goal}", _standing(plan), warned, asked)
 
 
 def step_prompt(plan: Plan, step: PlanStep, instruction: str, acted: Sequence[str]) -> str:
     """Return what the model is told in an analysis or a composite step."""
-    before = _results(plan.having("completed"))
-    told = [f"The task as a whole: {plan.goal}", *([f"Results so far:\n{before}"] if before else [])]
+    tools = ""
     if step.type == "composite":
-        told += _acted(acted)
-        tools = f" ({', '.join(step.tool_hints)})" if step.tool_hints else ""
-        told.append(f"Use the tools{tools} for it; do not calculate or guess what they can tell you.")
-    told.append(f"Do only this part of it now: {instruction}")
-    if step.error is not None:
-        told.append(f"The last attempt failed: {shortened(step.error, SHOWN_OF_ONE)}\nDo it in another way.")
-    return "\n\n".join([*told, "Reply with the result of this part, in plain text."])
+        which = f" ({', '.join(step.tool_hints)})" if step.tool_hints else ""
+        tools = f"Use the tools{which} for it; do not calculate or guess what they can tell you."
+    failed = step.error and f"The last attempt failed: {shortened(step.error, SHOWN_OF_ONE)}\nDo it in another way."
+    return _joined(
+        f"The task as a whole: {plan.goal}",
+        _section("Results so far", _results(plan)),
+        _acted(acted) if step.type == "composite" else "",
+        tools,
+        f"Do only this part of it now: {instruction}",
+        failed or "",
+        "Reply with the result of this part, in plain text.",
+    )
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(filter(None, parts))
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
 def _form(frame: Frame) -> str:
@@ -125,49 +130,29 @@ def _form(frame: Frame) -> str:
 def _example(frame: Frame) -> str:
     """Return two steps in the form of a plan, with the agent's own tools: small models write what they see."""
     first, second = f"s{frame.next_number}", f"s{frame.next_number + 1}"
-    reference = f"... {{{{from_step:{first}}}}} ..."
     tools = list(frame.tools.values())
-    if tools:
-        steps = [_example_call(first, tools[0], "..."), _example_call(second, tools[-1], reference)]
-    else:
-        steps = [{"id": first, "type": "analysis", "title": "...", "instruction": "..."}]
-        steps.append({"id": second, "type": "analysis", "title": "...", "instruction": reference})
+    steps: list[dict[str, Any]] = []
+    for step_id, what in ((first, "..."), (second, f"... {{{{from_step:{first}}}}} ...")):
+        spec = tools[-1 if steps else 0] if tools else None
+        rest = {"type": "analysis", "title": "...", "instruction": what} if spec is None else _example_call(spec, what)
+        steps.append({"id": step_id, **rest})
     if frame.mode == "dag":
         steps[1]["depends_on"] = [first]
     return '{"steps": [\n ' + ",\n ".join(json.dumps(each, ensure_ascii=False) for each in steps) + "\n]}"
 
 
-def _example_call(step_id: str, spec: ToolSpec, value: str) -> dict[str, Any]:
-    names = spec.parameters.get("required") or spec.parameters.get("properties", {})
-    args = dict.fromkeys(names, "...")
+def _example_call(spec: ToolSpec, value: str) -> dict[str, Any]:
+    args = dict.fromkeys(spec.parameters.get("required") or spec.parameters.get("properties", {}), "...")
     args |= dict.fromkeys(list(args)[-1:], value)
     why = {"why": "...", "confidence": 0.9}
-    return {
-        "id": step_id,
-        "type": "tool_call",
-        "title": "...",
-        "tool_name": spec.name,
-        "tool_args": args,
-        "rationale": why,
-    }
-
-
-def _requirements(required: Mapping[str, int]) -> list[str]:
-    if not required:
-        return []
-    lines = "\n".join(
-        f"- {name}: at least {least} tool_call step{'s' if least > 1 else ''}" for name, least in required.items()
-    )
-    return [f"TOOL CALL REQUIREMENTS:\n{lines}"]
+    return {"type": "tool_call", "title": "...", "tool_name": spec.name, "tool_args": args, "rationale": why}
 
 
 def _tools(tools: Mapping[str, ToolSpec]) -> str:
-    if not tools:
-        return "There are no tools: all steps are of type analysis."
-    return "Tools:\n" + "\n".join(tool_line(each) for each in tools.values())
+    return _section("Tools", list(map(_tool, tools.values()))) or "There are no tools: all steps are of type analysis."
 
 
-def tool_line(spec: ToolSpec) -> str:
+def _tool(spec: ToolSpec) -> str:
     """Return a tool in one line: its name, its parameters and what it is for."""
     required = spec.parameters.get("required", ())
     parameters = [
@@ -177,31 +162,30 @@ def tool_line(spec: ToolSpec) -> str:
     return f"- {spec.name}({', '.join(parameters)}): {' '.join(spec.description.split())}"
 
 
-def _type(schema: object) -> str:
-    if not isinstance(schema, dict):
-        return "any"
-    if "enum" in schema:
-        return " | ".join(map(repr, schema["enum"]))
-    options = [_type(each) for each in schema.get("anyOf", ())]
-    return " | ".join(options) or str(schema.get("type", "any"))
+def _type(schema: Any) -> str:  # noqa: ANN401 - any JSON value
+    fields = schema if isinstance(schema, dict) else {}
+    if "enum" in fields:
+        return " | ".join(map(repr, fields["enum"]))
+    return " | ".join(map(_type, fields.get("anyOf", ()))) or str(fields.get("type", "any"))
 
 
 def _standing(plan: Plan) -> str:
     """Return what became of the steps so far."""
-    done, rest = plan.having("completed"), plan.having("failed", "skipped")
-    lost = "\n".join(f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}" for each in rest)
-    told = [f"Results so far:\n{_results(done) or '(none)'}"]
-    return "\n\n".join([*told, *([f"Not done:\n{lost}"] if lost else [])])
+    lost = [
+        f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}"
+        for each in plan.having("failed", "skipped")
+    ]
+    return _joined(_section("Results so far", _results(plan) or ["(none)"]), _section("Not done", lost))
 
 
-def _results(done: Sequence[PlanStep]) -> str:
+def _results(plan: Plan) -> list[str]:
+    """Return the results, as many of the newest as there is room for."""
+    done = plan.having("completed")
     each_at_most = max(SHOWN_AT_LEAST, min(SHOWN_OF_ONE, SHOWN // max(1, len(done))))
-    lines = (
+    return [
         f"- {each.id} ({shortened(each.name, SUMMARY)}): {shortened(as_text(each.result), each_at_most)}"
-        for each in done
-    )
-    text = "\n".join(lines)
-    return text if len(text) <= 2 * SHOWN else text[-2 * SHOWN :]  # hundreds of steps: the newest
+        for each in done[-SHOWN // SHOWN_AT_LEAST :]
+    ]
 
 
 def _named(step: PlanStep) -> str:
@@ -211,10 +195,5 @@ def _named(step: PlanStep) -> str:
     return f"{step.id} ({shortened(step.name, SUMMARY)})"
 
 
-def _acted(acted: Iterable[str]) -> list[str]:
-    lines = "\n".join(f"- {each}" for each in acted)
-    return [f"Calls with side effects so far; do not make them again:\n{lines}"] if lines else []
-
-
-def _failures(failed: Sequence[PlanStep]) -> str:
-    return "Failed:\n" + "\n".join(f"- {_named(each)}: {shortened(each.error or '', SHOWN_OF_ONE)}" for each in failed)
+def _acted(acted: Sequence[str]) -> str:
+    return _section("Calls with side effects so far; do not make them again", [f"- {each}" for each in acted])

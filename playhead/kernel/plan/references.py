@@ -6,8 +6,9 @@ what it is.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UsageError
 from playhead.trace.values import as_text
@@ -20,29 +21,23 @@ if TYPE_CHECKING:
 SUMMARY: Final = 500
 """Characters of a summary."""
 _REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*(:\s*summary\s*)?\}\}")
-_LOOKS_LIKE_ONE: Final = re.compile(r"\{\{\s*(?:from_step|s\d+\b)")
+_LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
 
 
 class UnresolvedReferenceError(UsageError):
     """A reference whose result is not there; what it stands in must not be used."""
 
 
-def references(value: JsonValue) -> list[str]:
-    """Return the ids of the steps that a value refers to, each once, in order."""
-    found: dict[str, None] = {}
-    for text in _texts(value):
-        found |= {match[1]: None for match in _REFERENCE.finditer(text)}
-    return list(found)
+def references(*values: JsonValue) -> list[str]:
+    """Return the ids of the steps that values refer to, each once, in order."""
+    text = json.dumps(values, ensure_ascii=False)
+    return list(dict.fromkeys(match[1] for match in _REFERENCE.finditer(text)))
 
 
-def misspelled(value: JsonValue) -> str | None:
+def misspelled(*values: JsonValue) -> str | None:
     """Return the beginning of what looks like a reference and is none, or None."""
-    for text in _texts(value):
-        proper = {match.start() for match in _REFERENCE.finditer(text)}
-        for match in _LOOKS_LIKE_ONE.finditer(text):
-            if match.start() not in proper:
-                return text[match.start() : match.start() + 40]
-    return None
+    found = _LOOKS_LIKE_ONE.search(_REFERENCE.sub("|", json.dumps(values, ensure_ascii=False)))
+    return None if found is None else found[0]
 
 
 def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
@@ -54,25 +49,12 @@ def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
     return _mapped(value, lambda text: _REFERENCE.sub(rename, text))
 
 
-def instruction_with(text: str, results: Mapping[str, JsonValue], longest: int) -> str:
-    """Return an instruction with results as texts in place of references, each at most so long; raises like `resolved`."""
-    used = {name: shortened(as_text(results[name]), longest) for name in references(text) if name in results}
-    return as_text(resolved(text, used))
-
-
-def shortened(text: str, longest: int) -> str:
-    """Return a text for the model, at most so long, with how much of it is left out."""
-    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
-
-
 def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
     """Return the value with results in place of references; a text that is nothing but one becomes the result itself.
 
     Raises:
-        UnresolvedReferenceError: there is no result for one, or what looks like one is none.
+        UnresolvedReferenceError: there is no result for one.
     """
-    if (wrong := misspelled(value)) is not None:
-        raise UnresolvedReferenceError(f"{wrong!r} is no reference; write {{{{from_step:s1}}}}")
 
     def result_of(match: re.Match[str]) -> JsonValue:
         if match[1] not in results:
@@ -87,6 +69,11 @@ def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
     return _mapped(value, resolve)
 
 
+def shortened(text: str, longest: int) -> str:
+    """Return a text for the model, at most so long, with how much of it is left out."""
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
+
+
 def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
     """Return the value with its texts changed; it is no deeper than JSON may be, see `repair/lenient_json.py`."""
     if isinstance(value, str):
@@ -96,18 +83,3 @@ def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
     if isinstance(value, dict):
         return {key: _mapped(each, change) for key, each in value.items()}
     return value
-
-
-def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON value
-    """Return the texts in a value, its keys too: a reference in a key is none that could be resolved."""
-    found: list[str] = []
-    rest = [value]
-    while rest:
-        each = rest.pop()
-        if isinstance(each, str):
-            found.append(each)
-        elif isinstance(each, dict):
-            rest += [*reversed(each.values())]
-        elif isinstance(each, list):
-            rest += reversed(each)
-    return found

@@ -10,42 +10,38 @@ failed may have had its effect: the same call is not made again, by no version o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import Field
 
 from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, run_pass
-from playhead.kernel.plan.asking import ask_for_steps, prompt_thread
+from playhead.kernel.plan.asking import augment, make_plan, prompt_thread, recover, replan
 from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.hydrate import hydrate
-from playhead.kernel.plan.progress import PlanSettings, Progress
-from playhead.kernel.plan.prompt import STRICT, answer_prompt, plan_prompt, reflection_prompt
-from playhead.kernel.plan.recovery import augment, recover, replan
-from playhead.kernel.plan.required import outstanding, with_required
-from playhead.kernel.plan.types import Plan, PlanForm, ReflectionForm
-from playhead.kernel.plan.waves import compute_waves
-from playhead.kernel.state import transition
+from playhead.kernel.plan.progress import Progress
+from playhead.kernel.plan.prompt import answer_prompt, reflection_prompt
+from playhead.kernel.plan.steps import Plan, ReflectionForm
+from playhead.kernel.state import Step, transition
+from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.structured import ask_for
 from playhead.trace.events import DecisionEvaluated, Reflection
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.plan.hydrate import Frame
     from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState, Thread
+    from playhead.kernel.state import KernelState
     from playhead.trace.values import JsonValue
 
 NAME: Final = "plan-execute-reflect"
 REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
-NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
 NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
-NO_QUESTION: Final = "a hook removed the question for a plan: the task is solved by ReAct, without one"
 
 
-class PlanExecuteReflect(PlanSettings):
+class PlanExecuteReflect(Strategy):
     """Plan the task, carry the plan out, look at the results, and answer from them."""
 
     name = NAME
@@ -62,128 +58,78 @@ class PlanExecuteReflect(PlanSettings):
     )
     max_iterations = 25
 
+    plan_mode: Literal["linear", "dag"] = "linear"
+    """`linear`: one step after another. `dag`: a step runs as soon as what it needs is there, read-only calls beside each
+    other."""
+    max_refinements: int = Field(default=2, ge=0, le=20)
+    """How often results that are not enough lead to further steps; 0: nobody looks whether they are."""
+    reflection_depth: Literal["deep", "shallow"] = "deep"
+    """How closely results are looked at, with at most 2500 or 1500 tokens."""
+    step_retries: int = Field(default=1, ge=0, le=20)
+    """How often a step that failed runs again as it is, where that cannot do something twice."""
+    step_kernel_max_iterations: int = Field(default=3, ge=1, le=100)
+    """Turns of a composite step at most."""
+    patch_strategy: Literal["in-place", "replan-remaining"] = "replan-remaining"
+    """What new steps replace: the failed step alone, or all that is still open, too."""
+    max_replans: int = Field(default=3, ge=0, le=20)
+    """How often steps are replaced because some failed."""
+    kernel: KernelName = "react"
+    """The registered kernel, the loop that makes the calls of a step, or thinks it out."""
+
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Go from the plan to the answer. Asked to go on, it does not plan again."""
         if NAME in state.meta:
             return await Reactive().run(state, session)
-        begun = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
-        progress = _progress(begun, session, self)
-        if not progress.has_room:
-            return await _without_plan(progress, state.thread, NO_ROOM)
-        if (why := await _make_plan(progress)) is not None:
-            return await _without_plan(progress, state.thread, why)
-        await _carry_out(progress)
-        for _ in range(progress.settings.max_refinements):
-            missing = await _what_is_missing(progress) if progress.has_room else None
-            if missing is None or not await _refined(progress, missing):
+        state = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
+        plan = Plan(id=str(state.meta[NAME]), goal=text_of(session.task), mode=self.plan_mode)
+        progress = Progress(session, state, plan, self.step_kernel_max_iterations)
+        why = await make_plan(progress) if progress.has_room else NO_ROOM
+        if why is not None:
+            session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
+            session.strategy_used = "reactive"
+            return await Reactive().run(transition(progress.state, thread=state.thread), session)
+        await self._carry_out(progress)
+        for _ in range(self.max_refinements):
+            missing = await self._what_is_missing(progress) if progress.has_room else None
+            if missing is None or not await self._refined(progress, missing):
                 break
-            await _carry_out(progress)
+            await self._carry_out(progress)
         return await _answer(progress)
 
+    async def _carry_out(self, progress: Progress) -> None:
+        """Carry out what is pending, wave by wave; the last turn of the agent is for the answer."""
+        while progress.has_room and (wave := progress.plan.ready()):
+            if failures := await run_wave(progress, wave):
+                every = self.patch_strategy == "replan-remaining"
+                await recover(progress, failures, retries=self.step_retries, replans=self.max_replans, all_open=every)
+        progress.skip_blocked()
+        progress.skip_the_rest()
 
-def _progress(state: KernelState, session: Session, settings: PlanSettings) -> Progress:
-    plan = Plan(id=str(state.meta[NAME]), goal=text_of(session.task), mode=settings.plan_mode)
-    return Progress(session, settings, state, plan, looked_at=len(state.steps))
+    async def _what_is_missing(self, progress: Progress) -> str | None:
+        """Return what the results lack, as the model sees it; None when they are enough, or when it does not say."""
+        session, depth = progress.session, self.reflection_depth
+        prompt = reflection_prompt(progress.plan, deep=depth == "deep")
+        thread = await prompt_thread(session, "prompt.reflect", prompt)
+        if thread is None:  # a hook removed the question
+            return None
+        capped = output_cap(session.header.parameters) is not None
+        parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
+        progress.state, found = await ask_for(
+            progress.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
+        )
+        if found is None:
+            progress.log("the results are taken as they are: the model did not say whether they are enough")
+            return None
+        session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
+        step = Step(type="reflection", content=found.reason, iteration=progress.state.iteration)
+        progress.reach(steps=(*progress.state.steps, step))
+        return None if found.satisfied else found.reason
 
-
-# --- plan -----------------------------------------------------------------------------------------------------------------
-
-
-async def _make_plan(progress: Progress) -> str | None:
-    """Ask for a plan, add the calls that it lacks, and begin with it; returns why there is none, or None."""
-    frame = progress.frame(version=0)
-    required = outstanding(progress.session, frame)
-    prompt = plan_prompt(progress.plan.goal, frame, required)
-    thread = await prompt_thread(progress.session, "prompt.plan", prompt)
-    if thread is None:
-        return NO_QUESTION
-    form = await ask_for_steps(progress, thread, frame, purpose="plan")
-    if form is None:
-        return NO_PLAN
-    form = await _with_reasons(progress, thread, frame, form)
-    progress.begin(with_required(hydrate(form, frame), required, frame))
-    return None
-
-
-async def _with_reasons(progress: Progress, thread: Thread, frame: Frame, form: PlanForm) -> PlanForm:
-    """Return the plan, asked for once more where it does not say why it makes its calls; what stays unsaid is recorded."""
-    if not progress.session.header.rationale or not _lacks_reasons(form):
-        return form
-    messages = progress.session.messages
-    given = thread.add(await messages.add_assistant(form.model_dump_json(exclude_defaults=True)))
-    told = await messages.nudge(given, "rationale-missing", STRICT)
-    if told is given:  # a hook removed it
-        return form
-    again = await ask_for_steps(progress, told, frame, purpose="plan", retries=0)
-    progress.log(
-        "plan_rationale_missing" if again is None or _lacks_reasons(again) else "rationale given when asked again"
-    )
-    return again or form
-
-
-def _lacks_reasons(form: PlanForm) -> bool:
-    return any(each.type == "tool_call" and each.stated is None for each in form.steps)
-
-
-async def _without_plan(progress: Progress, thread: Thread, why: str) -> KernelState:
-    """Solve the task without a plan, and say so."""
-    session = progress.session
-    session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
-    progress.log(why)
-    session.strategy_used = "reactive"
-    return await Reactive().run(transition(progress.state, thread=thread), session)
-
-
-# --- execute --------------------------------------------------------------------------------------------------------------
-
-
-async def _carry_out(progress: Progress) -> None:
-    """Carry out what is pending, wave by wave; waves are computed anew when there are other steps than before.
-
-    The last turn of the agent is for the answer.
-    """
-    while progress.has_room and (waves := compute_waves(progress.plan.steps, progress.plan.mode)):
-        for wave in waves:
-            ready = [each for each in wave if progress.plan.step(each.id).status == "pending"]
-            failures = await run_wave(progress, ready)
-            if (failures and await recover(progress, failures)) or not progress.has_room:
-                break
-    progress.skip_blocked()
-    progress.skip_the_rest()
-
-
-# --- reflect --------------------------------------------------------------------------------------------------------------
-
-
-async def _what_is_missing(progress: Progress) -> str | None:
-    """Return what the results lack, as the model sees it; None when they are enough, or when it does not say."""
-    session, depth = progress.session, progress.settings.reflection_depth
-    prompt = reflection_prompt(progress.plan, deep=depth == "deep")
-    thread = await prompt_thread(session, "prompt.reflect", prompt)
-    if thread is None:
-        progress.log("the results are taken as they are: a hook removed the question whether they are enough")
-        return None
-    capped = output_cap(session.header.parameters) is not None
-    parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
-    progress.state, found = await ask_for(
-        progress.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
-    )
-    if found is None:
-        progress.log("the results are taken as they are: the model did not say whether they are enough")
-        return None
-    session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
-    progress.reflected(found.reason)
-    return None if found.satisfied else found.reason
-
-
-async def _refined(progress: Progress, missing: str) -> bool:
-    """Replace what failed, or add to what is completed; returns whether there is more to do."""
-    if progress.plan.having("failed", "skipped"):
-        return await replan(progress, missing)
-    return await augment(progress, missing)
-
-
-# --- answer ---------------------------------------------------------------------------------------------------------------
+    async def _refined(self, progress: Progress, missing: str) -> bool:
+        """Replace what failed, or add to what is completed; returns whether there is more to do."""
+        if progress.plan.having("failed", "skipped"):
+            return await replan(progress, missing, replans=self.max_replans)
+        return await augment(progress, missing)
 
 
 async def _answer(progress: Progress) -> KernelState:

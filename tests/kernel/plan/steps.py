@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from playhead.kernel.plan.hydrate import Frame, hydrate
-from playhead.kernel.plan.types import PlanForm, PlanStep
+from playhead.kernel.plan.reading import Frame, steps_in
+from playhead.kernel.plan.steps import PlanForm, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 
@@ -54,4 +54,4 @@ def frame(**changes: Any) -> Frame:
 
 def steps_of(*steps: Any, **changes: Any) -> tuple[PlanStep, ...]:
     """Return the steps that are read from what a model wrote."""
-    return hydrate(PlanForm.model_validate({"steps": list(steps)}), frame(**changes))
+    return steps_in(PlanForm.model_validate({"steps": list(steps)}), frame(**changes))

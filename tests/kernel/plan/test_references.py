@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from playhead.kernel.plan.references import (
     SUMMARY,
     UnresolvedReferenceError,
-    instruction_with,
     misspelled,
     references,
     renamed,
@@ -45,23 +44,21 @@ def test_results_take_the_place_of_references(value: Any, expected: Any):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        "{{from_step:s9}}",
-        "a {{from_step:s9}} b",
-        {"a": [{"b": "{{from_step:s9:summary}}"}]},
-        "{{from_step:s1.n}}",
-        "{{from_step:s1:first}}",
-        "{{from_step:s1}",
-        "{{from_step}}",
-        "{{s1}}",
-        "{{ s1.result }}",
-    ],
+    "value", ["{{from_step:s9}}", "a {{from_step:s9}} b", {"a": [{"b": "{{from_step:s9:summary}}"}]}]
 )
 def test_what_cannot_be_resolved_is_an_error(value: Any):
-    """A reference without a result, and what only looks like a reference, never gets through."""
+    """A reference without a result never gets through."""
     with pytest.raises(UnresolvedReferenceError):
         resolved(value, RESULTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{from_step:s1.n}}", "{{from_step:s1:first}}", "{{from_step:s1}", "{{from_step}}", "{{s1}}", "{{ s1.result }}"],
+)
+def test_what_only_looks_like_a_reference_is_found(text: str):
+    """It is named, wherever it stands, so that the plan it is in is refused."""
+    assert misspelled("{{from_step:s1}}", {"a": [f"{{{{name}}}} {text}"]}) == text
 
 
 @given(JSON)
@@ -81,14 +78,6 @@ def test_what_holds_no_reference_stays_as_it_is(value: Any):
         assert renamed(value, {"s1": "s2"}) == value
 
 
-def test_an_instruction_holds_the_beginning_of_a_long_result():
-    """What the model is told of a result is bounded, also where it is put into an instruction."""
-    assert instruction_with("{{from_step:s2}}", RESULTS, 5) == "xxxxx … (895 more characters)"
-    assert instruction_with("<{{from_step:s3}}>", RESULTS, 5) == "<7>"
-    with pytest.raises(UnresolvedReferenceError):
-        instruction_with("{{from_step:s9}}", RESULTS, 5)
-
-
 def test_references_are_found_and_renamed():
     """Each step that is referred to is found once, in order; renaming keeps what is asked of it."""
     value = {"a": "{{from_step:s2}} {{from_step:s1:summary}}", "b": ["{{from_step:s2}}"]}
@@ -103,3 +92,4 @@ def test_hostile_text_costs_linear_time():
     """Text full of what almost is a reference is read in one pass."""
     for text in ("{{" * 100_000, "{{from_step:" * 50_000, "{{ " + " " * 200_000, "{{from_step:s1" * 30_000):
         assert references(text) == []
+        assert len(misspelled(text) or "") <= 60

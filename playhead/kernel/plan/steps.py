@@ -1,8 +1,8 @@
-"""A plan and its steps."""
+"""A plan and its steps, and the forms in which a model writes them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, field_validator, model_validator
@@ -11,8 +11,6 @@ from playhead.kernel.rationale import parse_rationale
 from playhead.kernel.repair.lenient_json import json_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
 
@@ -40,7 +38,7 @@ class PlanStep:
     tool_hints: tuple[str, ...] = ()
     """The tools of a composite step; empty for all."""
     depends_on: tuple[str, ...] = ()
-    """Steps that have to be completed before it, beside those that it refers to."""
+    """Steps that have to be completed before it: those that it names, and those that it refers to."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
     version: int = 0
@@ -53,8 +51,6 @@ class PlanStep:
     """Why it failed or was skipped."""
     retries: int = 0
     """How often it was tried again."""
-    tokens_used: int = 0
-    """Tokens that it has cost so far."""
 
     @property
     def name(self) -> str:
@@ -63,24 +59,17 @@ class PlanStep:
 
     def content(self) -> dict[str, JsonValue]:
         """Return the step as JSON, without what is empty and without what becomes of it."""
-        fields: dict[str, Any] = {
-            "id": self.id,
-            "type": self.type,
-            "title": self.title,
-            "instruction": self.instruction,
-            "tool_name": self.tool_name,
-            "tool_args": self.tool_args if self.type == "tool_call" else None,
-            "tool_hints": list(self.tool_hints),
-            "depends_on": list(self.depends_on),
-            "rationale": None
-            if self.rationale is None
-            else self.rationale.model_dump(mode="json", exclude_defaults=True),
-            "status": self.status,
-        }
+        names = ("id", "type", "title", "instruction", "tool_name", "status")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        fields |= {"tool_hints": list(self.tool_hints), "depends_on": list(self.depends_on)}
+        if self.type == "tool_call":
+            fields["tool_args"] = self.tool_args
+        if self.rationale is not None:
+            fields["rationale"] = self.rationale.model_dump(mode="json", exclude_defaults=True)
         return {name: value for name, value in fields.items() if value not in (None, "", [])}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
     """The steps for a goal, in order."""
 
@@ -91,38 +80,43 @@ class Plan:
     mode: PlanMode
     """Whether steps run one after another, or as soon as what they need is there."""
     by_id: dict[str, PlanStep] = field(default_factory=dict)
-    """The steps by their ids, in order; changed in place, for a copy per change would cost the square of the steps."""
+    """The steps by their ids, in order."""
     version: int = 0
     """0 for the first plan; one more for each time that steps were replaced or added."""
-
-    @property
-    def steps(self) -> tuple[PlanStep, ...]:
-        """The steps, in order."""
-        return tuple(self.by_id.values())
-
-    def step(self, step_id: str) -> PlanStep:
-        """Return a step by its id; raises KeyError when there is none."""
-        return self.by_id[step_id]
 
     def having(self, *statuses: StepStatus) -> list[PlanStep]:
         """Return the steps that have one of these states."""
         return [each for each in self.by_id.values() if each.status in statuses]
 
-    def with_steps(self, steps: Iterable[PlanStep]) -> Plan:
-        """Return the plan with these steps."""
-        return replace(self, by_id={each.id: each for each in steps})
+    def ready(self) -> list[PlanStep]:
+        """Return the pending steps that may begin now, of which in `linear` mode the first."""
+        done = {each.id for each in self.having("completed")}
+        found = [each for each in self.having("pending") if done.issuperset(each.depends_on)]
+        return found[:1] if self.mode == "linear" else found
 
-    def change(self, step_id: str, **changes: Any) -> None:  # noqa: ANN401 - the fields of a step
-        """Change the state of one step."""
-        self.by_id[step_id] = replace(self.by_id[step_id], **changes)
+    def blocked(self) -> dict[str, str]:
+        """Return the pending steps that can never begin, each with a step that it needs and that will not be completed."""
+        pending = self.having("pending")
+        coming = {each.id for each in (*self.having("completed"), *pending)}
+        found: dict[str, str] = {}
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            for each in pending:
+                lacking = next((need for need in each.depends_on if need not in coming), None)
+                if lacking is not None and each.id in coming:
+                    found[each.id] = lacking
+                    coming.remove(each.id)
+        return found
 
 
 class StepForm(BaseModel):
-    """A step as a model writes it; the kernel gives it its id and its state."""
+    """A step as a model writes it, under one of the names that models use; the kernel gives it its id and its state."""
 
-    id: str | None = Field(default=None, max_length=64)
+    id: str | None = Field(default=None, max_length=64, coerce_numbers_to_str=True)
     """What other steps of the same answer call it."""
-    type: StepType = "analysis"
+    type: str | None = None
+    """Only a hint: small models leave it out, or write the tool's name there; see `kind`."""
     title: str = ""
     instruction: str = Field(default="", validation_alias=AliasChoices("instruction", "task", "description"))
     tool_name: str | None = Field(
@@ -136,32 +130,23 @@ class StepForm(BaseModel):
     depends_on: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("depends_on", "dependsOn"))
     rationale: Any = Field(default=None, validation_alias=AliasChoices("rationale", "why", "reason"))
 
+    @property
+    def kind(self) -> StepType:
+        """What type of step it is: by what it names rather than by what it says it is."""
+        if self.tool_hints or self.type == "composite":
+            return "composite"
+        calls = self.type == "tool_call" or (self.tool_name is not None and self.type != "analysis")
+        return "tool_call" if calls else "analysis"
+
+    @property
+    def stated(self) -> Rationale | None:
+        """The reason that the model stated, or None; none is made up."""
+        return parse_rationale(self.rationale)
+
     @model_validator(mode="before")
     @classmethod
-    def _with_type(cls, value: object) -> object:
-        """Take a text for an analysis, a step of no known type that names a tool for a call of it.
-
-        Small models leave the type out, or write the tool's name there. An analysis with tools is a composite step.
-        """
-        if isinstance(value, str):
-            return {"instruction": value}
-        if not isinstance(value, dict):
-            return value
-        named = any(value.get(each) for each in ("tool_name", "toolName", "tool", "action"))
-        hinted = any(value.get(each) for each in ("tool_hints", "toolHints"))
-        match value.get("type"):
-            case "analysis" if hinted:
-                return {**value, "type": "composite"}
-            case "tool_call" | "analysis" | "composite":
-                return value
-            case None if not named:
-                return {**value, "type": "analysis"}
-        return {**value, "type": "tool_call"} if named else value
-
-    @field_validator("id", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        return str(value) if type(value) is int else value
+    def _from_text(cls, value: object) -> object:
+        return {"instruction": value} if isinstance(value, str) else value
 
     @field_validator("tool_args", mode="before")
     @classmethod
@@ -178,11 +163,6 @@ class StepForm(BaseModel):
         if value is None:
             return ()
         return (value,) if isinstance(value, (str, int)) else value
-
-    @property
-    def stated(self) -> Rationale | None:
-        """The reason that the model stated, or None; none is made up."""
-        return parse_rationale(self.rationale)
 
 
 class PlanForm(BaseModel):
