@@ -28,8 +28,8 @@ EXPECTED = {
         "identical: True",
     ],
     "adaptive": [
-        *["direct: the model's choice; task type question, complexity 0.0"] * 3,
-        "direct: 100% of 3 such runs succeeded with it; task type question, complexity 0.0; the model's answer named no single strategy",
+        *["direct: the model's choice; task type question"] * 3,
+        "direct: 100% of 3 such runs succeeded with it; task type question; the model's answer named no single strategy",
         "  the model was told of earlier runs; identical: True",
     ],
     "code_action": [

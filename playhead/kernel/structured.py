@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
-from playhead.kernel.strategies.reactive import INCOMPLETE
+from playhead.trace import finish_reasons
 from playhead.trace.events import StructuredOutputFailed
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from playhead.trace.events import LlmResponded
     from playhead.trace.values import JsonValue
 
-Tier = Literal["local", "mid", "large", "frontier"]
-"""How able a model is."""
 MAX_PROBLEMS: Final = 5
 """Mistakes of one answer that the model is told at once."""
 MAX_TOLD: Final = 200
@@ -100,23 +98,19 @@ def read_form(text: str, form: type[Form]) -> Form | FormError:
     return first or FormError("it holds no JSON")
 
 
-def form_prompt(form: type[BaseModel], tier: Tier = "local") -> str:
-    """Return what tells a model to answer in this form: an example for small models, the schema too for large ones."""
-    schema = form.model_json_schema()
+def form_prompt(form: type[BaseModel]) -> str:
+    """Return what tells a model to answer in this form: an example, and what may be chosen or left out."""
+    schema = form.model_json_schema(by_alias=False)
     example = json.dumps(_example(schema, schema.get("$defs", {}), _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
-    parts = [f"Reply with one JSON object of this form and nothing else:\n{example}"]
     rules = "\n".join(_rules(schema))
-    if tier in ("large", "frontier"):
-        parts.append(f"It has to fit this JSON Schema: {json.dumps(schema, ensure_ascii=False)}")
-    elif rules:
-        parts.append(f"Rules:\n{rules}")
-    return "\n\n".join(parts)
+    asked = f"Reply with one JSON object of this form and nothing else:\n{example}"
+    return f"{asked}\n\nRules:\n{rules}" if rules else asked
 
 
 def _read_response(response: LlmResponded, form: type[Form]) -> Form | FormError:
     """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
     answer = read_form(response.text, form)
-    if INCOMPLETE.get((response.finish_reason or "").lower()) != "output_truncated":
+    if finish_reasons.INCOMPLETE.get((response.finish_reason or "").lower()) != "output_truncated":
         return answer
     if isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text)):
         return FormError("the answer was cut off because it is too long; give a shorter one")

@@ -290,13 +290,19 @@ def ulid_number(run_id: str) -> int | None:
 def summarise(path: Path) -> RunSummary:
     """Return what the first and the last line of a trace say; never raises for what the file holds."""
     try:
-        first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+        first, last = ends_of(path)
         version = other_format(first)
         if version is not None:
             return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=version)
-        return _summary(path, json.loads(first), json.loads(last) if _END in last[:200] else None)
+        return _summary(path, json.loads(first), json.loads(last) if last else None)
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
+
+
+def ends_of(path: Path) -> tuple[bytes, bytes | None]:
+    """Return the first line of a trace, and the last one where the run has ended; raises for a file that holds none."""
+    first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+    return first, last if _END in last[:200] else None
 
 
 def _run_held(path: Path) -> str | None:

@@ -1,12 +1,11 @@
 """Adaptive: look at the task, choose a strategy for it, and let that one run, once per task.
 
-The choice is the model's. Where it makes none, experience with such tasks decides, else a table. With `learning` the
+The choice is the model's. Where it makes none, experience with such tasks decides, else what each is known for. With `learning` the
 experience comes from the stored traces; what it was is a recorded fact, so a replay chooses alike.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -23,13 +22,15 @@ from playhead.kernel.delegation import (
     with_defaults,
 )
 from playhead.kernel.describe import describe
+from playhead.kernel.effectiveness import effectiveness, task_type_of
 from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.registry import strategy_class
-from playhead.kernel.task_types import complexity_of, task_type_of
+from playhead.kernel.threads import run_in_thread
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
+from playhead.trace.store import TraceStore
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
@@ -38,19 +39,9 @@ if TYPE_CHECKING:
 
 NAME: Final = "adaptive"
 FACT: Final = "strategy-effectiveness"
-BY_TYPE: Final = {
-    "question": "reactive",
-    "research": "reactive",
-    "analysis": "plan-execute-reflect",
-    "multi-step": "plan-execute-reflect",
-    "writing": "reflexion",
-    "creative": "tree-of-thought",
-}
-_COMPLEX: Final = 0.5
-"""A complexity from which on a task is planned, whatever it asks for."""
 _PROMPT: Final = (
     "Choose the strategy for a task; do not solve it.\n\nStrategies:\n{strategies}\n\n{experience}Type of task: {type}\n"
-    "Complexity: {complexity:.1f} of 1\nUrgency: 0.5 of 1\nTurns at most: {turns}\n{preferred}Task:\n{task}\n\n"
+    "Turns at most: {turns}\n{preferred}Task:\n{task}\n\n"
     "Reply with the name of one strategy, and nothing else."
 )
 
@@ -114,96 +105,67 @@ class Adaptive(Strategy):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is known of the task."""
-
-    text: str
-    type: str
-    complexity: float
-
-
 async def _choose(state: KernelState, session: Session, settings: Adaptive) -> tuple[KernelState, str]:
-    text = text_of(session.task)
-    kind = settings.task_type or task_type_of(text)
-    task = Task(text, kind, complexity_of(text, kind))
-    experience = await _experience(session, settings, task)
-    answer, why_not = None, ""
+    kind = settings.task_type or task_type_of(text_of(session.task))
+    experience = await _experience(session, settings, kind)
+    chosen, why_not = None, ""
     if settings.selector == "model" and len(settings.candidates) > 1:
-        state, answer, why_not = await _asked(state, session, settings, task, experience)
-    chosen, by = (answer, "the model's choice") if answer else _without_model(settings, task, experience)
-    reason = f"{by}; task type {task.type}, complexity {task.complexity:.1f}{why_not}"
+        state, chosen, why_not = await _asked(state, session, settings, kind, experience)
+    by = "the model's choice"
+    if chosen is None:
+        chosen, by = _without_model(settings, kind, experience)
+    reason = f"{by}; task type {kind}{why_not}"
     session.emit(StrategySelected(strategy=chosen, reason=reason, declares=strategy_class(chosen).declared()))
     return state, chosen
 
 
-async def _experience(session: Session, settings: Adaptive, task: Task) -> list[dict[str, Any]]:
+async def _experience(session: Session, settings: Adaptive, kind: str) -> list[dict[str, Any]]:
     """Return how well strategies did on such tasks: those that had enough of them."""
-    if not settings.learning:
-        return []
-    from playhead.kernel.threads import run_in_thread  # noqa: PLC0415 - only where it learns
+    writer = session.run.recorder.writer
 
     def read() -> list[dict[str, Any]]:
-        from playhead.kernel.effectiveness import effectiveness  # noqa: PLC0415 - as above
-        from playhead.trace.store import TraceStore  # noqa: PLC0415 - as above
+        folder = None if writer is None else TraceStore.of(writer.path).folder
+        return [] if folder is None else effectiveness(folder, session.header, settings.newest)
 
-        writer = session.run.recorder.writer
-        return (
-            [] if writer is None else effectiveness(TraceStore.of(writer.path).folder, session.header, settings.newest)
-        )
-
-    known = await session.facts.ask(FACT, partial(run_in_thread, read))
-    return [
-        each
-        for each in known
-        if each["task_type"] == task.type
-        and each["strategy"] in settings.candidates
-        and each["runs"] >= settings.min_runs
-    ]
+    known = await session.facts.ask(FACT, partial(run_in_thread, read)) if settings.learning else []
+    enough = [each for each in known if each["task_type"] == kind and each["runs"] >= settings.min_runs]
+    return [each for each in enough if each["strategy"] in settings.candidates]
 
 
 async def _asked(
-    state: KernelState, session: Session, settings: Adaptive, task: Task, experience: list[dict[str, Any]]
+    state: KernelState, session: Session, settings: Adaptive, kind: str, experience: list[dict[str, Any]]
 ) -> tuple[KernelState, str | None, str]:
     """Return the model's choice, or None and why there is none."""
+    names = settings.candidates
+    rates = [
+        f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
+    ]
     prompt = _PROMPT.format(
-        strategies=told(settings.candidates),
-        experience=_told(experience),
-        type=task.type,
-        complexity=task.complexity,
+        strategies=told(names),
+        experience="\n".join(["Experience with tasks of this type:", *rates, "", ""]) if rates else "",
+        type=kind,
         turns=session.header.max_iterations,
         preferred=f"Preferred: {settings.preferred}\n" if settings.preferred else "",
-        task=task.text,
+        task=text_of(session.task),
     )
     try:
         state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
     except ModelError as error:
         return state, None, f"; the model did not answer: {describe(error)}"
-    answer = named(strip_rationales(said), settings.candidates)
-    if answer is None:
-        names = ", ".join(settings.candidates)
-        session.emit(StructuredOutputFailed(expected="strategy", error=f"it names not one of {names}", attempt=0))
-        return state, None, "; the model's answer named no single strategy"
-    return state, answer, ""
+    if (answer := named(strip_rationales(said), names)) is not None:
+        return state, answer, ""
+    error_text = f"it names not one of {', '.join(names)}"
+    session.emit(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))
+    return state, None, "; the model's answer named no single strategy"
 
 
-def _without_model(settings: Adaptive, task: Task, experience: list[dict[str, Any]]) -> tuple[str, str]:
+def _without_model(settings: Adaptive, kind: str, experience: list[dict[str, Any]]) -> tuple[str, str]:
     """Return a strategy and what speaks for it, without asking anybody."""
     if experience:
         best = max(experience, key=lambda each: each["success_rate"])  # of equal ones the first by name
         return best["strategy"], f"{best['success_rate']:.0%} of {best['runs']} such runs succeeded with it"
     if settings.preferred is not None:
         return settings.preferred, "the preferred one"
-    usual = BY_TYPE.get(task.type, "reactive")
-    if usual == "reactive" and task.complexity >= _COMPLEX:
-        usual = "plan-execute-reflect"
-    return next(
-        (name for name in (usual, "reactive") if name in settings.candidates), settings.candidates[0]
-    ), "the table"
-
-
-def _told(experience: list[dict[str, Any]]) -> str:
-    lines = [
-        f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
-    ]
-    return "Experience with tasks of this type:\n" + "\n".join(lines) + "\n\n" if lines else ""
+    names = settings.candidates
+    suiting = [name for name in names if kind in strategy_class(name).suits]
+    return (*suiting, *(name for name in names if name == "reactive"), *names)[0], "known for this type of task"

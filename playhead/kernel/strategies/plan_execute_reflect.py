@@ -47,6 +47,7 @@ class PlanExecuteReflect(Strategy):
     name = NAME
     aliases = ("plan", "plan-execute")
     known_for = "makes a plan, carries it out step by step, corrects it; for complex tasks of many steps"
+    suits = ("analysis", "multi-step")
     purposes = (
         Purpose(name="plan", asks_for="a plan"),
         Purpose(name="step", asks_for="the result of a step"),

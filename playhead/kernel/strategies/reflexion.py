@@ -41,6 +41,7 @@ class Reflexion(Strategy):
     name = NAME
     aliases = ("reflect",)
     known_for = "writes an answer, criticises it, improves it; for writing and wherever quality counts"
+    suits = ("writing",)
     phases = ("attempt",)
     purposes = (
         Purpose(name="generate", asks_for="the first answer", is_answer=True),
@@ -126,7 +127,7 @@ async def _first_thread(state: KernelState, session: Session, strategy: Reflexio
     if not strategy.use_prior_critiques:
         return state.thread
     found = await prior_critiques(session, similarity=strategy.prior_similarity, most=strategy.max_prior_critiques)
-    return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
+    return state.thread.add(await session.messages.add_user(found)) if found else state.thread
 
 
 async def _judged(

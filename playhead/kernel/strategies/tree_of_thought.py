@@ -57,6 +57,7 @@ class TreeOfThought(Strategy):
     name = NAME
     aliases = ("tot",)
     known_for = "compares several approaches before it acts; for creative and open problems"
+    suits = ("creative",)
     phases = ("depth",)
     purposes = (
         Purpose(name="expand", asks_for="thoughts that may follow one"),
