@@ -127,7 +127,7 @@ async def _first_thread(state: KernelState, session: Session, strategy: Reflexio
     if not strategy.use_prior_critiques:
         return state.thread
     found = await prior_critiques(session, similarity=strategy.prior_similarity, most=strategy.max_prior_critiques)
-    return state.thread.add(await session.messages.add_user(found)) if found else state.thread
+    return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
 
 
 async def _judged(
