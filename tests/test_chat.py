@@ -324,17 +324,6 @@ class TestTheFile:
             session(tmp_path, [], persist=tmp_path, id="c")[0].end()
             assert (tmp_path / "c.jsonl").read_bytes() == whole
 
-    async def test_a_last_line_without_its_end(self, tmp_path: Path):
-        """Some editors leave it so: it is whole, and it is kept."""
-        chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
-        await chat.chat("Hello")
-        chat.end()
-        whole = (tmp_path / "c.jsonl").read_bytes()
-        (tmp_path / "c.jsonl").write_bytes(whole[:-1])
-        again, _ = session(tmp_path, [], persist=tmp_path, id="c")
-        again.end()
-        assert (said(again), (tmp_path / "c.jsonl").read_bytes()) == (said(chat), whole)
-
     @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "removed"])
     async def test_a_file_that_is_there_no_more(self, tmp_path: Path, replaced: bool):
         """What is said is not written where nobody will find it: that is an error, and no model is asked."""

@@ -188,22 +188,6 @@ class TestItsEnd:
         gc.collect()
         assert len(said) == 1
 
-    async def test_its_stages(self, tmp_path: Path):
-        """From `idle` to its end, in the order of a run; those outside of the loop where hooks are asked."""
-        seen: list[str] = []
-
-        def block(harness: Any) -> None:
-            for phase in ("bootstrap", "think", "verify", "audit"):
-                harness.before(phase, lambda _: seen.append(handle.stage))
-
-        handle = make_agent(tmp_path, [text("42")], compose=[block]).start("Do it.")
-        seen.append(handle.stage)
-        await handle
-        assert [*seen, handle.stage] == ["idle", "bootstrapping", "running", "verifying", "flushing", "completed"]
-        handle = make_agent(tmp_path, [error("no")]).start("Do it.")
-        await collect(handle)
-        assert handle.stage == "failed"
-
 
 class TestItsBlock:
     async def test_awaited_in_it(self, tmp_path: Path):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from playhead.agent.opening import open_run, redactor_of, settings_now
+from playhead.agent.opening import check_guards, open_run, settings_now
 from playhead.agent.options import Context, Execution
 from playhead.agent.running import DEFAULT, Default, TraceTo, record_run
-from playhead.agent.toolset import CustomTools, address_of, agents_below, make_fallback, make_model, make_toolset
+from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.compose.policies.declared import Declared
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import call_fields, context_fields, with_recall
-from playhead.kernel.guards import check_guards
 from playhead.kernel.isolate.main_script import require_guard
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
@@ -30,7 +29,7 @@ from playhead.trace.types import FallbackInfo
 from playhead.trace.values import JsonValue, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from playhead.agent.chat.session import ChatSession
@@ -40,14 +39,11 @@ if TYPE_CHECKING:
     from playhead.agent.running import Beginning, Variant
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
-    from playhead.kernel.guards import GuardMaker
-    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
-    from playhead.kernel.review import Judge
     from playhead.kernel.strategies.base import Strategy
     from playhead.kernel.tools import Tool
-    from playhead.trace.redaction import Redactor, RedactText
-    from playhead.trace.types import Content, Message, SourceInfo
+    from playhead.trace.redaction import RedactText
+    from playhead.trace.types import Content, Message
 
 CONTEXT: Final = Context()
 EXECUTION: Final = Execution()
@@ -112,7 +108,7 @@ class Agent(CustomTools):
         checks.instance("context", context, Context)
         checks.instance("execution", execution, Execution)
         self.model = make_model(model)
-        self.fallbacks = tuple(
+        self._fallbacks = tuple(
             make_fallback(each, self.model) for each in checks.listed("fallbacks", execution.fallbacks)
         )
         self._harness = Harness()
@@ -121,7 +117,7 @@ class Agent(CustomTools):
         policies = Declared(self._harness.policies)
         known = make_strategy(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
-        self.description = description
+        self._description = description
         settings = known.recorded()
         meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
         detection, switches, of_others = checks.checked_progress(policies.detection, policies.switching)
@@ -163,7 +159,7 @@ class Agent(CustomTools):
             max_retries=checks.at_least("retries", execution.retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", execution.retry_delay_s),
             max_parallel=checks.at_least("max_parallel", execution.max_parallel, 1),
-            fallbacks=tuple(FallbackInfo(model=each.name, address=address_of(each)) for each in self.fallbacks),
+            fallbacks=tuple(FallbackInfo(model=each.name, address=address_of(each)) for each in self._fallbacks),
             fallback_after=None
             if execution.fallback_after is None
             else checks.at_least("fallback_after", execution.fallback_after, 1),
@@ -188,8 +184,8 @@ class Agent(CustomTools):
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()
-        self.approver = checks.checked_approver(approver, self.tools, self._harness.approves)
-        self._as_root: AgentTool | None = None
+        self._approver = checks.checked_approver(approver, self.tools, self._harness.approves)
+        self._made: AgentTool | None = None
 
     def compose(self, block: Block) -> Undo:
         """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.
@@ -229,24 +225,6 @@ class Agent(CustomTools):
             raise UsageError(f"there is no kind of event {kind!r}.{nearest(str(kind), EVENT_TYPES)}")
         return self._subscriptions.add(kind, function)
 
-    def hooks(self) -> Hooks | None:
-        """Return what a run asks at its chokepoints and phases, as it is registered now; None when nothing is."""
-        return self._harness.hooks()
-
-    def guards(self) -> tuple[GuardMaker, ...]:
-        """Return the killswitches at the ports, as they are registered now."""
-        return self._harness.guards()
-
-    def sources(self) -> tuple[SourceInfo, ...]:
-        """Return the fingerprints of the code that a recording answers for, of agents below too."""
-        if self._as_root is None or self._as_root.tools is not self.tools:
-            self._as_root = self.as_tool()
-        return self._as_root.sources()
-
-    def judges(self) -> Mapping[str, Judge]:
-        """Return the code that looks at answers, by the names of the reviews."""
-        return self._reviews.judges
-
     def as_tool(self, *, description: str | None = None, read_only: bool | None = None) -> AgentTool:
         """Return the agent as a tool for another one.
 
@@ -258,20 +236,16 @@ class Agent(CustomTools):
             self.header,
             self.model,
             self.tools,
-            description=description or self.description,
+            description=description or self._description,
             read_only=read_only,
-            approver=self.approver,
+            approver=self._approver,
             redact=self._redact,
             hooks=self._harness.hooks,
             guards=self._harness.guards,
             judges=self._reviews.judges,
-            fallbacks=self.fallbacks,
+            fallbacks=self._fallbacks,
             composed=self._harness.sources,
         )
-
-    def redaction_rules(self) -> list[RedactText]:
-        """Return what every recorded text of this agent and of those below it goes through."""
-        return [*self._redact, *(function for agent in agents_below(self.tools) for function in agent.redact)]
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
@@ -361,19 +335,20 @@ class Agent(CustomTools):
         require_guard()
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
+        root = self._as_root()
         update = {
-            **await priced(self.header, self.model, self.fallbacks),
+            **await priced(self.header, self.model, self._fallbacks),
             "hooks": self._harness.info(),
-            "sources": self.sources(),
+            "sources": root.sources(),
         }
         tools, chat = self.tools, None
         if variant is not None:
             update, tools, chat = {**update, **variant.header}, variant.tools, variant.chat
         header = self.header.model_copy(update=update)
-        await self.check_guards()
+        await check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = open_run(
-            self,
+            root,
             run_id,
             self._trace,
             clock=self._clock,
@@ -394,24 +369,16 @@ class Agent(CustomTools):
         )
         return result.model_copy(update={"output": self._reviews.restored(result.output)}) if result.success else result
 
-    async def check_guards(self) -> None:
-        """Let the killswitches, also those of agents below, look at what they are to guard; a run does so first.
+    def _as_root(self) -> AgentTool:
+        """Return what the agent is made of now; it keeps the fingerprints of its code."""
+        made = self._made
+        if made is None or (made.header, made.tools, made.approver) != (self.header, self.tools, self._approver):
+            made = self._made = self.as_tool()
+        return made
 
-        Raises:
-            UsageError: one of them would guard nothing, or cannot guard.
-        """
-        for makers, models, tools in [
-            (self.guards(), (self.model, *self.fallbacks), self.tools),
-            *((agent.guards(), agent.models, agent.tools) for agent in agents_below(self.tools)),
-        ]:
-            below = list(agents_below(tools))
-            names = {name for each in (tools, *(agent.tools for agent in below)) for name in each}
-            await check_guards(makers, [*models, *(each for agent in below for each in agent.models)], names)
 
-    async def carry_on(self, task: Content, beginning: Beginning, run_id: str, waiting: Waiting | None) -> RunResult:
-        """Run a task that another run has begun; `playhead.replay.resume` is the way to do so."""
-        return await self._run(task, run_id, waiting, beginning=beginning)
-
-    def redactor(self) -> Redactor:
-        """Return what every recorded text goes through: the rules, and the secrets that models, parameters and tools hold."""
-        return redactor_of(self)
+async def carry_on(
+    agent: Agent, task: Content, beginning: Beginning, run_id: str, waiting: Waiting | None
+) -> RunResult:
+    """Run a task that another run has begun; `playhead.replay.resume` is the way to do so."""
+    return await agent._run(task, run_id, waiting, beginning=beginning)  # noqa: SLF001 - of this file

@@ -12,7 +12,7 @@ import anyio
 
 from playhead.agent.result import RunResult
 from playhead.agent.run_control import RunControl
-from playhead.agent.streaming.events import StreamEnd
+from playhead.agent.streaming import StreamEnd
 from playhead.agent.streaming.projection import CANCELLED, Stream
 from playhead.errors import UsageError
 from playhead.kernel.checks import checked_density
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from playhead.agent.run_control import Stage
     from playhead.agent.streaming import Density, StreamEvent
 
 Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
@@ -81,17 +80,6 @@ class RunHandle:
         if result.terminated_by in CANCELLED:
             return "terminated"
         return "completed" if result.status == "done" and self._error is None else "failed"
-
-    @property
-    def stage(self) -> Stage:
-        """Return what the root agent is doing.
-
-        `idle` before it begins, `bootstrapping`, `running`, `paused`, `verifying`, `flushing` when its answer is there, and
-        at its end `completed` or `failed`. Phases outside of the loop are passed through only where hooks are asked at them.
-        """
-        if not self._outcome.done():
-            return self._control.stage
-        return "completed" if self.result is not None and self.result.status == "done" and not self._error else "failed"
 
     @property
     def result(self) -> RunResult | None:

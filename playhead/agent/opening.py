@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from playhead.agent.running import Beginning, TraceTo, open_control, open_writer
 from playhead.agent.toolset import agents_below
+from playhead.kernel import guards
 from playhead.kernel.run_context import RunContext
 from playhead.kernel.world import LiveWorld
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -16,30 +17,49 @@ from playhead.trace.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.agent.agent import Agent
     from playhead.agent.run_control import RunControl
+    from playhead.kernel.agent_tool import AgentTool
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.line import Record
+    from playhead.trace.redaction import RedactText
 
 
-def redactor_of(agent: Agent) -> Redactor:
+def with_below(agent: AgentTool) -> list[AgentTool]:
+    """Return an agent and all below it."""
+    return [agent, *agents_below(agent.tools)]
+
+
+def rules_of(agent: AgentTool) -> list[RedactText]:
+    """Return what every recorded text of an agent and of those below it goes through."""
+    return [function for each in with_below(agent) for function in each.redact]
+
+
+def redactor_of(agent: AgentTool) -> Redactor:
     """Return what every recorded text goes through: the rules, and the secrets that models, parameters and tools hold."""
-    below = list(agents_below(agent.tools))
-    redactor = Redactor(agent.redaction_rules())
-    for model in [agent.model, *agent.fallbacks, *(each for other in below for each in other.models)]:
-        for name, secret in model.secrets.items():
-            redactor.add_secret(secret, name)
-    for header in [agent.header, *(other.header for other in below)]:
-        redactor.add_parameters(header.request_parameters, header.record_parameters)
-    for each in (each for tools in (agent.tools, *(other.tools for other in below)) for each in tools.values()):
-        for name, secret in getattr(each, "secrets", {}).items():  # what an MCP server was given
-            redactor.add_secret(secret, name)
+    redactor = Redactor(rules_of(agent))
+    for each in with_below(agent):
+        redactor.add_parameters(each.header.request_parameters, each.header.record_parameters)
+        for holder in (*each.models, *each.tools.values()):
+            for name, secret in getattr(holder, "secrets", {}).items():  # of a tool: what an MCP server was given
+                redactor.add_secret(secret, name)
     return redactor
 
 
+async def check_guards(agent: AgentTool) -> None:
+    """Let the killswitches, also those of agents below, look at what they are to guard; a run does so first.
+
+    Raises:
+        UsageError: one of them would guard nothing, or cannot guard.
+    """
+    for each in with_below(agent):
+        guarded = with_below(each)
+        names = {name for one in guarded for name in one.tools}
+        await guards.check_guards(each.guards(), [model for one in guarded for model in one.models], names)
+
+
 def open_run(  # noqa: PLR0913 - all in which runs differ
-    agent: Agent,
+    agent: AgentTool,
     run_id: str,
     trace: TraceTo,
     *,
@@ -82,8 +102,8 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
         settings.on_trace_error if settings else "continue",
         hooks=agent.hooks(),
         guards=agent.guards(),
-        judges=agent.judges(),
-        fallbacks=agent.fallbacks,
+        judges=agent.judges or {},
+        fallbacks=tuple(agent.fallbacks),
         kept=kept,
         control=None if writer is None else open_control(writer.path),
         steering=steering if beginning is None else beginning.steering,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from playhead.kernel.guards import interrupt
-from playhead.kernel.hooks import LOOP_PHASES, Terminate
+from playhead.kernel.hooks import Terminate
 from playhead.kernel.threads import Waiting, loop_scheduler
 from playhead.trace.events import RunPaused, RunResumed, RunStarted
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder, Subscriptions
 
-Stage = Literal["idle", "bootstrapping", "running", "paused", "verifying", "flushing", "completed", "failed"]
-_STAGES: Final[dict[str, Stage]] = {
-    "verify": "verifying",
-    **dict.fromkeys(("memory-flush", "cost-track", "audit", "complete"), "flushing"),
-}
 TERMINATED: Final = "terminated"
 """How a run ends that its caller ends at once; the name of the switch is `terminate`."""
 
@@ -95,18 +90,6 @@ class RunControl:
     def begins(self, state: KernelState, session: Session) -> None:
         """Tell of the next phase."""
         self.stream.enter_phase(state, session)
-
-    @property
-    def stage(self) -> Stage:
-        """Where the run's root agent is, as long as it is not over."""
-        if self._root is None or not self._begun:
-            return "idle"
-        if self._waiting:
-            return "paused"
-        phase = self._root.phase
-        if phase in LOOP_PHASES:
-            return "running"
-        return _STAGES.get(phase or "", "bootstrapping")
 
     def over(self) -> None:
         """Know that the run is over."""

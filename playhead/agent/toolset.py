@@ -180,7 +180,7 @@ class CustomTools:
 
     header: AgentHeader
     tools: dict[str, Tool]
-    approver: Approver | None
+    _approver: Approver | None
     _harness: Harness
 
     def add_tool(self, tool: Any) -> None:  # noqa: ANN401 - as in `tools`
@@ -215,5 +215,5 @@ class CustomTools:
     def _set_tools(self, own: list[Any]) -> None:
         meta = with_recall(self.header.meta_tools, self.header.compression, has_tools=bool(own))
         tools = make_toolset(own, meta, tools_of(self.header)[0], self.header.strategy_settings)
-        self.approver = checks.checked_approver(self.approver, tools, self._harness.approves)
+        self._approver = checks.checked_approver(self._approver, tools, self._harness.approves)
         self.tools, self.header = tools, self.header.model_copy(update={"meta_tools": meta})

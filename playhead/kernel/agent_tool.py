@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
-from playhead.kernel.declared import sources_of
 from playhead.kernel.describe import describe
 from playhead.kernel.execution import as_run_error, strategy_used
+from playhead.kernel.reviewers import OUTPUT_TYPE
 from playhead.kernel.session import MAX_DEPTH, Session
+from playhead.kernel.sources import source_info
 from playhead.kernel.supervision import Supervisor
 from playhead.kernel.tools import Outcome
+from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
-from playhead.trace.types import AgentHeader, Prices, ToolSpec
-from playhead.trace.values import from_json, scrub
+from playhead.trace.types import AgentHeader, Prices, SourceInfo, ToolSpec
+from playhead.trace.values import from_json, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from playhead.kernel.tool_context import ToolContext
     from playhead.kernel.tools import Tool
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import SourceInfo
     from playhead.trace.values import JsonValue
 
 SCHEMA = {
@@ -35,6 +36,10 @@ SCHEMA = {
     "required": ["task"],
     "additionalProperties": False,
 }
+
+
+_ELSEWHERE = {"address", "prices", "sources", "hooks", "fallbacks"}
+"""Header fields that depend on the machine, or are fingerprinted separately here."""
 
 
 class AgentTool:
@@ -173,3 +178,42 @@ async def prices_of(model: Model) -> Prices | None:
 def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]:
     """Return whether the error is not this agent's alone: a cancellation, a lost event, a replay that left its path."""
     return isinstance(error, (ReplayError, TraceWriteError)) or (error is not None and not isinstance(error, Exception))
+
+
+def sources_of(agent: AgentTool) -> tuple[SourceInfo, ...]:
+    """Return the fingerprints of the caller's code that a recording of the agent answers for."""
+    return tuple(each for each in _sources(agent) if each.fingerprint != "" or each.values)
+
+
+def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
+    for name, tool in agent.tools.items():
+        if tool.spec.kind == "agent":
+            yield _declaration(name, tool)  # type: ignore[arg-type]
+        elif tool.spec.kind == "function":
+            yield source_info("tool", name, tool)
+    if agent.approver is not None:
+        yield source_info("approver", "approver", agent.approver, settings=True)
+    for model in agent.models:
+        yield source_info("model", model.name, type(model))
+    for name, judge in (agent.judges or {}).items():
+        yield source_info("output-type" if name == OUTPUT_TYPE else "validator", name, judge)
+    for place, rule in enumerate(agent.redact):
+        yield source_info("redactor", str(place), rule)
+    yield from () if agent.composed is None else agent.composed()
+
+
+def _declaration(name: str, agent: AgentTool) -> SourceInfo:
+    """Return a fingerprint of the whole declaration of an agent below; None for it when a part is unknown."""
+    hooks, header, sources = agent.hooks(), agent.header, agent.sources()
+    if any(each.fingerprint is None for each in sources):
+        return SourceInfo(kind="agent", name=name)
+    parts: list[Any] = [
+        header.model_dump(mode="json", exclude=_ELSEWHERE),
+        to_json(header.request_parameters),
+        [each.model for each in header.fallbacks],
+        [each.spec.model_dump(mode="json") for each in (agent, *agent.tools.values())],
+        [each.model_dump(mode="json") for each in (() if hooks is None else hooks.info())],
+        [each.info().model_dump(mode="json") for each in agent.guards()],
+        [each.model_dump(mode="json") for each in sources],
+    ]
+    return SourceInfo(kind="agent", name=name, fingerprint="", values=fingerprint_key.fingerprint(parts))

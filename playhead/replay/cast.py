@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.agent.toolset import address_of
+from playhead.agent.toolset import address_of, agents_below
 from playhead.errors import UnknownModelError, UsageError, nearest
-from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked
 from playhead.kernel.models.credentials import provider_of
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.kernel.models.base import Model
-    from playhead.kernel.tools import Tool
     from playhead.trace.recording import Recording
     from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ToolSpec
@@ -219,14 +217,6 @@ def changed_header(header: AgentHeader, changes: Overrides, model: Model, *, has
         prompt = default_prompt(header, has_tools=has_tools) if own is None else own
         update["system_prompt"] = changed_prompt(changes.system_prompt, prompt)
     return header.model_copy(update=update).with_parameters(parameters)
-
-
-def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:
-    """Yield the agents that code gives as tools, at any depth."""
-    for each in tools.values():
-        if isinstance(each, AgentTool):
-            yield each
-            yield from agents_below(each.tools)
 
 
 def live_texts(name: str, header: AgentHeader, specs: Mapping[str, ToolSpec]) -> dict[str, Any]:

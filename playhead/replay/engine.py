@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from playhead.agent.opening import check_guards, rules_of
 from playhead.agent.result import RunResult
 from playhead.agent.running import DEFAULT, TraceTo, open_control, open_writer, record_run
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
@@ -105,7 +106,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     )
     await plan.cast.check()
     if agent is not None:
-        await agent.check_guards()
+        await check_guards(agent.as_tool())
     least = _checked_share(min_grounded)
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     stage = _Stage(plan, on_record)
@@ -201,21 +202,22 @@ class _Stage:
         self._subscriptions.add("run-started", lambda record: self._record_notes(recorder, record))
         if self._on_record is not None:
             self._subscriptions.add(None, self._on_record)
+        parts = None if self.plan.agent is None else self.plan.agent.as_tool()
         return RunContext(
             run_id,
             recorder,
             self.world,
             on_trace_error=settings.on_trace_error if settings else "continue",
-            hooks=None if self.plan.agent is None else self.plan.agent.hooks(),
-            guards=() if self.plan.agent is None else self.plan.agent.guards(),
-            judges={} if self.plan.agent is None else self.plan.agent.judges(),
+            hooks=None if parts is None else parts.hooks(),
+            guards=() if parts is None else parts.guards(),
+            judges={} if parts is None else parts.judges or {},
             control=None if writer is None else open_control(writer.path),
             steering=recorded_stops(self.plan.recording),
         )
 
     def _redactor(self) -> Redactor:
         agent = self.plan.agent
-        redactor = Redactor([] if agent is None else agent.redaction_rules())
+        redactor = Redactor([] if agent is None else rules_of(agent.as_tool()))
         for name, value in self.plan.rebinding.values.items():
             redactor.add_secret(value, name)
         self.plan.cast.teach(redactor)

@@ -166,8 +166,9 @@ async def _run_frozen(recording: Recording, agent: Agent | None, follower: _Foll
     run = RunContext(new_run_id(), recorder, world, steering=recorded_stops(recording))
     header, tools = _parts(recording, agent)
     if agent is not None:
-        world.hooks[recording.root.owner] = agent.hooks()
-        world.sources[recording.root.owner] = agent.sources()
+        parts = agent.as_tool()
+        world.hooks[recording.root.owner] = parts.hooks()
+        world.sources[recording.root.owner] = parts.sources()
     with suppress(PlayheadError):  # a recorded failure fails again; anything else shows as a divergence
         await record_run(
             run,

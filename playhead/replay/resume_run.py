@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from playhead.agent.agent import carry_on
+from playhead.agent.opening import redactor_of
 from playhead.agent.running import DEFAULT, Beginning, Default, record_run
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
@@ -167,7 +169,7 @@ class _Order:
             stops = recorded_stops(settled.recording)
             joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
             beginning = Beginning(world, recording.run_id, folder, secrets, tuple(heard), stops, joined)
-            return await self.agent.carry_on(task, beginning, run_id, waiting)
+            return await carry_on(self.agent, task, beginning, run_id, waiting)
 
 
 class _Released:
@@ -188,7 +190,7 @@ async def _rehearse(agent: Agent, settled: Settled, task: Content, secrets: Iter
     Raises:
         DivergedError: it does not.
     """
-    follower, subscriptions, redactor = Follower(settled), Subscriptions(), agent.redactor()
+    follower, subscriptions, redactor = Follower(settled), Subscriptions(), redactor_of(agent.as_tool())
     subscriptions.add(None, follower)
     for name, value in secrets:
         redactor.add_secret(value, name)

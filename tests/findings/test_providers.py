@@ -235,7 +235,7 @@ def test_the_header_says_where_each_fallback_is_asked(
     assert [
         name for name in fallbacks if f"fallback {name} is asked at its provider's usual address" in caplog.text
     ] == strangers
-    keys = [dict(each.secrets).get("api_key") for each in made.fallbacks]
+    keys = [dict(each.secrets).get("api_key") for each in made.as_tool().fallbacks]
     assert keys == [None if address is None or model.startswith("ollama") else "sk-primary" for address in expected]
 
 

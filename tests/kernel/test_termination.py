@@ -243,10 +243,6 @@ def test_only_the_agent_writes_the_end_of_a_run():
     """`run-completed` is written in one place, `agent-completed` in one other; but for recordings made of foreign spans."""
     assert _calls_of("RunCompleted") == [
         ("agent/running.py", "record_run.ending"),
-        (
-            "agent/streaming/projection.py",
-            "Stream._unheard",
-        ),  # told to the reader of a stream alone: it could not be recorded
         ("importing/conversion.py", "Conversion.complete"),
     ]
     assert _calls_of("AgentCompleted") == [

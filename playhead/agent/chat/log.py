@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-import jsonlines
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from playhead.errors import ChatError
@@ -16,7 +14,6 @@ from playhead.trace.blobs import write_all
 from playhead.trace.types import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 log = logging.getLogger("playhead")
@@ -108,18 +105,19 @@ class ChatLog:
 
     def _go_on(self, path: Path, descriptor: int, chat_id: str) -> None:
         content = path.read_bytes()
-        whole = _whole_lines(content)
-        lines = _objects(path, whole)
-        head = next(lines, None)
-        if head is not None:
-            known: _Head = _read(_Head, head, f"{path}, line 1")
-            self.context = known.context if self.context is None else self.context
-        elif not content.startswith(_BEGINNING[: len(content)]):
+        whole = content[: content.rfind(b"\n") + 1]
+        if not whole and not _BEGINNING.startswith(content[: len(_BEGINNING)]):
             raise ChatError(f"{path} is no chat")
-        for number, line in enumerate(lines, 2):
-            self.messages.append(_read(ChatMessage, line, f"{path}, line {number}"))
-        _mend_end(path, descriptor, content, whole)  # not before it is known to be ours
-        if head is None:
+        for number, line in enumerate(whole.splitlines(), 1):
+            if number == 1:
+                known: _Head = _read(_Head, line, f"{path} is no chat: its first line")
+                self.context = known.context if self.context is None else self.context
+            else:
+                self.messages.append(_read(ChatMessage, line, f"{path}, line {number}"))
+        if torn := len(content) - len(whole):  # written when a process died; the file is known to be ours by now
+            log.warning("%s: its last message was not written whole (%d bytes) and is gone", path, torn)
+            os.ftruncate(descriptor, len(whole))
+        if not whole:
             self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
 
     def _write(self, line: _Line) -> None:
@@ -142,39 +140,8 @@ def _append(path: Path, descriptor: int, content: bytes) -> None:
         raise
 
 
-def _whole_lines(content: bytes) -> bytes:
-    """Return the lines that were written whole; the last one may lack its end, as some editors leave it."""
-    end = content.rfind(b"\n") + 1
-    return content if _is_object(content[end:]) else content[:end]
-
-
-def _mend_end(path: Path, descriptor: int, content: bytes, whole: bytes) -> None:
-    """Cut off what was being written when a process died, and say so; end the last line."""
-    torn = len(content) - len(whole)
-    if torn:
-        log.warning("%s: its last message was not written whole (%d bytes) and is gone", path, torn)
-        os.ftruncate(descriptor, len(whole))
-    if whole and not whole.endswith(b"\n"):
-        write_all(descriptor, b"\n")
-
-
-def _is_object(line: bytes) -> bool:
+def _read(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401 - of this kind
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _objects(path: Path, content: bytes) -> Iterator[dict[str, Any]]:
-    reader = jsonlines.Reader(io.BytesIO(content))
-    try:
-        yield from reader.iter(type=dict)
-    except (jsonlines.InvalidLineError, RecursionError) as error:
-        raise ChatError(f"{path} is no chat, or was changed: {error}") from None
-
-
-def _read(kind: type[Any], line: dict[str, Any], where: str) -> Any:  # noqa: ANN401 - of this kind
-    try:
-        return kind.model_validate(line)
+        return kind.model_validate_json(line)
     except ValidationError as error:
         raise ChatError(f"{where} is none of a chat: {error.errors(include_url=False)[0]['msg']}") from None

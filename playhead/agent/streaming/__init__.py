@@ -1,46 +1,247 @@
-"""Streaming: what a run tells while it goes on. See `Agent.start`."""
+"""What a run tells while it goes on, as typed events, and what to make of them. See `Agent.start`.
 
-from playhead.agent.streaming.adapters import as_json, collect, text_of, to_sse
-from playhead.agent.streaming.events import (
-    Density,
-    IterationProgress,
-    PhaseCompleted,
-    PhaseStarted,
-    RunPaused,
-    RunResumed,
-    StreamCancelled,
-    StreamCompleted,
-    StreamEnd,
-    StreamError,
-    StreamEvent,
-    TextDelta,
-    TextDiscarded,
-    ThoughtEmitted,
-    ToolCallCompleted,
-    ToolCallStarted,
-    ToolSummary,
-)
+Two densities: `tokens` has what the root agent says and how far it is, `full` also phases, thoughts and calls, and the
+agents below. The last event of a stream is one of `StreamCompleted`, `StreamError` and `StreamCancelled`, and there is
+exactly one of these.
+"""
 
-__all__ = [
-    "Density",
-    "IterationProgress",
-    "PhaseCompleted",
-    "PhaseStarted",
-    "RunPaused",
-    "RunResumed",
-    "StreamCancelled",
-    "StreamCompleted",
-    "StreamEnd",
-    "StreamError",
-    "StreamEvent",
-    "TextDelta",
-    "TextDiscarded",
-    "ThoughtEmitted",
-    "ToolCallCompleted",
-    "ToolCallStarted",
-    "ToolSummary",
-    "as_json",
-    "collect",
-    "text_of",
-    "to_sse",
-]
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable
+
+    from playhead.trace.values import JsonValue
+
+Density = Literal["tokens", "full"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvent:
+    """What all events have."""
+
+    owner: str = "root"
+    """The agent that it is about: `root`, or the call that started an agent below, such as `root/researcher@3.0`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(StreamEvent):
+    """The next piece of what the model says; the whole of it where the model does not stream, or hooks come first."""
+
+    text: str
+    """The piece."""
+    request: int = 0
+    """The request that it answers; pieces of requests that run beside each other may come in turns."""
+    attempt: int = 0
+    """Which attempt at that request."""
+    purpose: str = "think"
+    """What the request was for: `think`, `synthesis`, `critique`, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDiscarded(StreamEvent):
+    """All pieces of this request and attempt so far are no part of any answer: take them back."""
+
+    request: int
+    """The request."""
+    attempt: int
+    """The attempt."""
+    reason: str
+    """Why: the connection broke, the run ended, …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IterationProgress(StreamEvent):
+    """A turn of the loop begins."""
+
+    iteration: int
+    """The turn, from 0."""
+    max_iterations: int
+    """Turns that there are at most."""
+    tokens_used: int | None
+    """Tokens up to now, those of agents below included; None once those of an answer are not known."""
+    tools_called_this_step: tuple[str, ...] = ()
+    """The tools called in the step that has just ended, in the order in which they started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPaused(StreamEvent):
+    """The agent waits, before its next phase."""
+
+    reason: str
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed(StreamEvent):
+    """The agent goes on."""
+
+    reason: str
+    """Why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseStarted(StreamEvent):
+    """A phase of the loop begins. (density `full`)."""
+
+    phase: str
+    """`think`, `act` or `observe`."""
+    timestamp: int
+    """Microseconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseCompleted(StreamEvent):
+    """A phase of the loop is over. (density `full`)."""
+
+    phase: str
+    """`think`, `act` or `observe`."""
+    duration_ms: float
+    """Milliseconds that it took."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtEmitted(StreamEvent):
+    """The model said something beside its calls. (density `full`)."""
+
+    content: str
+    """What it said."""
+    iteration: int | None = None
+    """The turn, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted(StreamEvent):
+    """A call begins. (density `full`)."""
+
+    tool_name: str
+    """The tool."""
+    call_id: str
+    """The call; unique in its agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCompleted(StreamEvent):
+    """A call is over. (density `full`)."""
+
+    tool_name: str
+    """The tool."""
+    call_id: str
+    """The call; unique in its agent."""
+    duration_ms: float
+    """Milliseconds that it took."""
+    success: bool
+    """Whether it returned a result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSummary:
+    """How the calls of one tool went, in the whole run."""
+
+    tool_name: str
+    """The tool."""
+    calls: int
+    """Calls that ended."""
+    success_rate: float
+    """Share of them that returned a result, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEnd(StreamEvent):
+    """What the three last events have in common."""
+
+    task_id: str
+    """The run's id."""
+    output: JsonValue = None
+    """The answer, or the best there was; without secrets, as in the trace."""
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+    """`status`, `terminated_by`, `terminated_source`, `iterations`, `tokens`, `cost_usd`, `duration_ms`, `lost_events` (those that
+    could not be recorded, and so are not in the stream); empty when the run has not begun."""
+    agent_id: str | None = None
+    """The agent's name."""
+    tool_summary: tuple[ToolSummary, ...] = ()
+    """One entry for each tool that was called, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCompleted(StreamEnd):
+    """The run has ended in order: with an answer, or at a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamError(StreamEnd):
+    """The run has failed."""
+
+    cause: str
+    """What broke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCancelled(StreamEnd):
+    """The run was ended by whoever started it."""
+
+    reason: str
+    """Why."""
+
+
+def as_json(event: StreamEvent) -> dict[str, Any]:
+    """Return an event as a JSON object; `type` is the name of its class."""
+    return {"type": type(event).__name__, **asdict(event)}
+
+
+async def to_sse(events: AsyncIterable[StreamEvent], *, heartbeat_s: float | None = None) -> AsyncIterator[bytes]:
+    """Yield a run's events as server-sent events: `event:` is the name of the class, `data:` its fields as JSON.
+
+    The iterator does not end the run when nobody reads any more; an `async with` around it does.
+
+    Args:
+        events: a handle, or what else yields events.
+        heartbeat_s: seconds of silence after which a comment is sent, so that no proxy closes the connection.
+
+    Raises:
+        UsageError: the handle's events are read already, or `heartbeat_s` is no time.
+    """
+    if heartbeat_s is not None and not heartbeat_s > 0:
+        raise UsageError(f"heartbeat_s is a number of seconds above 0; it is {heartbeat_s!r}")
+    coming = aiter(events)
+    while True:
+        # Not cancelled for a heartbeat: that would end a generator, and the stream without its last event.
+        coming_next = asyncio.ensure_future(anext(coming, None))
+        try:
+            while not (await asyncio.wait([coming_next], timeout=heartbeat_s))[0]:
+                yield b": heartbeat\n\n"
+        finally:
+            coming_next.cancel()
+        event = coming_next.result()
+        if event is None:
+            return
+        yield _framed(event)
+
+
+async def collect(events: AsyncIterable[StreamEvent]) -> list[StreamEvent]:
+    """Return all events of a run, when it is over."""
+    return [event async for event in events]
+
+
+def text_of(events: Iterable[StreamEvent], owner: str = "root") -> str:
+    """Return what an agent's model said, in the order of its requests, without what was discarded."""
+    said: dict[tuple[int, int], str] = {}
+    for event in events:
+        if isinstance(event, TextDelta) and event.owner == owner:
+            place = (event.request, event.attempt)
+            said[place] = said.get(place, "") + event.text
+        elif isinstance(event, TextDiscarded) and event.owner == owner:
+            said.pop((event.request, event.attempt), None)
+    return "".join(said[place] for place in sorted(said))
+
+
+def _framed(event: StreamEvent) -> bytes:
+    # One line: JSON escapes every line break.
+    data = json.dumps(as_json(event), ensure_ascii=False, separators=(",", ":"))
+    return f"event: {type(event).__name__}\ndata: {data}\n\n".encode(errors="replace")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from functools import singledispatchmethod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
     from playhead.trace.types import Content
+    from playhead.trace.values import JsonValue
 
 ROOT: Final = "root"
 _METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "duration_ms")
@@ -122,24 +122,30 @@ class Stream:
 
     def on_record(self, record: Record) -> None:
         """Hear of what was recorded."""
+        event, owner = record.event, record.owner
         with self._lock:
-            self._on(record.event, record)
+            match event:
+                case e.RunStarted():
+                    self._started = event
+                case e.LlmRequested():
+                    self._purposes[owner, event.request] = event.purpose
+                case e.LlmResponded():
+                    self._responded(owner, event)
+                case e.LlmFailed():
+                    self._failed(owner, event)
+                case e.Thought():
+                    self._thought(event, record)
+                case e.ToolCallStarted() | e.ToolCallCompleted():
+                    self._call(owner, event)
+                case e.RunPaused():
+                    self._put(out.RunPaused(owner=owner, reason=event.reason))
+                case e.RunResumed():
+                    self._put(out.RunResumed(owner=owner, reason=event.reason))
+                case e.RunCompleted() | e.AgentCompleted():
+                    self._ended(owner, event)
 
-    @singledispatchmethod
-    def _on(self, event: e.EventBase, record: Record) -> None:
-        """Most kinds are told by none of the events."""
-
-    @_on.register(e.RunStarted)
-    def _(self, event: e.RunStarted, record: Record) -> None:  # noqa: ARG002 - the form of all of these
-        self._started = event
-
-    @_on.register(e.LlmRequested)
-    def _(self, event: e.LlmRequested, record: Record) -> None:
-        self._purposes[record.owner, event.request] = event.purpose
-
-    @_on.register(e.LlmResponded)
-    def _(self, event: e.LlmResponded, record: Record) -> None:
-        owner, key = record.owner, (record.owner, event.request, event.attempt)
+    def _responded(self, owner: str, event: e.LlmResponded) -> None:
+        key = (owner, event.request, event.attempt)
         level, live = self._levels.get(owner, Level.ANSWER), self._live.pop(key, None)
         if level > Level.RESPONSE:
             return
@@ -152,15 +158,19 @@ class Stream:
             self._discard(*key, "the pieces were not the answer, which follows")
         self._delta(*key, event.text, purpose)
 
-    @_on.register(e.LlmFailed)
-    def _(self, event: e.LlmFailed, record: Record) -> None:
-        key = (record.owner, event.request, event.attempt)
-        live = self._live.pop(key, None)
+    def _failed(self, owner: str, event: e.LlmFailed) -> None:
+        live = self._live.pop((owner, event.request, event.attempt), None)
         if live is not None and live.shown:
-            self._discard(*key, event.error.message)
+            self._discard(owner, event.request, event.attempt, event.error.message)
 
-    @_on.register(e.Thought)
-    def _(self, event: e.Thought, record: Record) -> None:
+    def _ended(self, owner: str, event: e.RunCompleted | e.AgentCompleted) -> None:
+        self.leave_phase(owner)
+        if self._levels.get(owner) is Level.ANSWER and isinstance(event.output, str):
+            self._delta(owner, 0, 0, event.output, "answer")
+        if isinstance(event, e.RunCompleted):
+            self._completed = event
+
+    def _thought(self, event: e.Thought, record: Record) -> None:
         level = self._levels.get(record.owner, Level.ANSWER)
         request, said = self._said.get(record.owner, (None, ""))
         if event.text is not None and level <= Level.RESPONSE:
@@ -168,66 +178,27 @@ class Stream:
         if self._full and level is not Level.ANSWER and request == event.request and said:
             self.queue.put(out.ThoughtEmitted(owner=record.owner, content=said, iteration=record.iteration))
 
-    @_on.register(e.ToolCallStarted)
-    def _(self, event: e.ToolCallStarted, record: Record) -> None:
-        self._called[record.owner].append(event.tool)
+    def _call(self, owner: str, event: e.ToolCallStarted | e.ToolCallCompleted) -> None:
+        named: dict[str, Any] = {"owner": owner, "tool_name": event.tool, "call_id": event.call_id}
+        if isinstance(event, e.ToolCallStarted):
+            self._called[owner].append(event.tool)
+            told: out.StreamEvent = out.ToolCallStarted(**named)
+        else:
+            self._calls[event.tool].append(event.ok)
+            told = out.ToolCallCompleted(**named, duration_ms=event.duration_ms, success=event.ok)
         if self._full:
-            self.queue.put(out.ToolCallStarted(owner=record.owner, tool_name=event.tool, call_id=event.call_id))
-
-    @_on.register(e.ToolCallCompleted)
-    def _(self, event: e.ToolCallCompleted, record: Record) -> None:
-        self._calls[event.tool].append(event.ok)
-        if self._full:
-            self.queue.put(
-                out.ToolCallCompleted(
-                    owner=record.owner,
-                    tool_name=event.tool,
-                    call_id=event.call_id,
-                    duration_ms=event.duration_ms,
-                    success=event.ok,
-                )
-            )
-
-    @_on.register(e.RunPaused)
-    def _(self, event: e.RunPaused, record: Record) -> None:
-        if self._tells(record.owner):
-            self.queue.put(out.RunPaused(owner=record.owner, reason=event.reason))
-
-    @_on.register(e.RunResumed)
-    def _(self, event: e.RunResumed, record: Record) -> None:
-        if self._tells(record.owner):
-            self.queue.put(out.RunResumed(owner=record.owner, reason=event.reason))
-
-    @_on.register(e.RunCompleted)
-    @_on.register(e.AgentCompleted)
-    def _(self, event: e.RunCompleted | e.AgentCompleted, record: Record) -> None:
-        owner = record.owner
-        self.leave_phase(owner)
-        if self._levels.get(owner) is Level.ANSWER and isinstance(event.output, str):
-            self._delta(owner, 0, 0, event.output, "answer")
-        if isinstance(event, e.RunCompleted):
-            self._completed = event
+            self.queue.put(told)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, result: RunResult | None, error: BaseException | None) -> None:
         """Put the last event into the queue: the run is over."""
-        # Not under the lock: rules of the user's may run.
-        unheard = self._unheard(result) if self._completed is None and result is not None else None
+        last = self._last(self._completed or result, error)  # not under the lock: rules of the user's may run
         with self._lock:
-            self._completed = self._completed or unheard
-            self.queue.put(self._last(error), last=True)
+            self.queue.put(last, last=True)
 
-    def _unheard(self, result: RunResult) -> e.RunCompleted:
-        """Return how a run ended of which the last event could not be recorded, as it would have been."""
-        known = {
-            name: value for name in e.RunCompleted.model_fields if (value := getattr(result, name, None)) is not None
-        }
-        ended = e.RunCompleted(**{**known, "output": to_json(result.output)})
-        return ended if self._recorder is None else self._recorder.redactor.redact_model(ended)
-
-    def _last(self, error: BaseException | None) -> out.StreamEnd:
-        ended, fields = self._completed, self._end_fields()
+    def _last(self, ended: e.RunCompleted | RunResult | None, error: BaseException | None) -> out.StreamEnd:
+        fields = self._end_fields(ended)
         if ended is not None and ended.terminated_by in CANCELLED:
             return out.StreamCancelled(reason=ended.terminated_because or ended.error or ended.terminated_by, **fields)
         if ended is not None and ended.status == "failed":
@@ -238,16 +209,18 @@ class Stream:
             return out.StreamError(cause=f"{type(error).__name__}: {self._redacted(str(error))}", **fields)
         return out.StreamCompleted(**fields)
 
-    def _end_fields(self) -> dict[str, Any]:
-        ended = self._completed
-        metadata = {} if ended is None else {name: getattr(ended, name) for name in _METADATA}
+    def _end_fields(self, ended: e.RunCompleted | RunResult | None) -> dict[str, Any]:
+        metadata: dict[str, Any] = {}
+        output = None if self._completed is None else self._completed.output
         if ended is not None:
+            output = output if self._completed is ended else self._redacted(to_json(ended.output))
+            metadata = {name: getattr(ended, name) for name in _METADATA}
             metadata["tokens"] = None if ended.usage.unknown else ended.usage.total_tokens
             metadata["cost_usd"] = None if ended.cost_unknown else ended.cost_usd
             metadata["lost_events"] = 0 if self._recorder is None else self._recorder.lost
         return {
             "task_id": self._run_id,
-            "output": None if ended is None else ended.output,
+            "output": output,
             "metadata": metadata,
             "agent_id": None if self._started is None else self._started.agent.name,
             "tool_summary": tuple(
@@ -256,19 +229,22 @@ class Stream:
             ),
         }
 
-    def _redacted(self, text: str) -> str:
-        return text if self._recorder is None else str(self._recorder.redactor.redact(text))
+    def _redacted(self, value: JsonValue) -> JsonValue:
+        return value if self._recorder is None else self._recorder.redactor.redact(value)
+
+    def _put(self, event: out.StreamEvent) -> None:
+        if self._tells(event.owner):
+            self.queue.put(event)
 
     def _tells(self, owner: str) -> bool:
         return self._full or owner == ROOT
 
     def _delta(self, owner: str, request: int, attempt: int, text: str, purpose: str) -> None:
-        if text and self._tells(owner):
-            self.queue.put(out.TextDelta(owner=owner, text=text, request=request, attempt=attempt, purpose=purpose))
+        if text:
+            self._put(out.TextDelta(owner=owner, text=text, request=request, attempt=attempt, purpose=purpose))
 
     def _discard(self, owner: str, request: int, attempt: int, reason: str) -> None:
-        if self._tells(owner):
-            self.queue.put(out.TextDiscarded(owner=owner, request=request, attempt=attempt, reason=reason))
+        self._put(out.TextDiscarded(owner=owner, request=request, attempt=attempt, reason=reason))
 
 
 CANCELLED: Final = frozenset({"cancelled", "terminated"})

@@ -16,7 +16,7 @@ from playhead.kernel.threads import loop_scheduler
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.agent.streaming.events import StreamEvent
+    from playhead.agent.streaming import StreamEvent
 
 
 class EventQueue:
