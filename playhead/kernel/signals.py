@@ -10,11 +10,11 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.kernel.termination import Termination
-from playhead.kernel.watch import watch
+from playhead.trace.haste import in_haste
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ CLOSING_S: Final = 0.5
 """Seconds that the runs have to close their traces, at most."""
 POLL_S: Final = 0.01
 WAKE_S: Final = 0.02
-"""Seconds that the main thread has to notice a signal by itself."""
+"""Seconds that the main thread has to notice a signal, before it is sent to it again."""
 TERMINATED: Final = Termination(
     "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
 )
@@ -80,71 +80,80 @@ def _listen() -> bool:
     if free:
         _Listening.pid = os.getpid()
         signal.signal(signal.SIGTERM, _on_signal)
-        _wake.begin()
+        _ender.begin()
     return free
 
 
 def _listen_no_more() -> None:
     """Take the handler away when nobody else listens."""
     _Listening.count -= 1
-    if not _Listening.count and _Listening.dying:
-        _end_here()  # else the program would go on for the moment until the watch ends it, and might exit in order
+    while (
+        _Listening.dying and not _Listening.count
+    ):  # else the program would go on for a moment, and might exit in order
+        time.sleep(POLL_S)
     if not _Listening.count:
         _put_back()
 
 
-class _Wake:
-    """A thread that sees to it that the main thread handles a signal.
+class _Ender:
+    """A thread that ends the runs and then the process when SIGTERM has come.
 
-    The system may hand a signal to any thread; Python handles it in the main one, when that wakes, and an event loop in
-    which nothing happens does not.
+    The system may hand a signal to any thread, or just before a wait begins; Python handles it in the main thread, when that
+    next runs. This one hears of it at once, and makes the main thread handle it.
     """
 
     def __init__(self) -> None:
         self._write = -1
 
     def begin(self) -> None:
-        """Hear of signals, unless somebody else does; in the main thread."""
+        """Hear of signals; in the main thread."""
         if self._write < 0:
             read, self._write = os.pipe()
             os.set_blocking(self._write, False)  # as Python wants it
             threading.Thread(target=self._work, args=(read,), name="playhead-signals", daemon=True).start()
-        before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        if before not in (-1, self._write):
-            signal.set_wakeup_fd(before)
+        self._hear(self._write)
 
     def end(self) -> None:
         """Hear of them no more."""
-        before = signal.set_wakeup_fd(-1)
-        if before not in (-1, self._write):
-            signal.set_wakeup_fd(before)
+        self._hear(-1)
+
+    def tell(self) -> None:
+        """Say that SIGTERM has come: by itself Python may tell somebody else, who heard of signals before."""
+        os.write(self._write, bytes([signal.SIGTERM]))
 
     def forget(self) -> None:
         """Begin anew in a forked child, which has no such thread."""
         self.end()
         self._write = -1
 
+    def _hear(self, descriptor: int) -> None:
+        before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+        if before not in (-1, self._write):
+            signal.set_wakeup_fd(before)
+
     @staticmethod
     def _work(read: int) -> None:
-        while True:
-            heard = os.read(read, 64)
+        while signal.SIGTERM not in os.read(read, 64) or signal.getsignal(signal.SIGTERM) is not _on_signal:
+            pass
+        for session in list(_live):
+            with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
+                session.interrupt(TERMINATED)
+        late_at = time.monotonic() + CLOSING_S
+        while _live and time.monotonic() < late_at:
+            time.sleep(POLL_S)
+        _deliver_spans()
+        while True:  # the first may be what wakes it, and the second is what ends it
+            signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
             time.sleep(WAKE_S)
-            if signal.SIGTERM in heard and _live and not _Listening.dying:
-                _poke()
 
 
-_wake: Final = _Wake()
-
-
-def _poke() -> None:
-    """Send the signal to the main thread, which alone can handle it."""
-    signal.pthread_kill(cast("int", threading.main_thread().ident), signal.SIGTERM)
+_ender: Final = _Ender()
 
 
 def _put_back() -> None:
     if signal.getsignal(signal.SIGTERM) is _on_signal:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _wake.end()
+        _ender.end()
 
 
 def _forget_parent() -> None:
@@ -152,7 +161,7 @@ def _forget_parent() -> None:
     _live.clear()
     _Listening.count, _Listening.dying = 0, False
     _put_back()
-    _wake.forget()
+    _ender.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -160,36 +169,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def _on_signal(number: int, frame: Any) -> None:  # noqa: ANN401, ARG001 - a signal handler
-    """Ask the watch to end the runs; the second time, when they have ended, end the process."""
+    """Have the runs ended, and then the process; the second time, end the process."""
     if _Listening.dying or os.getpid() != _Listening.pid:  # of a child that has just been forked
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     _Listening.dying = True
-    watch.after(0.0, _end_all)  # this may have come in the middle of anything that holds a lock
-
-
-def _end_all() -> None:
-    for session in list(_live):
-        session.interrupt(TERMINATED)
-    _end_process(time.monotonic() + CLOSING_S)
-
-
-def _end_here() -> None:
-    """End the process in its main thread, when all runs have closed their traces."""
-    late_at = time.monotonic() + CLOSING_S
-    while _live and time.monotonic() < late_at:
-        time.sleep(POLL_S)
-    _deliver_spans()
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _end_process(late_at: float) -> None:
-    if _live and time.monotonic() < late_at:
-        watch.after(POLL_S, lambda: _end_process(late_at))
-    else:
-        _deliver_spans()
-        _poke()
+    _ender.tell()
 
 
 def _deliver_spans() -> None:
