@@ -139,16 +139,16 @@ def test_thoughts_with_scores_and_the_path_taken():
     debrief = build_debrief(golden("tree-of-thought-best-path"))
     assert [(each.name, each.text, each.score, each.pruned, each.followed) for each in debrief.thoughts] == [
         ("1", "Look it up.", 0.8, None, True),
-        ("2", "Guess.", 0.3, "score 0.30 is below 0.50", False),
-        ("1.1", "By name.", 0.4, "score 0.40 is below 0.50", False),
+        ("2", "Guess.", 0.3, "score 0.30: it is below 0.50", False),
+        ("1.1", "By name.", 0.4, "score 0.40: it is below 0.50", False),
         ("1.2", "By place.", 0.9, None, True),
     ]
     assert section(debrief, "Thoughts") == [
         "path taken: 1 → 1.2",
-        'event 9 thought 1 (score 0.80, followed): "Look it up."',
-        'event 10 thought 2 (score 0.30, pruned: score 0.30 is below 0.50): "Guess."',
-        'event 25 thought 1.1 (score 0.40, pruned: score 0.40 is below 0.50): "By name."',
-        'event 26 thought 1.2 (score 0.90, followed): "By place."',
+        'event 8 thought 1 (score 0.80, followed): "Look it up."',
+        'event 9 thought 2 (score 0.30, pruned: score 0.30: it is below 0.50): "Guess."',
+        'event 24 thought 1.1 (score 0.40, pruned: score 0.40: it is below 0.50): "By name."',
+        'event 25 thought 1.2 (score 0.90, followed): "By place."',
     ]
     assert section(debrief, "Alternatives considered") == []
     assert debrief.judged_answers == ()

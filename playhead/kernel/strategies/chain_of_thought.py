@@ -32,7 +32,7 @@ WITHOUT_TAGS: Final = "Think step by step. Then write the answer in a last line 
 ONLY_THOUGHT: Final = "You thought, and gave no answer. Write the answer now, without any tags."
 NO_MORE_TOOLS: Final = "no more tools are offered; answer the task"
 _TOOL_TURNS: Final = "thought_tool_turns"
-_TAG: Final = re.compile(r"<(?P<closing>/?)think(?:ing)?>", re.IGNORECASE)
+_TAG: Final = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 class ChainOfThought(Strategy):
@@ -62,7 +62,11 @@ class ChainOfThought(Strategy):
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
         """Ask the model, split off what it thought, and read the rest as an answer or as calls."""
-        state, has_tools = await _with_limit(state, session, self.max_tool_steps)
+        turns = state.meta.get(_TOOL_TURNS, 0)
+        has_tools = turns < self.max_tool_steps
+        if turns == self.max_tool_steps > 0:  # told once
+            thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
+            state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns + 1})
         offered = session.specs(visible_tools(session, state)) if has_tools else ()
         response = await session.model.complete(state.thread, offered)
         state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
@@ -70,55 +74,33 @@ class ChainOfThought(Strategy):
         if thought:
             session.emit(Thought(request=response.request, text=thought))
         reply = read_reply(response.model_copy(update={"text": text}), session)
-        thinking = "\n".join(part for part in (response.thinking, thought) if part)
+        thinking = "\n".join(filter(None, (response.thinking, thought)))
         reply = await record_reply(reply, response.model_copy(update={"thinking": thinking or None}), session)
-        state = _with_thoughts(state, thinking, reply.thought if reply.calls else "")
+        thoughts = filter(None, (thinking, reply.thought if reply.calls else ""))
+        steps = tuple(Step(type="thought", content=each, iteration=state.iteration) for each in thoughts)
+        state = transition(state, steps=(*state.steps, *steps))
         if not reply.calls:
             again = await call_again(state, reply, session)
             return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
-        turns = _tool_turns(state) + 1
-        state = transition(state, pending=reply.calls, meta={**state.meta, _TOOL_TURNS: turns})
+        meta = {**state.meta, _TOOL_TURNS: state.meta.get(_TOOL_TURNS, 0) + 1}
+        state = transition(state, pending=reply.calls, meta=meta)
         if has_tools:
             return transition(state, status="acting")
-        refused = [
-            planned for planned in state.pending if not ends_run(session, session.tools.meant(planned.call.name))
-        ]
+        refused = [each for each in state.pending if not ends_run(session, session.tools.meant(each.call.name))]
         return await act_but(refused, NO_MORE_TOOLS, state, session)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return what stands in thinking blocks and what stands outside of them; blocks may stand in each other.
+    """Return the thinking and the answer: what stands after the last closing tag, up to an opening one that nothing closes.
 
-    A block that is not closed goes to the end. What stands before a closing tag that nothing opened is thinking, too: some
-    servers put the opening one into the prompt.
+    A block that is not closed goes to the end; what stands before a closing tag is thinking also where nothing opened it, for
+    some servers put the opening tag into the prompt.
     """
-    inside: list[str] = []
-    outside: list[str] = []
-    depth = position = 0
-    for tag in _TAG.finditer(text):
-        (inside if depth else outside).append(text[position : tag.start()])
-        position = tag.end()
-        if not tag["closing"]:
-            depth += 1
-        elif depth:
-            depth -= 1
-        else:
-            inside, outside = [*inside, *outside], []
-    (inside if depth else outside).append(text[position:])
-    return _joined(inside), _joined(outside)
-
-
-def _joined(parts: list[str]) -> str:
-    return "\n".join(part.strip() for part in parts if part.strip())
-
-
-async def _with_limit(state: KernelState, session: Session, limit: int) -> tuple[KernelState, bool]:
-    """Return whether tools are still offered; when they are no more, the model is told so, once."""
-    turns = _tool_turns(state)
-    if turns == limit and turns:
-        thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
-        state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns + 1})
-    return state, turns < limit
+    start = max((tag.end() for tag in _TAG.finditer(text) if tag[0].startswith("</")), default=0)
+    opened = _TAG.search(text, start)
+    end = opened.start() if opened else len(text)
+    thought = f"{text[:start]}\n{text[end:]}"
+    return "\n".join(filter(None, map(str.strip, _TAG.split(thought)))), text[start:end].strip()
 
 
 async def _answer(
@@ -130,13 +112,3 @@ async def _answer(
         if again is not None:
             return again
     return await take_answer(state, text, finish_reason, session)
-
-
-def _with_thoughts(state: KernelState, *thoughts: str) -> KernelState:
-    made = (Step(type="thought", content=each, iteration=state.iteration) for each in thoughts if each)
-    return transition(state, steps=(*state.steps, *made))
-
-
-def _tool_turns(state: KernelState) -> int:
-    turns = state.meta.get(_TOOL_TURNS, 0)
-    return turns if isinstance(turns, int) else 0

@@ -79,7 +79,7 @@ class TreeOfThought(Strategy):
         """Search, then act on the best path. Asked to go on, it does not search again."""
         if NAME in state.meta:
             return await run_kernel(session.kernel, state, session)
-        state, best = await _search(state, session, self)
+        state, best = await self._search(state, session)
         state = transition(state, meta={**state.meta, NAME: best.name if best else None})
         if best is not None:
             text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
@@ -90,14 +90,79 @@ class TreeOfThought(Strategy):
             session.strategy_used = "reactive"
         return await run_kernel(session.kernel, state, session)
 
-    @property
-    def most_calls(self) -> int:
-        """Requests of the search at most, when no score has to be asked for twice."""
-        per_thought = 1 + self.breadth  # one that proposes, and one for each score
-        return per_thought * (1 + (self.depth - 1) * self.breadth)
+    async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node | None]:
+        """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
+        kept: list[Node] = []
+        for depth in range(1, self.depth + 1):
+            children: list[Node] = []
+            with in_phase(session, "depth", depth):
+                for parent in (*kept,) or (None,):
+                    state, found = await self._children(state, session, parent)
+                    children += found
+                survivors = self._survivors(children, depth, session)
+            if not survivors:
+                break
+            kept = survivors
+            if self.good_enough is not None and kept[0].score >= self.good_enough and depth < self.depth:
+                why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {self.good_enough:.2f} is good enough"
+                session.emit(DecisionEvaluated(decision=f"{NAME}: stop at depth {depth}", rationale=why))
+                break
+        return state, kept[0] if kept else None
+
+    async def _children(
+        self, state: KernelState, session: Session, parent: Node | None
+    ) -> tuple[KernelState, list[Node]]:
+        """Return the thoughts that may follow one, each with its own score."""
+        what = "next steps" if parent else "approaches"
+        state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=self.breadth, what=what)
+        thoughts = read_thoughts(strip_rationales(response.text))[: self.breadth]
+        if not thoughts:
+            session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
+        prefix = f"{parent.name}." if parent else ""
+        nodes = [Node(f"{prefix}{number}", text, parent=parent) for number, text in enumerate(thoughts, 1)]
+        for node in nodes:
+            session.emit(Thought(request=response.request, text=node.text, name=node.name))
+            step = Step(type="thought", content=f"{node.name}: {node.text}", iteration=state.iteration)
+            state = transition(state, steps=(*state.steps, step))
+        for node in nodes:
+            state, node.score = await self._score(state, session, node)
+        return state, nodes
+
+    async def _score(self, state: KernelState, session: Session, node: Node) -> tuple[KernelState, float]:
+        """Return what the model thinks of a thought; where it does not say, that is said."""
+        for attempt in range(ASKED_TWICE):
+            state, response = await _ask(state, session, _SCORE, node, "score")
+            said = strip_rationales(response.text)
+            if (score := read_score(said)) is not None:
+                enough = score >= self.pruning_threshold
+                session.emit(Critique(text=said, score=score, satisfied=enough, thought=node.name))
+                return state, score
+            error = "the answer is not one number from 0 to 10"
+            session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
+        decision = f"{NAME}: thought {node.name} is given the score {UNKNOWN}"
+        why = f"the model gave no score in {ASKED_TWICE} answers"
+        session.emit(DecisionEvaluated(decision=decision, rationale=why))
+        return state, UNKNOWN
+
+    def _survivors(self, children: list[Node], depth: int, session: Session) -> list[Node]:
+        """Return the thoughts that are followed, best first; the others are recorded with the reason."""
+        good = [node for node in children if node.score >= self.pruning_threshold]
+        kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # of equal ones the first comes first
+        told = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
+        pruned = []
+        for node in (each for each in children if each not in kept):
+            why = f"{self.breadth} others score at least as high"
+            if node.score < self.pruning_threshold:
+                why = f"it is below {self.pruning_threshold:.2f}"
+            because = f"score {node.score:.2f}: {why}"
+            pruned.append(Alternative(name=node.name, option=node.text, rejected_because=because))
+        names = tuple(node.name for node in kept)
+        decision = f"{NAME}: depth {depth}: keep {told}"
+        session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned), kept=names))
+        return kept
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Node:
     """A thought, and what it follows from."""
 
@@ -111,91 +176,6 @@ class Node:
     def path(self) -> list[Node]:
         """The thoughts from the first to this one."""
         return [*(self.parent.path if self.parent else []), self]
-
-
-async def _search(state: KernelState, session: Session, strategy: TreeOfThought) -> tuple[KernelState, Node | None]:
-    """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
-    bound = (
-        f"at most {strategy.most_calls} requests before the first action; a score that is no number is asked for again"
-    )
-    session.emit(DecisionEvaluated(decision=f"{NAME}: search", rationale=bound))
-    kept: list[Node] = []
-    for depth in range(1, strategy.depth + 1):
-        children: list[Node] = []
-        parents: list[Node | None] = [*kept] or [None]
-        with in_phase(session, "depth", depth):
-            for parent in parents:
-                state, found = await _children(state, session, parent, strategy)
-                children += found
-            survivors = _prune(children, depth, strategy, session)
-        if not survivors:
-            break
-        kept = survivors
-        if strategy.good_enough is not None and kept[0].score >= strategy.good_enough and depth < strategy.depth:
-            why = f"thought {kept[0].name} scores {kept[0].score:.2f}, and {strategy.good_enough:.2f} is good enough"
-            session.emit(DecisionEvaluated(decision=f"{NAME}: stop at depth {depth}", rationale=why))
-            break
-    return state, kept[0] if kept else None
-
-
-async def _children(
-    state: KernelState, session: Session, parent: Node | None, strategy: TreeOfThought
-) -> tuple[KernelState, list[Node]]:
-    """Return the thoughts that may follow one, each with its own score."""
-    what = "next steps" if parent else "approaches"
-    state, response = await _ask(state, session, _EXPAND, parent, "expand", breadth=strategy.breadth, what=what)
-    thoughts = read_thoughts(strip_rationales(response.text))[: strategy.breadth]
-    if not thoughts:
-        session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
-    prefix = f"{parent.name}." if parent else ""
-    nodes = [Node(f"{prefix}{number}", text, parent=parent) for number, text in enumerate(thoughts, 1)]
-    for node in nodes:
-        session.emit(Thought(request=response.request, text=node.text, name=node.name))
-        step = Step(type="thought", content=f"{node.name}: {node.text}", iteration=state.iteration)
-        state = transition(state, steps=(*state.steps, step))
-    scored = []
-    for node in nodes:
-        state, score = await _score(state, session, node, strategy.pruning_threshold)
-        scored.append(Node(node.name, node.text, score, parent))
-    return state, scored
-
-
-async def _score(state: KernelState, session: Session, node: Node, enough: float) -> tuple[KernelState, float]:
-    """Return what the model thinks of a thought; where it does not say, that is said."""
-    for attempt in range(ASKED_TWICE):
-        state, response = await _ask(state, session, _SCORE, node, "score")
-        said = strip_rationales(response.text)
-        score = read_score(said)
-        if score is not None:
-            session.emit(Critique(text=said, score=score, satisfied=score >= enough, thought=node.name))
-            return state, score
-        error = "the answer is not one number from 0 to 10"
-        session.emit(StructuredOutputFailed(expected="score", error=error, attempt=attempt))
-    why = f"the model gave no score in {ASKED_TWICE} answers"
-    session.emit(DecisionEvaluated(decision=f"{NAME}: thought {node.name} is given the score {UNKNOWN}", rationale=why))
-    return state, UNKNOWN
-
-
-def _prune(children: list[Node], depth: int, strategy: TreeOfThought, session: Session) -> list[Node]:
-    """Return the thoughts that are followed, best first; the others are recorded with the reason."""
-    good = [node for node in children if node.score >= strategy.pruning_threshold]
-    good.sort(key=lambda node: -node.score)  # stable: of equal ones the first comes first
-    kept = good[: strategy.breadth]
-    decision = f"{NAME}: depth {depth}: keep {', '.join(f'{node.name} ({node.score:.2f})' for node in kept) or 'none'}"
-    pruned = tuple(
-        Alternative(name=node.name, option=node.text, rejected_because=_why_not(node, strategy))
-        for node in children
-        if node not in kept
-    )
-    names = tuple(node.name for node in kept)
-    session.emit(AlternativesConsidered(decision=decision, alternatives=pruned, kept=names))
-    return kept
-
-
-def _why_not(node: Node, strategy: TreeOfThought) -> str:
-    if node.score < strategy.pruning_threshold:
-        return f"score {node.score:.2f} is below {strategy.pruning_threshold:.2f}"
-    return f"score {node.score:.2f}: {strategy.breadth} others score at least as high"
 
 
 async def _ask(

@@ -30,11 +30,11 @@ async def think(folder: Path, turns: Any, settings: dict[str, Any] | None = None
         ("<thinking>6 * 7</thinking>42", ("6 * 7", "42")),
         ("<THINKING> 6\n* 7 </Thinking>\n\n42 ", ("6\n* 7", "42")),
         ("<think>6 * 7</think>42", ("6 * 7", "42")),
-        ("It is <thinking>6 * 7</thinking> 42", ("6 * 7", "It is\n42")),
-        ("<thinking>a</thinking>b<thinking>c</thinking>d", ("a\nc", "b\nd")),
+        ("It is <thinking>6 * 7</thinking> 42", ("It is\n6 * 7", "42")),
+        ("<thinking>a</thinking>b<thinking>c</thinking>d", ("a\nb\nc", "d")),
         ("<thinking>a<thinking>b</thinking>c</thinking>d", ("a\nb\nc", "d")),
         ("<thinking>6 * 7 = 42", ("6 * 7 = 42", "")),
-        ("<thinking>a<thinking>b</thinking>c", ("a\nb\nc", "")),
+        ("<thinking>a<thinking>b</thinking>c", ("a\nb", "c")),
         ("6 * 7</think>42", ("6 * 7", "42")),
         ("<thinking></thinking>42", ("", "42")),
         ("<thinking >42", ("", "<thinking >42")),
@@ -42,7 +42,7 @@ async def think(folder: Path, turns: Any, settings: dict[str, Any] | None = None
     ],
 )
 def test_what_is_thinking(said: str, expected: tuple[str, str]):
-    """Blocks may be several, in each other, not closed, or not opened."""
+    """The answer is what stands after the last block, which may be not closed, or not opened."""
     assert split_thinking(said) == expected
 
 

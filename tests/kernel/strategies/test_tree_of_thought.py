@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from playhead import UsageError, tool
 from playhead.compose import Resume
-from playhead.kernel.strategies import TreeOfThought
 from playhead.kernel.thoughts import read_score, read_thoughts
 from playhead.replay import reproduce
 from playhead.testing import call, error, text
@@ -84,8 +83,8 @@ async def test_children_are_scored_pruned_and_the_best_path_is_acted_on(tmp_path
         ("1.2", "9/10", 0.9, True),
     ]
     assert [(event.kept, event.alternatives) for event in ran.events("alternatives-considered")] == [
-        (("1",), (Alternative(name="2", option="Guess.", rejected_because="score 0.30 is below 0.50"),)),
-        (("1.2",), (Alternative(name="1.1", option="By name.", rejected_because="score 0.40 is below 0.50"),)),
+        (("1",), (Alternative(name="2", option="Guess.", rejected_because="score 0.30: it is below 0.50"),)),
+        (("1.2",), (Alternative(name="1.1", option="By name.", rejected_because="score 0.40: it is below 0.50"),)),
     ]
     phases = [event for event in ran.recording.records if event.kind.startswith("phase-")]
     assert [(each.kind, each.event.phase, each.event.number) for each in phases] == [
@@ -126,7 +125,7 @@ async def test_it_stops_when_a_thought_is_good_enough(tmp_path: Path):
     """A score as high as asked for ends the search, and the reason is recorded."""
     ran = await think(tmp_path, [TWO, text("10"), text("5"), text("done")], strategy_settings={"breadth": 2})
     assert purposes(ran)[-1] == "think"
-    assert [data(event) for event in ran.events("decision-evaluated")][1:] == [
+    assert [data(event) for event in ran.events("decision-evaluated")] == [
         {
             "decision": "tree-of-thought: stop at depth 1",
             "rationale": "thought 1 scores 1.00, and 0.90 is good enough",
@@ -151,7 +150,7 @@ async def test_a_score_that_is_none(tmp_path: Path):
     failed = [data(event) for event in ran.events("structured-output-failed")]
     why = "the answer is not one number from 0 to 10"
     assert failed == [{"expected": "score", "error": why, "attempt": number} for number in (0, 1)]
-    assert [event.decision for event in ran.events("decision-evaluated")][1] == (
+    assert [event.decision for event in ran.events("decision-evaluated")][0] == (
         "tree-of-thought: thought 1 is given the score 0.5"
     )
     assert ran.result.output == "done"
@@ -166,7 +165,7 @@ async def test_nothing_is_proposed(tmp_path: Path):
 
 @pytest.mark.parametrize(("breadth", "depth", "most"), [(3, 3, 28), (1, 1, 2), (2, 2, 9)])
 async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int, depth: int, most: int):
-    """With every thought kept, the search asks as often as the trace says at its start, and no more."""
+    """With every thought kept, the search asks as often as its page says, and no more."""
 
     def answer(request: Any) -> Any:
         asked = str(request.messages[-1].content)
@@ -176,8 +175,7 @@ async def test_the_requests_are_bounded_as_it_says(tmp_path: Path, breadth: int,
 
     settings = {"breadth": breadth, "depth": depth}
     ran = await think(tmp_path, [answer] * 40, strategy_settings=settings)
-    assert len(purposes(ran)) - 1 == most == TreeOfThought(breadth=breadth, depth=depth).most_calls
-    assert f"at most {most} requests" in ran.events("decision-evaluated")[0].rationale
+    assert len(purposes(ran)) - 1 == most
 
 
 async def test_a_model_that_fails_in_the_search(tmp_path: Path):
