@@ -150,9 +150,8 @@ async def test_a_score_that_is_none(tmp_path: Path):
     failed = [data(event) for event in ran.events("structured-output-failed")]
     why = "the answer is not one number from 0 to 10"
     assert failed == [{"expected": "score", "error": why, "attempt": number} for number in (0, 1)]
-    assert [event.decision for event in ran.events("decision-evaluated")][0] == (
-        "tree-of-thought: thought 1 is given the score 0.5"
-    )
+    (given,) = ran.events("decision-evaluated")
+    assert given.decision == "tree-of-thought: thought 1 is given the score 0.5"
     assert ran.result.output == "done"
 
 
