@@ -186,7 +186,7 @@ IN_ORDER: Final[dict[str, tuple[list[Any], list[Any], dict[str, Any]]]] = {
         {"switching": True, "loop_detection": {"identical_calls": 2}},
     ),
     "reflexion": ([call("sub", task="t"), text("first"), text("SATISFIED: yes")], [], {"strategy": "reflexion"}),
-    "tree of thought": ([text("1. a\n2. b"), text("0.5"), text("0.7"), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
+    "tree of thought": ([text("1. a\n2. b"), text("5"), text("7"), text("x")] * 4, [], {"strategy": "tree-of-thought"}),
     "code action": (
         [text("```python\nprint(await sub(task='t'))\nprint(await asks(key='a'))\n```"), text("done")] * 3,
         [asks], {"strategy": "code-action"},
