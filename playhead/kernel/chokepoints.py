@@ -36,7 +36,7 @@ class Chokepoint:
     """Takes the payload before and after; returns both as they are recorded."""
     read: Callable[[Payload, JsonValue], Payload]
     """Takes the payload and a recorded change; returns the changed payload."""
-    copied: Callable[[Payload, Copies], Payload] = lambda payload, _: payload
+    copied: Callable[[Payload, Copies], Payload] = lambda payload, copies: copies.copy(payload)
     """Returns what a hook may be given: nothing that it does to it reaches the run."""
     restored: Callable[[Payload, Copies], Payload] = lambda given, _: given
     """Takes what a hook returned; returns it with the run's own values for copies that it was given."""
@@ -96,7 +96,6 @@ CONTENT: Final = Chokepoint(
     _accept_content,
     lambda before, after: (_content_json(before), _content_json(after)),
     lambda _, after: _CONTENT.validate_python(after),
-    lambda content, copies: copies.value(content),
 )
 # Not `to_json`: what hooks are given is JSON already, and the tags in it must not become data when they return it.
 ANYTHING: Final = Chokepoint(
@@ -116,11 +115,7 @@ JSON: Final = Chokepoint(
 # --- models, of which some fields may be changed ---------------------------------------------------------------------
 
 
-def _model_point(
-    kind: type[BaseModel],
-    free: Iterable[str],
-    copied: Callable[[Any, Copies], Any] = lambda payload, copies: copies.value(payload),
-) -> Chokepoint:
+def _model_point(kind: type[BaseModel], free: Iterable[str]) -> Chokepoint:
     """Return the chokepoint of a model of which these fields may be changed, and no others.
 
     A change is recorded with all of them, so that it says of what it was made.
@@ -147,7 +142,7 @@ def _model_point(
         changed = {name: value for name, value in after.items() if name in fields} if isinstance(after, dict) else {}
         return kind.model_validate({**_own_fields(payload), **changed})
 
-    return Chokepoint(accept, written, read, copied)
+    return Chokepoint(accept, written, read)
 
 
 def _own_fields(payload: BaseModel) -> dict[str, Any]:
@@ -160,8 +155,8 @@ def _dumped(value: Any) -> Any:  # noqa: ANN401 - a field of any model
     return [_dumped(item) for item in value] if isinstance(value, tuple) else value
 
 
-MESSAGE: Final = _model_point(Message, ["content"], lambda message, copies: copies.message(message))
-CALL: Final = _model_point(ToolCall, ["name", "arguments"], lambda call, copies: copies.call(call))
+MESSAGE: Final = _model_point(Message, ["content"])
+CALL: Final = _model_point(ToolCall, ["name", "arguments"])
 RESULT: Final = _model_point(ToolCallCompleted, ["ok", "result", "error"])
 RESPONSE: Final = _model_point(LlmResponded, ["text", "thinking", "tool_calls"])
 RATIONALE: Final = _model_point(Rationale, ["why", "refs", "alternatives", "confidence"])
@@ -187,7 +182,6 @@ STEP: Final = Chokepoint(
     _accept_step,
     lambda before, after: (_step_json(before), _step_json(after)),
     lambda payload, after: replace(payload, content=str(after.get("content", payload.content))),
-    lambda payload, copies: copies.value(payload),
 )
 
 
@@ -219,7 +213,7 @@ def _read_specs(_: tuple[ToolSpec, ...], after: JsonValue) -> tuple[ToolSpec, ..
 
 
 def _copy_specs(specs: tuple[ToolSpec, ...], copies: Copies) -> tuple[ToolSpec, ...]:
-    return tuple(map(copies.spec, specs))
+    return tuple(map(copies.copy, specs))
 
 
 SPECS: Final = Chokepoint(
@@ -307,7 +301,7 @@ def _copy_request(request: Request, copies: Copies) -> Request:
     return Request(
         request.model,
         copies.of(request.messages),
-        tuple(map(copies.spec, request.tools)),
+        tuple(map(copies.copy, request.tools)),
         copy_json(request.parameters),
         request.number,
         request.attempt,

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_arg
 from pydantic import BaseModel
 
 from playhead.kernel.state import Step
-from playhead.trace.types import ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from playhead.trace.types import Message, ToolSpec
+    from playhead.trace.types import Message
     from playhead.trace.values import JsonValue
 
-AnyModel = TypeVar("AnyModel", bound=BaseModel)
 Item = TypeVar("Item", bound="Message | Step")
 MOST_COPIES: Final = 256
-"""Copies of calls and tools that are kept: those of the last turns are enough."""
+"""Copies of single models that are kept: those of the last turns are enough."""
 
 
 def copy_json(value: JsonValue) -> JsonValue:
@@ -31,32 +29,27 @@ def copy_json(value: JsonValue) -> JsonValue:
     return [copy_json(item) for item in value] if isinstance(value, list) else value
 
 
-def twin(value: Any, of_call: Callable[[ToolCall], ToolCall] | None = None) -> Any:  # noqa: ANN401 - of its type
-    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event.
-
-    `of_call` makes the copies of calls, which stand in the answer, in its message and by themselves.
-    """
+def twin(value: Any) -> Any:  # noqa: ANN401 - of its type
+    """Return a copy of a value, its parts copied too; made by hand, because it is made for every event."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is tuple:
-        return tuple([twin(item, of_call) for item in value]) if value else value
+        return tuple([twin(item) for item in value]) if value else value
     if kind is dict or kind is list:
         return copy_json(value)
-    if kind is ToolCall and of_call is not None:
-        return of_call(value)
     if kind is Step:
         return Step(*_values_of_step(value))
-    return _twin_of_model(value, of_call) if issubclass(kind, BaseModel) else value
+    return _twin_of_model(value) if issubclass(kind, BaseModel) else value
 
 
-def _twin_of_model(value: Any, of_call: Callable[[ToolCall], ToolCall] | None) -> Any:  # noqa: ANN401 - any model
+def _twin_of_model(value: Any) -> Any:  # noqa: ANN401 - any model
     kind: type[BaseModel] = type(value)
     copy, fields, extra = _new(kind), value.__dict__.copy(), value.__pydantic_extra__
     for name in _with_parts(kind):
         item = fields[name]
         if type(item) not in _ATOMS:
-            fields[name] = twin(item, of_call)
+            fields[name] = twin(item)
     _set(copy, "__dict__", fields)
     _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # says what was given, not what it is
     _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
@@ -85,16 +78,14 @@ class Copies:
     """What hooks may be given: nothing that is written into it reaches the run.
 
     Each message of a thread and each step is copied once, since they are looked at all the time, and grow. With `shared`
-    the same goes for single messages, calls and tools: good enough for those who only look. Who may return what he was
-    given gets a fresh one, or he would return what another hook has written into it.
+    the same goes for single models: good enough for those who only look. Who may return what he was given gets a fresh
+    one, or he would return what another hook has written into it.
     """
 
     def __init__(self, *, shared: bool) -> None:
         self._shared = shared
-        # Nobody returns what he was only shown, so of those copies no originals are looked for.
-        self._messages: _Grown[Message] = _Grown(self.message, may_come_back=not shared)
-        self._steps: _Grown[Step] = _Grown(twin, may_come_back=False)
-        self._of_call = self.call if shared else None
+        self._messages: _Grown[Message] = _Grown(self.copy)
+        self._steps: _Grown[Step] = _Grown(twin)
         self._known: dict[int, tuple[object, Any]] = {}
 
     def of(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -110,57 +101,37 @@ class Copies:
 
         What somebody wrote into a copy is not what the one who returns it meant to change.
         """
-        return tuple(map(self._messages.original, messages))
+        return tuple(self._messages.originals.get(id(message), message) for message in messages)
 
-    def value(self, value: Any) -> Any:  # noqa: ANN401 - of the type of the value
+    def copy(self, value: Any) -> Any:  # noqa: ANN401 - of the type of the value
         """Return a copy of any value that passes a chokepoint."""
-        return twin(value, self._of_call)
-
-    def message(self, message: Message) -> Message:
-        """Return a copy of a message."""
-        return self._once(message, self._of_call)
-
-    def call(self, call: ToolCall) -> ToolCall:
-        """Return a copy of a call."""
-        return self._once(call)
-
-    def spec(self, spec: ToolSpec) -> ToolSpec:
-        """Return a copy of a tool's schema."""
-        return self._once(spec)
-
-    def _once(self, original: AnyModel, of_call: Callable[[ToolCall], ToolCall] | None = None) -> AnyModel:
-        if not self._shared:
-            return twin(original)  # type: ignore[no-any-return]
-        known = self._known.get(id(original))
-        if known is None or known[0] is not original:
+        if not self._shared or not issubclass(type(value), BaseModel):
+            return twin(value)
+        known = self._known.get(id(value))
+        if known is None or known[0] is not value:
             if len(self._known) >= MOST_COPIES:
                 self._known.clear()
-            known = self._known[id(original)] = (original, twin(original, of_call))
-        return known[1]  # type: ignore[no-any-return]
+            known = self._known[id(value)] = (value, twin(value))
+        return known[1]
 
 
 class _Grown(Generic[Item]):
     """Copies of the items of a tuple that grows at its end."""
 
-    def __init__(self, copied: Callable[[Item], Item], *, may_come_back: bool) -> None:
+    def __init__(self, copied: Callable[[Item], Item]) -> None:
         self._copied = copied
-        self._may_come_back = may_come_back
         self._source: tuple[Item, ...] = ()
         self._copies: tuple[Item, ...] = ()
-        self._originals: dict[int, Item] = {}
+        self.originals: dict[int, Item] = {}
         """By the identity of the copy, which lives as long as the entry."""
 
     def of(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         known = min(len(self._source), len(items))
         if items[:known] != self._source[:known]:  # compares identities first, so this costs next to nothing
             known, self._source, self._copies = 0, (), ()
-            self._originals.clear()
+            self.originals.clear()
         if len(items) > len(self._source):
             new = tuple(map(self._copied, items[known:]))
             self._source, self._copies = items, self._copies + new
-            if self._may_come_back:
-                self._originals.update(zip(map(id, new), items[known:], strict=True))
+            self.originals.update(zip(map(id, new), items[known:], strict=True))
         return self._copies[: len(items)]
-
-    def original(self, item: Item) -> Item:
-        return self._originals.get(id(item), item)
