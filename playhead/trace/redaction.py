@@ -252,8 +252,4 @@ def _is_text(annotation: Any) -> bool:  # noqa: ANN401 - any annotation
     if get_origin(annotation) is Literal or annotation in {int, float, bool, type(None), ...}:
         return False
     parts = get_args(annotation)
-    if (
-        get_origin(annotation) is dict and get_origin(parts[1]) is Literal
-    ):  # settings by name: neither may become another
-        return False
     return any(map(_is_text, parts)) if parts else True
