@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead import Agent
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.types import ToolSpec
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from playhead.diagnose.debrief_model import Debrief, Flag
-    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.session import ToolContext
     from playhead.trace.events import ErrorInfo
 
 FILE: Final = Path(__file__).with_name("debrief_runs.jsonl")

@@ -29,8 +29,8 @@ from playhead import Agent, Context
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import parsed_arguments
 from playhead.kernel.models.scripted import ScriptedModel, Turn, text
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repair import is_healthy, repair
-from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from playhead.kernel.models.base import Model, ToolFormat
-    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.session import ToolContext
     from playhead.trace.types import Completion, Request
 
 REAL: Final = "openai/qwen2.5-coder-1.5b"

@@ -21,10 +21,10 @@ from playhead.kernel.models.base import Model as Model
 from playhead.kernel.models.litellm import LiteLLM as LiteLLM
 from playhead.kernel.models.ollama import Ollama as Ollama
 from playhead.kernel.review import Verdict as Verdict
+from playhead.kernel.session import ToolContext as ToolContext
 from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.registry import register_strategy as register_strategy
-from playhead.kernel.tool_context import ToolContext as ToolContext
 from playhead.kernel.tool_decorator import tool as tool
 from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride

@@ -16,8 +16,8 @@ from playhead.errors import (
     UnknownStrategyError,
     UsageError,
 )
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import Step
-from playhead.kernel.tools import Outcome
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import ImagePart, Message, TextPart, ToolSpec, Usage

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Tool
     from playhead.kernel.strategies.base import Strategy
-    from playhead.kernel.tools import Tool
     from playhead.trace.redaction import RedactText
     from playhead.trace.types import Content, Message
 
@@ -362,6 +362,7 @@ class Agent(CustomTools):
             self.model,
             tools,
             task,
+            root.composition(root.hooks()),
             waiting=waiting,
             chat=chat,
             resumed_from=None if beginning is None else beginning.resumed_from,

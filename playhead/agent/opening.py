@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from playhead.agent.running import Beginning, TraceTo, open_control, open_writer
 from playhead.agent.toolset import agents_below
 from playhead.kernel import guards
-from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import RunContext
 from playhead.kernel.world import LiveWorld
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
@@ -100,10 +100,6 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
         LiveWorld() if beginning is None else beginning.world,
         agent.approver,
         settings.on_trace_error if settings else "continue",
-        hooks=agent.hooks(),
-        guards=agent.guards(),
-        judges=agent.judges or {},
-        fallbacks=tuple(agent.fallbacks),
         kept=kept,
         control=None if writer is None else open_control(writer.path),
         steering=steering if beginning is None else beginning.steering,

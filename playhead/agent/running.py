@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.agent.result import RunResult
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
+from playhead.kernel.opening import Composition, open_session
 from playhead.kernel.reach import reachable
-from playhead.kernel.session import Session
 from playhead.kernel.signals import ended_by_signals, forget
 from playhead.kernel.supervision import TIDYING_S, Supervisor
 from playhead.kernel.termination import Termination
@@ -27,11 +27,8 @@ from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
-    from playhead.kernel.run_context import RunContext
-    from playhead.kernel.steering import Steering
+    from playhead.kernel.session import RunContext, Session, Steering, Tool, World
     from playhead.kernel.threads import Waiting
-    from playhead.kernel.tools import Tool
-    from playhead.kernel.world import World
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
@@ -119,12 +116,13 @@ def open_control(path: Path) -> Control | None:
         return None
 
 
-async def record_run(  # noqa: PLR0913 - what a run is made of
+async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
     run: RunContext,
     header: AgentHeader,
     model: Model,
     tools: dict[str, Tool],
     task: Content,
+    composed: Composition | None = None,
     *,
     replay_of: str | None = None,
     replay_mode: str | None = None,
@@ -138,15 +136,12 @@ async def record_run(  # noqa: PLR0913 - what a run is made of
 
     A thread that waits for it gets the result through `waiting` even when the event loop is held up.
     """
-    session = Session(
+    session = open_session(
         run,
         header,
         model,
         tools,
-        hooks=run.hooks,
-        guards=run.guards,
-        judges=run.judges,
-        fallbacks=run.fallbacks,
+        composed=composed,
     )
     started = RunStarted(
         format=FORMAT,
@@ -215,8 +210,8 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
         trace_path=writer.path if writer and writer.is_created else None,
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
-        strategy_used=session.strategy_used,
-        verified=session.verified,
+        strategy_used=session.at.strategy,
+        verified=session.at.verified,
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)

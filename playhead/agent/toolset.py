@@ -15,9 +15,9 @@ from playhead.kernel.meta_tools import MetaTool
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.own_tools import make_meta_tools
+from playhead.kernel.session import Tool
 from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_decorator import tool
-from playhead.kernel.tools import Tool
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playhead.agent.result import RunResult
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.replay import ResultOverride
     from playhead.replay.resume_calls import NotHappened
     from playhead.trace.recording import Recording

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from playhead.agent.result import RunResult
     from playhead.cli.progress import Progress
     from playhead.kernel.approval import Approver
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
 
 
 RUN_EXITS: Final = {

@@ -49,7 +49,7 @@ class HookContext:
     @property
     def notes(self) -> dict[str, Any]:
         """A place to keep things from one call of a hook to the next: of this run and this agent, and in no trace."""
-        return self._session.agent.notes
+        return self._session.agent.gate.notes
 
     @property
     def max_iterations(self) -> int:
@@ -126,7 +126,7 @@ def make_context(session: Session, tag: str, details: Mapping[str, Any]) -> Hook
     fields["run_id"] = session.run.run_id
     fields["owner"] = session.owner
     fields["iteration"] = session.iteration
-    fields["phase"] = session.phase
+    fields["phase"] = session.at.phase
     fields.update(details)
     return context
 
@@ -135,8 +135,8 @@ def readable(state: KernelState, session: Session) -> KernelState:
     """Return a state that nobody else has: its messages and its steps are copied once a run, not once for each look."""
     return transition(
         state,
-        thread=Thread(session.shown.of(state.thread.messages), state.thread.ranges),
-        steps=session.shown.steps(state.steps),
+        thread=Thread(session.gate.shown.of(state.thread.messages), state.thread.ranges),
+        steps=session.gate.shown.steps(state.steps),
         usage=twin(state.usage),
         pending=tuple(map(_copy_planned, state.pending)),
         completed=twin(state.completed),

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from playhead.compose.contexts import HookContext
     from playhead.compose.registration import Registration
-    from playhead.kernel.hooks import Hooks, PhaseName, Timing
-    from playhead.kernel.session import Session
+    from playhead.kernel.hooks import PhaseName, Timing
+    from playhead.kernel.session import Hooks, Session
 
 log = logging.getLogger("playhead")
 
@@ -124,9 +124,9 @@ class ComposedHooks:
         if route.transforms:
             payload = await _transformed(route, _Place(session, tag, key), payload, context)
         if route.taps and payload is not SUPPRESS:
-            shown, started = route.point.copied(payload, session.shown), perf_counter()
+            shown, started = route.point.copied(payload, session.gate.shown), perf_counter()
             for tap in route.taps:  # not through `_call`: it is the path that every event of a run takes
-                session.asking = (tap.name, tag)
+                session.gate.asking = (tap.name, tag)
                 try:
                     answer = tap.function(shown, context)
                 except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
@@ -142,7 +142,7 @@ class ComposedHooks:
                 if now - started > SLOW_S:
                     fail_slow(tap, _Place(session, tag, key), now - started)
                 started = now
-            session.asking = None
+            session.gate.asking = None
         return payload
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -151,7 +151,7 @@ class ComposedHooks:
 
     async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
         """Return what the first hook that wants to steer says; those after it are not asked any more."""
-        session.state = state
+        session.reach(state)
         at = _Place(session, f"{timing} {phase}")
         for hook in self._at(timing, phase):
             answer = await _call(hook, at, _phase_context(session, phase, timing))
@@ -167,7 +167,7 @@ class ComposedHooks:
         self, session: Session, phase: PhaseName, state: KernelState, error: Exception
     ) -> Recovery | None:
         """Return how the first hook that knows one wants to go on."""
-        session.state = state
+        session.reach(state)
         at = _Place(session, f"on-error {phase}")
         for hook in self._at("on-error", phase):
             answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
@@ -219,11 +219,11 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     session, tag, key = at
     point = chokepoint(tag)
     try:
-        accepted = point.accept(payload, point.restored(given, session.copies))
+        accepted = point.accept(payload, point.restored(given, session.gate.copies))
     except ValueError as error:
         fail(hook, at, describe(error))
         return payload
-    except Exception as error:  # noqa: BLE001 - what a hook returns may raise anything when it is looked at
+    except Exception as error:  # noqa: BLE001 - a predicate is user code
         fail(hook, at, f"it returned a {type(given).__name__} that cannot be read: {_said(error)}")
         return payload
     before, after = point.written(payload, accepted)
@@ -237,7 +237,7 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
     """Return what the transforms make of a payload, or SUPPRESS."""
     session, tag, key = at
     for hook in route.transforms:
-        given = await _call(hook, at, route.point.copied(payload, session.copies), context)
+        given = await _call(hook, at, route.point.copied(payload, session.gate.copies), context)
         if given is SUPPRESS:
             before, _ = route.point.written(payload, payload)
             session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before))
@@ -250,17 +250,17 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
     """Return what a hook returns, or None when it failed."""
     started = perf_counter()
-    at.session.asking = (hook.name, at.where)
+    at.session.gate.asking = (hook.name, at.where)
     try:
         answer = hook.function(*arguments)
     except BaseException as error:  # noqa: BLE001 - as above
         _raise_unless_failure(error)
-        at.session.asking = None
+        at.session.gate.asking = None
         fail(hook, at, _said(error))
         return None
     if _is_awaitable(answer):
         return await _finish(hook, at, answer)
-    at.session.asking = None
+    at.session.gate.asking = None
     if perf_counter() - started > SLOW_S:
         fail_slow(hook, at, perf_counter() - started)
     return answer
@@ -269,7 +269,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
 async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any:  # noqa: ANN401
     """Return what an asynchronous hook returns within its time, or None."""
     value: Any = None
-    at.session.asking = (hook.name, at.where)
+    at.session.gate.asking = (hook.name, at.where)
     try:
         with anyio.move_on_after(hook.timeout_s) as scope:
             value = await answer
@@ -278,7 +278,7 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
         fail(hook, at, _said(error))
         return None
     finally:
-        at.session.asking = None
+        at.session.gate.asking = None
     if scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None
@@ -292,7 +292,7 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
         RunEndedError: it is required.
     """
     session, where, key = at
-    failures = session.agent.hook_failures
+    failures = session.agent.gate.hook_failures
     failures[hook.name, where] = failures.get((hook.name, where), 0) + 1
     problem = scrub(problem)
     asking = list(_asking(hook, session)) if hook.required else []
@@ -312,7 +312,7 @@ def _asking(hook: Registration, session: Session) -> Iterator[Session]:
     registered = hook.origin or hook
     while session.parent is not None:
         session = session.parent
-        hooks = getattr(session.hooks, "live", session.hooks)  # of a resumed run, the agent's own
+        hooks = getattr(session.gate.hooks, "live", session.gate.hooks)  # of a resumed run, the agent's own
         if isinstance(hooks, ComposedHooks) and registered in hooks.registrations:
             yield session
 
@@ -320,7 +320,7 @@ def _asking(hook: Registration, session: Session) -> Iterator[Session]:
 def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
     """Record that a synchronous hook held up the run; its answer counts."""
     session, where, key = at
-    failures = session.agent.hook_failures
+    failures = session.agent.gate.hook_failures
     failures[hook.name, f"{where} (slow)"] = failures.get((hook.name, f"{where} (slow)"), 0) + 1
     if failures[hook.name, f"{where} (slow)"] == 1:
         problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
@@ -349,7 +349,7 @@ def _problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa
     try:
         KernelState.model_validate(answer.state.__dict__)
         state_changes(state, Recovery("", answer.state))
-    except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
+    except Exception as error:  # noqa: BLE001 - a predicate is user code
         return f"it returned Recover with a state that is not right: {_said(error)}"
     return None
 

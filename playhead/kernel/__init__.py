@@ -10,11 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playhead.kernel.kernels import register_kernel
-    from playhead.kernel.loop import Kernel, run_kernel
+    from playhead.kernel.kernels import kernel_of, register_kernel
+    from playhead.kernel.loop import run_kernel
     from playhead.kernel.meta_tools import Arguments, MetaTool
-    from playhead.kernel.passes import Conclusion, answer_pass, ask_once, fresh_thread, in_phase, run_pass
-    from playhead.kernel.session import Session
+    from playhead.kernel.passes import answer_pass, ask_once, fresh_thread, in_phase, run_pass
+    from playhead.kernel.place import Conclusion
+    from playhead.kernel.session import Kernel, Session
     from playhead.kernel.state import KernelState, Step, Thread, transition
     from playhead.kernel.strategies.base import KernelName, Strategy
     from playhead.kernel.strategies.reactive import act, observe, think
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Arguments": "playhead.kernel.meta_tools",
-    "Conclusion": "playhead.kernel.passes",
-    "Kernel": "playhead.kernel.loop",
+    "Conclusion": "playhead.kernel.place",
+    "Kernel": "playhead.kernel.session",
     "KernelName": "playhead.kernel.strategies.base",
     "KernelState": "playhead.kernel.state",
     "MetaTool": "playhead.kernel.meta_tools",
@@ -41,6 +42,7 @@ _HOMES = {
     "form_prompt": "playhead.kernel.structured",
     "fresh_thread": "playhead.kernel.passes",
     "in_phase": "playhead.kernel.passes",
+    "kernel_of": "playhead.kernel.kernels",
     "observe": "playhead.kernel.strategies.reactive",
     "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies.registry",
@@ -69,6 +71,7 @@ __all__ = [
     "form_prompt",
     "fresh_thread",
     "in_phase",
+    "kernel_of",
     "observe",
     "register_kernel",
     "register_strategy",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
 from playhead.kernel.execution import as_run_error, strategy_used
+from playhead.kernel.opening import Composition, open_session
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.reviewers import OUTPUT_TYPE
-from playhead.kernel.session import MAX_DEPTH, Session
 from playhead.kernel.sources import source_info
 from playhead.kernel.supervision import Supervisor
-from playhead.kernel.tools import Outcome
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.types import AgentHeader, Prices, SourceInfo, ToolSpec
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
-    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
     from playhead.kernel.review import Judge
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Hooks, Tool, ToolContext
     from playhead.trace.redaction import RedactText
     from playhead.trace.values import JsonValue
 
+MAX_DEPTH: Final = 3
+"""Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
 SCHEMA = {
     "type": "object",
     "properties": {"task": {"type": "string", "description": "What to do, with everything needed to do it."}},
@@ -100,6 +100,10 @@ class AgentTool:
         infos = (*(() if hooks is None else hooks.info()), *(each.info() for each in self.guards()))
         return self.header.model_copy(update={"hooks": infos, "sources": self.sources()})
 
+    def composition(self, hooks: Hooks | None) -> Composition:
+        """Return what a run of it is composed with, where these hooks are asked."""
+        return Composition(hooks, [each.make for each in self.guards()], self.judges or {}, self.fallbacks)
+
     def sources(self) -> tuple[SourceInfo, ...]:
         """Return the fingerprints of the code that a recording of this agent answers for; the recorded ones without the code."""
         if self.composed is None:
@@ -116,21 +120,17 @@ class AgentTool:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
         parent = context.session
-        guards, hooks = self.guards(), self.hooks_below(parent.hooks)
+        hooks = self.hooks_below(parent.gate.hooks)
         header = self.declared(hooks).model_copy(update=await priced(self.header, self.model, self.fallbacks))
-        session = Session(
+        session = open_session(
             parent.run,
             header,
             self.model,
             self.tools,
             owner=context.child_owner,
-            depth=parent.depth + 1,
             parent=parent,
             approver=self.approver,
-            hooks=hooks,
-            guards=guards,
-            judges=self.judges,
-            fallbacks=self.fallbacks,
+            composed=self.composition(hooks),
         )
         task = scrub(from_json(arguments["task"]))
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)

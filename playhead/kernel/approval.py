@@ -12,13 +12,11 @@ import anyio
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.threads import asyncio_loop, start_in_thread
-from playhead.trace.values import from_json, scrub
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import PlannedCall
     from playhead.trace.control import Control
-    from playhead.trace.types import Rationale, ToolSpec
+    from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
 
 
@@ -65,14 +63,7 @@ Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Appro
 """Decides on a call. A function that is not async runs in a thread, so it may wait for somebody."""
 
 
-async def decide(  # noqa: PLR0913, PLR0917 - who is asked what, and for how long
-    session: Session,
-    spec: ToolSpec,
-    planned: PlannedCall,
-    approver: Approver | None,
-    args_hash: str,
-    timeout_s: float | None = None,
-) -> dict[str, Any]:
+async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s: float | None = None) -> dict[str, Any]:
     """Return the decision on exactly this call as the fields of `approval-decided`; never raises for the approver.
 
     An answer that comes after `timeout_s` seconds is never used. The call does not wait for an approver that goes on
@@ -80,18 +71,6 @@ async def decide(  # noqa: PLR0913, PLR0917 - who is asked what, and for how lon
     """
     if approver is None:
         return {"approved": False, "why": "nobody was there to ask"}
-    request = ApprovalRequest(
-        spec.name,
-        from_json(planned.call.arguments),  # a copy: what is shown can be written into, what runs cannot
-        spec.risk,
-        session.run.run_id,
-        session.owner,
-        planned.rationale,
-        call_id=planned.call.id,
-        args_hash=args_hash,
-        control=session.run.control,
-        redact=session.run.recorder.redactor.redact,
-    )
     late_at = None if timeout_s is None else anyio.current_time() + timeout_s
     with anyio.move_on_after(timeout_s):
         answer = await _answer_of(approver, request)

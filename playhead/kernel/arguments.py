@@ -14,12 +14,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails
 
 from playhead.errors import ToolDefinitionError
+from playhead.kernel.session import ToolContext
 from playhead.trace.values import JsonValue, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.tool_context import ToolContext
 
 _PLAIN: Final = {
     "int_type": re.compile(r"[+-]?\d+", re.ASCII),
@@ -49,8 +49,6 @@ class Arguments:
         Raises:
             ToolDefinitionError: a parameter cannot be passed by name, or has no JSON schema.
         """
-        from playhead.kernel.tool_context import ToolContext  # noqa: PLC0415 - which refers to tools
-
         fields: dict[str, Any] = {}
         names: dict[str, str] = {}
         context_parameter = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.types import Content, Part
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

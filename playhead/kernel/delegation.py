@@ -14,10 +14,9 @@ from playhead.trace.types import text_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import Thread
     from playhead.kernel.strategies.base import Strategy
-    from playhead.kernel.tools import Tool
 
 LONGEST_CHOICE: Final = 2_000
 """Characters that are read of an answer that should be a name."""
@@ -61,8 +60,8 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 
     Events and the header keep the name of the strategy that the agent was given; the result says this one.
     """
-    session.strategy_used = strategy.name
-    session.hidden_tools = frozenset(session.strategy_tools - strategy.tools_by_name().keys())
+    session.at.strategy = strategy.name
+    session.toolset.hidden = frozenset(session.toolset.of_strategies - strategy.tools_by_name().keys())
     added = strategy.added_prompt()
     if not added:
         return state
@@ -72,8 +71,8 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 async def start_with(session: Session, text: str) -> Thread:
     """Return a thread in which this text, with the task's images, is the task; strategies are told it as such from now on."""
     thread = await fresh_thread(session, text)
-    if len(thread.messages) > len(session.preamble.messages):  # no hook removed it
-        session.task = thread.messages[-1].content
+    if len(thread.messages) > len(session.at.preamble.messages):  # no hook removed it
+        session.at.task = thread.messages[-1].content
     return thread
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from playhead.errors import ModelUnavailableError
 from playhead.kernel.models.base import StreamsText
@@ -14,25 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Session
-    from playhead.trace.events import LlmRequested, LlmResponded
-    from playhead.trace.types import Content, Request
-
-
-class Listener(Protocol):
-    """Listens to what models say while they say it."""
-
-    def hears(self, session: Session) -> bool:
-        """Return whether it wants the pieces of this agent's next answer, and may have them."""
-        ...
-
-    def piece(self, session: Session, asked: LlmRequested, text: str) -> None:
-        """Hear a piece of the answer to a request; never raises."""
-        ...
-
-    def joins(self, session: Session, response: LlmResponded, content: Content) -> None:
-        """Hear what of an answer joins the thread, now that hooks have let it pass; never raises."""
-        ...
+    from playhead.trace.types import Request
 
 
 async def streamed(model: Model, request: Request, hear: Callable[[str], object]) -> Completion:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.termination import Termination
@@ -11,28 +11,53 @@ from playhead.trace.values import repair_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.in_flight import Kind
-    from playhead.kernel.run_context import RunContext
-    from playhead.kernel.session import Session
+    from playhead.kernel.in_flight import InFlight, Kind
+    from playhead.kernel.place import Place
     from playhead.kernel.termination import Ending
     from playhead.trace.events import EventBase
+    from playhead.trace.recorder import Recorder
+    from playhead.trace.spending import Spent
     from playhead.trace.types import Rationale
     from playhead.trace.values import JsonValue
+
+
+class Records(Protocol):
+    """What of a run everything that is recorded needs."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def recorder(self) -> Recorder:
+        """Who writes the events."""
+        ...
+
+    @property
+    def in_flight(self) -> InFlight:
+        """What has begun and not ended."""
+        ...
+
+    @property
+    def on_trace_error(self) -> str:
+        """What follows from an event that could not be written: `continue` or `stop`."""
+        ...
 
 
 class Emission:
     """The part of a session that ends it, and that records."""
 
-    run: RunContext
+    run: Records
     owner: str
-    iteration: int | None
-    parent: Session | None
+    at: Place
+    parent: Emission | None
     ending: Ending
     """How it ended, once it has."""
-    agent: Session
+    agent: Emission
     """The agent that pays."""
-    abandoned_itself: bool
-    """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
+    spent: Spent
+    """What it and those below it have spent."""
 
     @property
     def termination(self) -> Termination | None:
@@ -79,13 +104,13 @@ class Emission:
         if self.left_behind:
             return
         recorder = self.run.recorder
-        if not recorder.emit(event, self.owner, self.iteration) and not recorder.sealed:
+        if not recorder.emit(event, self.owner, self.at.iteration) and not recorder.sealed:
             self._on_lost(event)
 
     @property
     def left_behind(self) -> bool:
         """Whether its code, or that of an agent above it, was left behind."""
-        return self.abandoned_itself or (self.parent is not None and self.parent.left_behind)
+        return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
     def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
         """Record that something starts: nothing ends this agent, or one above it, between the look and the record.
@@ -100,14 +125,14 @@ class Emission:
         with in_flight.lock:
             self.require_running()
             in_flight.begin(self.owner, kind, name, leave)
-            written = recorder.write(prepared, self.iteration)
+            written = recorder.write(prepared, self.at.iteration)
         recorder.tell(prepared)
         if not written and not recorder.sealed:
             self._on_lost(event)
 
     def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
         """Record how something ended; False when it was left behind before."""
-        return self.emit_ends([(event, self.iteration)], kind, name)
+        return self.emit_ends([(event, self.at.iteration)], kind, name)
 
     def emit_ends(self, events: list[tuple[EventBase, int | None]], kind: Kind, name: str) -> bool:
         """Record how something ended, in several events; as `emit_end`."""
@@ -129,18 +154,18 @@ class Emission:
         """Record what ends an agent, if it does: `end` tries to, and calls what it is given when it has."""
         recorder = self.run.recorder
         prepared = recorder.prepare(event, self.owner)
-        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.iteration))
+        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.at.iteration))
         recorder.tell(prepared)
         return ended
 
     def emit_left(self, event: EventBase) -> None:
         """Record an event of an agent whose code is left behind."""
-        self.run.recorder.emit(event, self.owner, self.iteration)
+        self.run.recorder.emit(event, self.owner, self.at.iteration)
         self.bill(event)
 
     def bill(self, event: EventBase) -> None:
         """Charge what an event tells that something spent, to the agent that pays and to those above it."""
-        agent: Session | None = self.agent
+        agent: Emission | None = self.agent
         while agent is not None:
             agent.spent.take(event)
             agent = None if agent.parent is None else agent.parent.agent
@@ -148,7 +173,7 @@ class Emission:
     def emit_last(self, event: EventBase) -> None:
         """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
         if not self.left_behind:
-            self.run.recorder.emit(event, self.owner, self.iteration)
+            self.run.recorder.emit(event, self.owner, self.at.iteration)
 
     def _on_lost(self, event: EventBase) -> None:
         if self.run.on_trace_error != "stop" or self.ended:

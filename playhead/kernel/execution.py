@@ -72,7 +72,7 @@ class Execution:
 
 def strategy_used(session: Session) -> dict[str, Any]:
     """Return the field of an ending that says whose the output is, when another strategy made it than the header names."""
-    used = session.strategy_used
+    used = session.at.strategy
     return {} if used == session.header.strategy else {"strategy_used": used}
 
 
@@ -92,7 +92,7 @@ async def execute(
     state = close_state(state, session)
     if _is_cut_off(session, error):
         state = _without_unseen(state, session)
-    elif session.hooks is not None:
+    elif session.gate.hooks is not None:
         try:
             state = await _complete(state, session, error if isinstance(error, Exception) else None)
         except BaseException as raised:  # noqa: BLE001 - as above
@@ -107,7 +107,7 @@ async def execute(
         return None
     state = collect_spending(state, session)
     ended, total = _termination_of(session, state), session.spent.total()
-    execution = Execution(state, ended, error, session.turns, _since(session), total)
+    execution = Execution(state, ended, error, session.at.turns, _since(session), total)
     _record_end(execution, session, ending)
     return execution
 
@@ -124,7 +124,7 @@ def _is_cut_off(session: Session, error: BaseException | None) -> bool:
 
 def _without_unseen(state: KernelState, session: Session) -> KernelState:
     """Return the state without an output that hooks would have to look at first."""
-    hooks = session.hooks
+    hooks = session.gate.hooks
     unseen = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
     return transition(state, output=None) if unseen else state
 
@@ -134,23 +134,23 @@ async def _strategy_run(
 ) -> tuple[KernelState, BaseException | None]:
     """Return what the strategy reached, and what it raised."""
     header = session.header
-    session.started_us = session.run.recorder.clock.now_us()
-    first = session.state = KernelState(task_id=session.run.run_id, owner=session.owner, strategy=header.strategy)
+    session.at.started_us = session.run.recorder.clock.now_us()
+    first = session.reach(KernelState(task_id=session.run.run_id, owner=session.owner, strategy=header.strategy))
     try:
         with scope:
             state = await _begin(first, session, task)
             if header.infer_required:
                 from playhead.kernel.inference import infer_required  # noqa: PLC0415 - only for agents that ask for it
 
-                state = session.state = await infer_required(state, session)
+                state = session.reach(await infer_required(state, session))
             return await _run_strategy(state, session), None
     except RunEndedError:
         # Asked for something after the end: the end stands.
-        return session.state, None
+        return session.state or first, None
     except BaseException as raised:  # noqa: BLE001 - cancellation too has to close the trace; it is raised again
         end_with_error(session, raised)
-        return session.state, raised
-    return session.state, None  # ended from outside
+        return session.state or first, raised
+    return session.state or first, None  # ended from outside
 
 
 def _record_end(execution: Execution, session: Session, ending: Callable[[Execution], EventBase]) -> None:
@@ -159,9 +159,9 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
     events: list[tuple[EventBase, int | None]] = [(session.snapshot(state), turn)]
     if termination.reason in ANSWERED and termination.output is not None and state.output is not None:
         events.insert(0, (FinalAnswer(output=state.output, **termination.answer), turn))
-    session.iteration = None
+    session.at.iteration = None
     is_root = session.parent is None
-    with in_haste() if session.interrupted else nullcontext():
+    with in_haste() if session.ending.interrupted else nullcontext():
         if session.emit_ends(events if is_root else [*events, (ending(execution), None)], "agent", "") and is_root:
             session.run.recorder.emit(ending(execution), session.owner)
 
@@ -176,38 +176,37 @@ def abandoned_execution(session: Session) -> Execution:
     )
     termination = _termination_of(session, state)
     state = _without_unseen(close_state(state, session, termination), session)
-    return Execution(state, termination, None, session.turns, _since(session), session.spent.total())
+    return Execution(state, termination, None, session.at.turns, _since(session), session.spent.total())
 
 
 def _since(session: Session) -> float:
-    return (session.run.recorder.clock.now_us() - session.started_us) / 1000
+    return (session.run.recorder.clock.now_us() - session.at.started_us) / 1000
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:
     """Do what comes before the loop: the first messages, and the phases in which only hooks have something to do."""
     session.messages.define_tools(tuple(tool.spec for tool in session.toolset.values()))
-    session.state = state
+    session.reach(state)
     await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})
 
     async def bootstrap(state: KernelState, session: Session) -> KernelState:
         return transition(state, thread=await _first_messages(session, task))
 
-    if session.hooks is None:
-        state = session.state = await bootstrap(state, session)
-        return state
-    session.phase = "bootstrap"
-    if session.hooks.at_phase("bootstrap"):
+    if session.gate.hooks is None:
+        return session.reach(await bootstrap(state, session))
+    session.at.phase = "bootstrap"
+    if session.gate.hooks.at_phase("bootstrap"):
         skipped = isinstance(await steer("bootstrap", "before", state, session), Skip)
         session.require_running()
-        session.task = task
+        session.at.task = task
         thread = Thread().add(await session.messages.add_user(task)) if skipped else None
         state = transition(state, thread=thread) if thread else await bootstrap(state, session)
-        session.state = state
+        session.reach(state)
         await steer("bootstrap", "after", state, session)
     else:
         state = await bootstrap(state, session)
     session.require_running()
-    state = session.state = await _with_seeds(state, session)
+    state = session.reach(await _with_seeds(state, session))
     for phase in ("guardrail", "cost-route", "strategy-select"):
         session.require_running()
         await visit(phase, state, session)
@@ -231,19 +230,19 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         if not session.ended:
             strategy = Reactive()
             continue
-        if session.hooks is None:
+        if session.gate.hooks is None:
             return state
-        state = session.state = close_state(state, session)
+        state = session.reach(close_state(state, session))
         for phase in ("verify", "memory-flush", "cost-track", "audit"):
             await visit(phase, state, session)
-        if not session.hooks.at_phase("complete"):
+        if not session.gate.hooks.at_phase("complete"):
             return state
-        session.phase = "complete"
+        session.at.phase = "complete"
         answer = await steer("complete", "before", state, session)
         if not isinstance(answer, Resume):
             return state
         thread = await session.messages.nudge(await closed_thread(state, session), "resume", answer.reason)
-        state = session.state = transition(state, status="thinking", thread=thread, output=None, error=None)
+        state = session.reach(transition(state, status="thinking", thread=thread, output=None, error=None))
     raise AssertionError("unreachable")  # it counts for ever
 
 
@@ -264,13 +263,13 @@ async def _run_to_end(strategy: Strategy, state: KernelState, session: Session) 
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
     """Let hooks see, and the answer pass, what leaves; what fails here and is required lets nothing leave."""
     try:
-        session.phase = "complete"
+        session.at.phase = "complete"
         termination = _termination_of(session, state)
         state = close_state(state, session)
         if state.output is not None and not termination.withheld:
             answer = await session.offer("answer.final", state.output)
             state = transition(state, output=None if answer is SUPPRESS else answer)
-        hooks = session.hooks
+        hooks = session.gate.hooks
         if error is None and hooks is not None and hooks.at_phase("complete"):
             await steer("complete", "after", state, session)
             state = transition(close_state(state, session), output=state.output)  # as hooks let it pass, be it nothing
@@ -305,7 +304,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
     if not isinstance(error, Exception):  # a cancellation, an interrupt, or a coroutine that is thrown away
         why = "the run was cancelled from outside"
         # While hooks are still asked about it, the model's answer is none yet.
-        session.terminate("cancelled", best, failed=True, error=why, overrule=session.hooks is not None)
+        session.terminate("cancelled", best, failed=True, error=why, overrule=session.gate.hooks is not None)
     elif isinstance(error, ReplayError):
         session.terminate("replay_stopped", best, failed=True, error=message, overrule=True)
     elif isinstance(error, (ModelError, UsageError)):
@@ -335,11 +334,11 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     for example in _examples(header):
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
-    session.preamble = Thread().add(*first)
+    session.at.preamble = Thread().add(*first)
     asked = await session.offer("prompt.task", task)
     message = None if asked is SUPPRESS else await messages.add_user(asked)
-    session.task = "" if message is None else message.content
-    thread = session.preamble.add(message)
+    session.at.task = "" if message is None else message.content
+    thread = session.at.preamble.add(message)
     if header.profile is None:
         return thread
     from playhead.kernel.context.guidance import framed  # noqa: PLC0415 - only for agents with a profile
@@ -359,7 +358,7 @@ def _examples(header: AgentHeader) -> Iterable[Message]:
 
 async def _with_seeds(state: KernelState, session: Session) -> KernelState:
     """Emit what was given to be emitted when the agent starts; what is for the model joins its thread."""
-    for tag, given in session.hooks.seeds() if session.hooks else ():
+    for tag, given in session.gate.hooks.seeds() if session.gate.hooks else ():
         payload = await session.facts.ask(SEED, partial(to_json, given), key=tag)
         if tag == "message.user":
             state = transition(state, thread=state.thread.add(await session.messages.add_user(payload)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
 
-class FactPort:
+class FactDoor:
     """Asks for whatever steers the run and is neither model nor tool; replays serve the recorded answer."""
 
     def __init__(self, session: Session) -> None:

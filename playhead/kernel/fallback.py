@@ -20,7 +20,7 @@ def tries(session: Session) -> int:
     """Return how often the present model is asked before another one, or the failure, comes."""
     header = session.header
     every = header.max_retries + 1
-    return every if header.fallback_after is None or not session.fallbacks else min(every, header.fallback_after)
+    return every if header.fallback_after is None or not session.model.fallbacks else min(every, header.fallback_after)
 
 
 def within_limits(session: Session, error: BaseException) -> BaseException:
@@ -28,7 +28,7 @@ def within_limits(session: Session, error: BaseException) -> BaseException:
     pause_s = getattr(error, "retry_after_s", None)
     if not isinstance(error, ModelError) or pause_s is None or not error.retryable:
         return error
-    left_s = min((guard.left_s() for guard in session.guards), default=math.inf)
+    left_s = min((guard.left_s() for guard in session.gate.guards), default=math.inf)
     if pause_s > MAX_RETRY_DELAY_S:
         why = f"the {MAX_RETRY_DELAY_S:g} s that are waited at most"
     elif pause_s >= left_s:
@@ -42,13 +42,13 @@ def within_limits(session: Session, error: BaseException) -> BaseException:
 
 def fall_back(session: Session, error: ModelError, failures: int) -> bool:
     """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
-    if not session.fallbacks:
+    if not session.model.fallbacks:
         return False
-    info, adapter = session.fallbacks.pop(0)
+    info, adapter = session.model.fallbacks.pop(0)
     session.emit(
         ProviderFallback(from_model=session.header.model, to_model=info.model, reason=describe(error), attempt=failures)
     )
     update = {"model": info.model, "address": info.address, "prices": info.prices}
     session.header = session.header.model_copy(update=update)
-    session.adapter = adapter
+    session.model.adapter = adapter
     return True

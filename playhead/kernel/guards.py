@@ -5,127 +5,27 @@ A guard belongs to one run of one agent, and to all agents below that one: whate
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
 from playhead.errors import RunEndedError, UsageError, nearest
-from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
 from playhead.kernel.termination import Termination
-from playhead.kernel.tools import Outcome
 from playhead.trace.events import KillswitchFired
 from playhead.trace.types import HookInfo
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Guard, Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.events import BudgetReserved, EventBase
+    from playhead.trace.events import EventBase
     from playhead.trace.types import Request, SourceInfo, ToolSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Not now: ask again when this is set."""
-
-    until: anyio.Event
-    """Set when it may have changed."""
-    undo: Callable[[], object] = lambda: None
-    """Called when nobody waits for that any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refuse:
-    """This call does not run; the model is told why, and the run goes on."""
-
-    why: str
-
-
-class Guard:
-    """A killswitch in one run of one agent. The base lets everything pass."""
-
-    name: str = "guard"
-    """The killswitch, as traces and results call it."""
-    approver: Approver | None = None
-    """Who is asked about the calls that this guard wants approved; None: whom the agent asks."""
-    approval_timeout_s: float | None = None
-    """Seconds that the approver has."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        """The agent that it guards; it ends this one."""
-
-    @property
-    def inner(self) -> Guard:
-        """Return the guard itself, where this one stands for it."""
-        return self
-
-    def start(self) -> None:
-        """Begin to look: the agent starts."""
-
-    def stop(self) -> None:
-        """Look no more: the agent has ended."""
-
-    def look(self) -> bool:
-        """End the agent if it is time to, and say so.
-
-        What holds the interpreter keeps every thread from that, until it lets go.
-        """
-        return False
-
-    def left_s(self) -> float:
-        """Return the seconds that are left of a limit of time; without one, infinity."""
-        return math.inf
-
-    async def measure(self, session: Session, request: Request) -> None:
-        """Find out what `admit_request` has to know of a request; asked once for each."""
-
-    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
-        """Say whether an attempt may be sent, and as what. Nothing else runs between this and the sending."""
-        return request
-
-    def withdraw_request(self, session: Session, request: Request) -> None:
-        """Take back what `admit_request` let pass: another guard did not; or, when it is not passed, drop the request."""
-
-    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
-        """Return what is to be recorded of a request that all guards let pass."""
-        return ()
-
-    async def before_call(self, session: Session, planned: PlannedCall) -> None:
-        """Let a call wait before it is recorded."""
-
-    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
-        """Say whether a call that fits its tool may run. Meta tools are not asked about."""
-        return None
-
-    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:
-        """Return whether somebody has to allow this call."""
-        return False
-
-    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
-        """Return, in a replay, whether the tool itself wanted this call approved; None when that is not recorded."""
-        return None
-
-    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
-        """Say whether the agent ends because a call that this guard wanted approved was denied."""
-        return None
-
-    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
-        """Hear how a request or a call ended; an answer ends the agent."""
-        return None
-
-    def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> Stop | Terminate | None:
-        """Hear how a request or a call ended in the run that this one continues; it was not asked about it.
-
-        `reserved` is what a budget had set aside for the request.
-        """
-        return self.heard(session, event)
 
 
 @dataclass(frozen=True)
@@ -206,7 +106,7 @@ async def admit(session: Session, request: Request) -> Request:
     Raises:
         RunEndedError: a guard ended an agent instead.
     """
-    guards = session.guards
+    guards = session.gate.guards
     await in_time(session)
     try:
         for guard in guards:
@@ -237,14 +137,14 @@ async def _let_pass(session: Session, request: Request) -> Request:
 
 def withdraw(session: Session, request: Request) -> None:
     """Take back that a request was let pass: it is not sent."""
-    for guard in session.guards:
+    for guard in session.gate.guards:
         guard.withdraw_request(session, request)
 
 
 def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
     """Return the request as all guards let it pass, or as it is and what one of them waits for; as `admit`, once."""
     passed: list[Guard] = []
-    for guard in session.guards:
+    for guard in session.gate.guards:
         answer: Request | Stop | Terminate | Wait | None = None
         try:
             answer = guard.admit_request(session, request)
@@ -266,21 +166,21 @@ def ask_all(session: Session, request: Request) -> tuple[Request, Wait | None]:
 async def before_call(session: Session, planned: PlannedCall) -> None:
     """Let a call wait as long as its guards want it to."""
     await in_time(session)
-    for guard in session.guards:
+    for guard in session.gate.guards:
         await guard.before_call(session, planned)
 
 
 async def in_time(session: Session) -> None:
     """Return if the agent's time is not up; else it is ended, and what it does is cancelled here."""
-    for guard in session.guards:
+    for guard in session.gate.guards:
         guard.look()
-    if session.guards and session.cut_off:
+    if session.gate.guards and session.cut_off:
         await anyio.sleep_forever()
 
 
 def stopped(session: Session, planned: PlannedCall, spec: ToolSpec) -> Outcome | None:
     """Return how a call ends that a guard does not let run, or None; the guard may have ended an agent."""
-    for guard in session.guards:
+    for guard in session.gate.guards:
         answer = guard.admit_call(session, planned, spec)
         if isinstance(answer, Refuse):
             return Outcome.refusal("Refused", answer.why)
@@ -296,9 +196,9 @@ def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard
 
     A tool's own wish is met by the approver of a guard where the agent has none.
     """
-    guards = [guard for guard in session.guards if guard.wants_approval(session, planned, spec)]
-    recorded = next((each for guard in session.guards if (each := guard.asked_by_tool(planned)) is not None), None)
-    alone = spec.requires_approval and (session.approver is not None or not guards)
+    guards = [guard for guard in session.gate.guards if guard.wants_approval(session, planned, spec)]
+    recorded = next((each for guard in session.gate.guards if (each := guard.asked_by_tool(planned)) is not None), None)
+    alone = spec.requires_approval and (session.gate.approver is not None or not guards)
     if recorded is not None:
         alone = recorded
     return [*([None] if alone else ()), *guards]
@@ -306,7 +206,7 @@ def asking(session: Session, planned: PlannedCall, spec: ToolSpec) -> list[Guard
 
 def tell(session: Session, event: EventBase, at: Place, **where: Any) -> None:  # noqa: ANN401 - fields of the event
     """Let the guards hear how a request or a call ended."""
-    for guard in session.guards:
+    for guard in session.gate.guards:
         answer = guard.heard(session, event)
         if answer is not None:
             fire(guard, session, answer, at, **where)

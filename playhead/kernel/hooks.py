@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-    from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState
-    from playhead.trace.types import HookInfo
+    import anyio
+
+    from playhead.kernel.state import KernelState, Status
 
 PhaseName = Literal[
     "bootstrap",
@@ -35,6 +35,8 @@ PHASES: Final[tuple[PhaseName, ...]] = get_args(PhaseName)
 """In the order of a run; think, act and observe repeat."""
 LOOP_PHASES: Final[tuple[PhaseName, ...]] = ("think", "act", "observe")
 """Those that repeat, and in which an error may be survived."""
+PHASE_OF: Final[dict[Status, PhaseName]] = {"thinking": "think", "acting": "act", "observing": "observe"}
+"""The phase of each status that is not final."""
 Timing = Literal["before", "after"]
 
 
@@ -123,46 +125,18 @@ class Recovery:
     """Why."""
 
 
-class Hooks(Protocol):
-    """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing."""
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not now: ask again when this is set."""
 
-    def info(self) -> tuple[HookInfo, ...]:
-        """Return what is registered, as the header of a trace says it."""
-        ...
+    until: anyio.Event
+    """Set when it may have changed."""
+    undo: Callable[[], object] = lambda: None
+    """Called when nobody waits for that any more."""
 
-    def below(self, own: Hooks | None) -> Hooks | None:
-        """Return the hooks of an agent that is called by this one and has hooks of its own."""
-        ...
 
-    def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return the tags and payloads to emit when the agent starts."""
-        ...
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """This call does not run; the model is told why, and the run goes on."""
 
-    def wants(self, tag: str) -> bool:
-        """Return whether anybody listens to this tag."""
-        ...
-
-    async def offer(
-        self,
-        session: Session,
-        tag: str,
-        payload: Any,  # noqa: ANN401 - by tag
-        key: str,
-        details: Mapping[str, Any],
-    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
-        """Return what the transforms make of a payload; taps have seen it then."""
-        ...
-
-    def at_phase(self, phase: PhaseName) -> bool:
-        """Return whether anything is to be asked before, after or at an error of this phase."""
-        ...
-
-    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
-        """Return what the first hook that wants to steer says."""
-        ...
-
-    async def ask_after_error(
-        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
-    ) -> Recovery | None:
-        """Return how to go on after an error, or None."""
-        ...
+    why: str

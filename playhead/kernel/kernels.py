@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playhead.errors import UnknownStrategyError, UsageError, nearest
+from playhead.kernel.hooks import PHASE_OF
 from playhead.kernel.registering import check_async, check_new_name
+from playhead.kernel.session import Kernel
 
 if TYPE_CHECKING:
-    from playhead.kernel.loop import Kernel
+    from playhead.kernel.session import Session
 
 _registry: dict[str, Kernel] = {}
 
@@ -30,10 +32,7 @@ def register_kernel(name: str, kernel: Kernel, *, replace: bool = False) -> None
 
 
 def _check_phases(name: str, kernel: Kernel) -> None:
-    from playhead.kernel.loop import Kernel as KernelType  # noqa: PLC0415 - the loop needs kernels that are found here
-    from playhead.kernel.phases import PHASE_OF  # noqa: PLC0415 - the same
-
-    if not isinstance(kernel, KernelType):
+    if not isinstance(kernel, Kernel):
         raise UsageError(f"the kernel {name!r} must be a Kernel(name, phases); it is {kernel!r}")
     missing = [phase for phase in PHASE_OF if phase not in kernel.phases]
     if missing:
@@ -51,20 +50,22 @@ def get_kernel(name: str) -> Kernel:
     Raises:
         UnknownStrategyError: nothing is registered under this name.
     """
-    if name in _registry:
-        return _registry[name]
-    if name != "react":
+    if name not in _registry:
         raise UnknownStrategyError(f"there is no kernel {name!r}.{nearest(name, list_kernels())}")
-    from playhead.kernel.strategies.reactive import REACT  # noqa: PLC0415 - it runs on kernels that are found here
+    return _registry[name]
 
-    return REACT
+
+def kernel_of(session: Session) -> Kernel:
+    """Return the loop that the agent's strategy thinks and acts with; raises like `get_kernel`."""
+    return get_kernel(session.header.kernel)
 
 
 def checked_kernel(name: str) -> str:
     """Return the name of a kernel that is known; raises like `get_kernel`."""
     if not isinstance(name, str):
         raise UsageError(f"kernel is the name of a registered kernel (see register_kernel); it is {name!r}")
-    get_kernel(name)
+    if name != "react":
+        get_kernel(name)
     return name
 
 

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import RunEndedError
-from playhead.kernel.phases import PHASE_OF, run_phase
-from playhead.kernel.state import FINAL, KernelState, Status, transition
+from playhead.kernel.hooks import PHASE_OF
+from playhead.kernel.phases import run_phase
+from playhead.kernel.state import FINAL, KernelState, transition
 from playhead.kernel.steering import steered
 
 if TYPE_CHECKING:
     from playhead.kernel.progress import Progress
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Kernel, Session
     from playhead.kernel.termination import Termination
     from playhead.trace.values import JsonValue
 
 RESULT_TAGS: Final = ("tool.result", "message.tool-result", "observation.tool-result")
 """Where hooks look at what calls returned."""
-
-Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
-"""One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """The phases of a loop; exchange one to make another kernel."""
-
-    name: str
-    phases: Mapping[Status, Phase]
-    """What to do in each status that is not final."""
 
 
 async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:
@@ -54,10 +41,10 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
                     break
             if state.status == "thinking":
                 state = await _enter_turn(state, session, progress)
-            session.state = state
+            session.reach(state)
             phase, body = PHASE_OF[state.status], kernel.phases[state.status]
-            session.phase = phase
-            if session.hooks is None or not session.hooks.at_phase(phase):
+            session.at.phase = phase
+            if session.gate.hooks is None or not session.gate.hooks.at_phase(phase):
                 state = await body(state, session)
             else:
                 state = await run_phase(phase, body, state, session)
@@ -72,7 +59,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
 async def _enter_turn(state: KernelState, session: Session, progress: Progress | None) -> KernelState:
     if progress is not None:
         state = await progress.look(state, session)
-    session.enter_iteration(state.iteration)
+    session.at.enter_iteration(state.iteration)
     return state
 
 
@@ -80,13 +67,14 @@ def _watched(state: KernelState, session: Session) -> Progress | None:
     """Return who looks at how this loop gets on; None when nobody does."""
     header = session.header
     watched = header.loop_detection is not None or header.max_required_failures is not None
-    if watched and session.progress is None:
+    if watched and session.at.progress is None:
         from playhead.kernel.progress import Progress  # noqa: PLC0415 - few agents are looked at
 
-        session.progress = Progress(header)
-    if session.progress is not None:
-        session.progress.begin(state)
-    return session.progress
+        session.at.progress = Progress(header)
+    if session.at.progress is not None:
+        session.at.progress.begin(state)
+    progress: Progress | None = session.at.progress
+    return progress
 
 
 def _has_turns_left(state: KernelState, session: Session) -> bool:
@@ -94,7 +82,7 @@ def _has_turns_left(state: KernelState, session: Session) -> bool:
     if state.iteration >= session.header.max_iterations:
         session.terminate("max_iterations", state.best)
         return False
-    if session.inner is not None and state.iteration >= session.inner.last:
+    if session.at.inner is not None and state.iteration >= session.at.inner.last:
         session.conclude("max_iterations", state.last_observation)
         return False
     return True
@@ -102,7 +90,7 @@ def _has_turns_left(state: KernelState, session: Session) -> bool:
 
 def is_last_turn(state: KernelState, session: Session) -> bool:
     """Return whether no turn may come after this one: what the model is told now, it would never answer."""
-    inner = session.inner
+    inner = session.at.inner
     last = session.header.max_iterations if inner is None else min(inner.last, session.header.max_iterations)
     return state.iteration + 1 >= last
 
@@ -119,9 +107,9 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
     """Return the state as the agent's end left it, or as `ended` says; one that this end has closed already keeps its output."""
     state = collect_spending(state, session)
     ended = ended or session.termination
-    if ended is None or (state.status in FINAL and session.closed_by is ended):
+    if ended is None or (state.status in FINAL and session.at.closed_by is ended):
         return state
-    session.closed_by = ended
+    session.at.closed_by = ended
     output = _best(state, session) if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())
 
@@ -131,7 +119,7 @@ def _best(state: KernelState, session: Session) -> JsonValue:
 
     Not where hooks have yet to look at it.
     """
-    hooks = session.hooks
+    hooks = session.gate.hooks
     if state.output is None and session.cut_off and (hooks is None or not any(map(hooks.wants, RESULT_TAGS))):
         returned = [each for each in list(session.tools.ended.values()) if each.ok]
         if returned:

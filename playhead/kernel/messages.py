@@ -24,7 +24,7 @@ REMOVED: Final = "(removed)"
 """What a model is told in place of a result that a hook removed: providers want an answer to every call."""
 
 
-class Messages:
+class ThreadRecord:
     """Adds messages and tool schemas to the record, with dense ids."""
 
     def __init__(self, session: Session) -> None:
@@ -76,13 +76,13 @@ class Messages:
     async def _added_reply(self, response: LlmResponded) -> Message | None:
         message = Message(id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
         ref = MessageRef(request=response.request)
-        if self._session.hooks is None:
+        if self._session.gate.hooks is None:
             return self._refer(message, ref)
         passed = await self._offered("message.assistant", message)
         if passed is None and not message.tool_calls:
             return None
         passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
-        if passed is message and response.request not in self._session.rewritten:
+        if passed is message and response.request not in self._session.gate.rewritten:
             return self._refer(passed, ref)
         return self.add("assistant", passed.content, tool_calls=passed.tool_calls)
 
@@ -100,7 +100,7 @@ class Messages:
             fields["tool_call_id"] = completed.call_id
         message = Message(id=self._next, role=role, content=told or completed.message_text(role), **fields)
         passed: Message | None = message
-        if self._session.hooks is not None:
+        if self._session.gate.hooks is not None:
             details = call_details(completed)
             passed = await self._offered("message.tool-result", message, key=completed.call_id, **details)
         if passed is None and role == "user":
@@ -123,7 +123,7 @@ class Messages:
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
             return self.add(passed.role, shown.content, **stored, **fields)
-        if whole and completed.call_id not in self._session.rewritten:
+        if whole and completed.call_id not in self._session.gate.rewritten:
             return self._refer(passed, MessageRef(call=completed.call_id))
         return self.add(passed.role, passed.content, **fields)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import from_json, scrub
@@ -15,9 +15,8 @@ from playhead.trace.values import from_json, scrub
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Session, ToolContext
     from playhead.kernel.state import KernelState
-    from playhead.kernel.tool_context import ToolContext
     from playhead.trace.values import JsonValue
 
 MIN_ITERATIONS: Final = 2
@@ -89,7 +88,7 @@ def unmet_gates(session: Session, state: KernelState) -> list[str]:
     unmet = []
     if state.iteration + 1 < MIN_ITERATIONS:
         unmet.append(f"it is offered from turn {MIN_ITERATIONS} on")
-    missing = [] if session.inner else missing_required_tools(session, state)
+    missing = [] if session.at.inner else missing_required_tools(session, state)
     if missing:
         unmet.append(f"call {', '.join(missing)} first")
     if _last_turn_failed(session, state):

@@ -35,19 +35,24 @@ from playhead.trace.types import Request, ToolCall, ToolSpec, Usage, believed, d
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.text_format import ToolsInText
-    from playhead.trace.types import Completion, Prices
+    from playhead.trace.types import Completion, FallbackInfo, Prices
 
 TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
 
 
-class ModelPort:
+class ModelDoor:
     """Asks the model. A failure that may pass is tried again here, so that each attempt is an event."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
         self._session = session
+        self.adapter = adapter
+        """Who answers now."""
+        self.fallbacks = fallbacks
+        """Who answers when that one does not, in order."""
         self._next_request = 0
         self._call_ids: set[str] = set()
 
@@ -74,16 +79,16 @@ class ModelPort:
         sent = header.request_parameters
         merged = {**sent, **checked_parameters(parameters)} if parameters else sent
         number, self._next_request = self._next_request, self._next_request + 1
-        if session.hooks is not None:
+        if session.gate.hooks is not None:
             session.require_running()
             tools = await self._offered_tools(tools, number)
-        some: dict[str, Any] = {} if session.inner is None else {"step": session.inner.step}
+        some: dict[str, Any] = {} if session.at.inner is None else {"step": session.at.inner.step}
         if header.tool_format == "text" and tools:
             some["tools_in_text"] = session.messages.tool_ranges(tools)
             thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
         named = header.record_parameters
         request = Request(header.model, thread.messages, tools, merged, number, record_parameters=named)
-        if session.hooks is not None:
+        if session.gate.hooks is not None:
             request = await self._offered(request)
             thread = session.messages.sent(thread, request)
         kept = header.parameters
@@ -96,10 +101,10 @@ class ModelPort:
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
             parameters=kept,
-            purpose=purpose or (session.inner.purpose if session.inner else "think"),
+            purpose=purpose or (session.at.inner.purpose if session.at.inner else "think"),
             **some,
         )
-        if session.hooks is None:
+        if session.gate.hooks is None:
             return await self._attempts(request, asked)
         try:
             if thread.messages is not request.messages:  # what hooks put there has ids now
@@ -131,7 +136,7 @@ class ModelPort:
         session = self._session
         session.require_running()
         sent = replace(request, attempt=attempt) if attempt else request
-        if session.guards:
+        if session.gate.guards:
             sent = await admit(session, sent)
         if attempt or sent.parameters is not request.parameters:
             asked = asked.model_copy(update={"attempt": attempt, "parameters": sent.recorded_parameters})
@@ -165,7 +170,7 @@ class ModelPort:
         )
         if passed is response:
             return response
-        self._session.rewritten.add(response.request)
+        self._session.gate.rewritten.add(response.request)
         if isinstance(passed, Suppressed):
             return response.model_copy(update={"text": "", "thinking": None, "tool_calls": ()})
         own = {call.id for call in response.tool_calls}
@@ -238,13 +243,13 @@ class ModelPort:
         """Return the adapter's answer, in pieces for whoever listens; the first is kept in `heard`."""
         session, listener = self._session, self._session.run.listener
         if listener is None or not listener.hears(session):
-            return await session.adapter.complete(request)
+            return await session.model.adapter.complete(request)
 
         def hear(text: str) -> None:
             heard[:] = [text]
             listener.piece(session, asked, text)
 
-        return await streamed(session.adapter, request, hear)
+        return await streamed(session.model.adapter, request, hear)
 
     async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)

@@ -78,7 +78,7 @@ def pulse(session: Session, _: Arguments) -> JsonValue:
         "tools_required": session.tools.tally.missing(state.tools_used),
         "recent_calls": sum(step.type == "action" for step in recent),
         "recent_failures": len(failed),
-        "failures_in_a_row": session.failures,
+        "failures_in_a_row": session.gate.failures,
         "last_error": failed[-1].content[:MAX_TOLD] if failed else None,
         "repeated_calls": [
             f"{tool}({content[:MAX_TOLD]}) {count} times" for (tool, content), count in repeated.items() if count > 1

@@ -8,64 +8,25 @@ ends the pass; what ends the agent (a killswitch, a hook, its `max_iterations`) 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.kernels import kernel_of
 from playhead.kernel.loop import collect_spending, run_kernel
+from playhead.kernel.place import Conclusion, Pass
 from playhead.kernel.state import PlannedCall, Thread, transition
 from playhead.trace.events import PhaseCompleted, PhaseEntered
-from playhead.trace.events.run import ANSWERED
 from playhead.trace.types import ImagePart, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.kernel.loop import Kernel
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Kernel, Session
     from playhead.kernel.state import KernelState
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
 ANSWER_NOW: Final = "Call no more tools. Answer the task now, with what you know."
-
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """How a pass ended."""
-
-    reason: str
-    """As an agent would have ended: `end_turn`, `final_answer_tool`, `max_iterations` …"""
-    output: JsonValue = None
-    """The answer, or the best there is."""
-    answer: dict[str, Any] = field(default_factory=dict)
-    """Format, summary and confidence, when the model gave them."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether the model gave an answer by itself."""
-        return self.reason in ANSWERED
-
-    @property
-    def text(self) -> str:
-        """The answer as text; empty when there is none."""
-        return self.output if isinstance(self.output, str) else "" if self.output is None else str(self.output)
-
-
-@dataclass(slots=True)
-class Pass:
-    """A pass that runs."""
-
-    purpose: str
-    """What its requests are for, such as `improve`."""
-    last: int
-    """The turn before which it ends."""
-    tools: frozenset[str] | None = None
-    """Names of the tools that are offered and may run; None for all."""
-    step: str | None = None
-    """The step of a plan that it carries out."""
-    conclusion: Conclusion | None = None
-    """How it ended, once it has."""
 
 
 async def run_pass(  # noqa: PLR0913 - what a pass is made of
@@ -97,13 +58,10 @@ async def run_pass(  # noqa: PLR0913 - what a pass is made of
     """
     inner = Pass(purpose, state.iteration + max_iterations, None if tools is None else frozenset(tools), step)
     begun = transition(state, thread=thread, status="thinking", pending=(), completed=())
-    outer, session.inner = session.inner, inner
-    try:
-        reached = await run_kernel(kernel or session.kernel, begun, session)
-    finally:
-        session.inner = outer
+    with session.at.inside(inner):
+        reached = await run_kernel(kernel or kernel_of(session), begun, session)
     # Not at its end, whatever ended the pass: the best answer that the strategy holds is kept.
-    session.state = reached = transition(reached, status="thinking")
+    reached = session.reach(transition(reached, status="thinking"))
     session.require_running()
     assert inner.conclusion is not None  # noqa: S101 - else the agent has ended
     return reached, inner.conclusion
@@ -157,7 +115,7 @@ async def fresh_thread(session: Session, text: str) -> Thread:
     """
     images = [part for part in session.task if isinstance(part, ImagePart)]
     content: Content = (TextPart(text=text), *images) if images else text
-    return session.preamble.add(await session.messages.add_user(content))
+    return session.at.preamble.add(await session.messages.add_user(content))
 
 
 async def ask_model(
@@ -172,7 +130,7 @@ async def ask_model(
 
     The answer joins no thread: what of it the model is to see later, the strategy tells it. Raises as `session.model.complete`.
     """
-    session.state = state
+    session.reach(state)
     response = await session.model.complete(thread, parameters=parameters, purpose=purpose)
     return collect_spending(state, session), response
 

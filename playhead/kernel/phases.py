@@ -5,21 +5,21 @@ A phase with nothing to do costs nothing and writes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from playhead.errors import ReplayError, RunEndedError, TraceWriteError
-from playhead.kernel.hooks import Resume, Skip, Stop, Terminate
-from playhead.kernel.state import KernelState, Status, Thread, transition
-from playhead.trace.events import ErrorInfo, HookFailed, HookFired
-from playhead.trace.values import repair_json
+from playhead.kernel.hooks import PHASE_OF, Resume, Skip, Stop, Terminate
+from playhead.kernel.state import KernelState, Thread, transition
+from playhead.kernel.termination import Termination
+from playhead.trace.events import ErrorInfo, HookFailed, HookFired, KillswitchFired
+from playhead.trace.values import JsonValue, repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.kernel.hooks import Hooks, PhaseAnswer, PhaseName, Recovery, Timing
-    from playhead.kernel.session import Session
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Recovery, Said, Timing
+    from playhead.kernel.session import Hooks, Session
 
-PHASE_OF: Final[dict[Status, PhaseName]] = {"thinking": "think", "acting": "act", "observing": "observe"}
 RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
 """The fields of a state that an error hook may set."""
 
@@ -35,14 +35,14 @@ async def run_phase(
     Raises:
         RunEndedError: a hook ended the agent.
     """
-    turns, session.turns = session.turns, state.iteration if phase == "think" else session.turns
+    turns, session.at.turns = session.at.turns, state.iteration if phase == "think" else session.at.turns
     answer = await steer(phase, "before", state, session)
     if isinstance(answer, Skip):
-        session.turns = turns
+        session.at.turns = turns
         return await _skip(phase, state, session, answer.reason)
     if phase != "observe":  # what came back joins the thread, whatever ended the agent meanwhile
         session.require_running()
-    session.turns = turns
+    session.at.turns = turns
     try:
         reached = await body(state, session)
     except Exception as error:
@@ -52,23 +52,23 @@ async def run_phase(
         return await _close_turn(state, recovered, session, f"the turn failed: {type(error).__name__}")
     answer = await steer(phase, "after", reached, session)
     if isinstance(answer, Skip) and reached.status in ("acting", "observing"):
-        session.phase = PHASE_OF[reached.status]
-        return await _skip(session.phase, reached, session, answer.reason)
+        session.at.phase = PHASE_OF[reached.status]
+        return await _skip(session.at.phase, reached, session, answer.reason)
     return reached
 
 
 async def visit(phase: PhaseName, state: KernelState | None, session: Session) -> None:
     """Ask the hooks of a phase in which the kernel itself has nothing to do."""
-    if session.hooks is None or not session.hooks.at_phase(phase) or state is None:
+    if session.gate.hooks is None or not session.gate.hooks.at_phase(phase) or state is None:
         return
-    session.phase = phase
+    session.at.phase = phase
     if not isinstance(await steer(phase, "before", state, session), Skip):
         await steer(phase, "after", state, session)
 
 
 async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> PhaseAnswer | None:
     """Ask the hooks of a phase and do what they say to the end of the run; the answer, if that is for the caller."""
-    hooks = cast("Hooks", session.hooks)
+    hooks = cast("Hooks", session.gate.hooks)
     said = await hooks.ask(session, phase, timing, state)
     if said is None:
         return None
@@ -76,8 +76,8 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
         before = session.termination
         # Without one it is the newest result; those of this turn may not have been read yet.
         output = state.output if before is None or before.output is None else before.output
-        if session.end_by_hook(said, output):
-            session.record_steering(said, phase, timing)
+        if _end_by_hook(session, said, output):
+            _record_steering(session, said, phase, timing)
         return None
     if isinstance(said.answer, Resume) and not session.ending.overrule(None):
         ended = session.termination
@@ -86,7 +86,7 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
         )
         session.emit_last(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=late))
         return None
-    session.record_steering(said, phase, timing)
+    _record_steering(session, said, phase, timing)
     return said.answer
 
 
@@ -95,7 +95,7 @@ async def recover(phase: PhaseName, state: KernelState, session: Session, error:
 
     The end of the run, an event that cannot be written and a replay that left its recording are nobody's to ignore.
     """
-    hooks = session.hooks
+    hooks = session.gate.hooks
     if hooks is None or isinstance(error, (RunEndedError, TraceWriteError, ReplayError)) or not hooks.at_phase(phase):
         return None
     recovery = await hooks.ask_after_error(session, phase, state, error)
@@ -148,7 +148,7 @@ async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: 
     if phase == "observe":
         error = ErrorInfo(type="Skipped", message=why)
         told = [each.model_copy(update={"ok": False, "result": None, "error": error}) for each in state.completed]
-        session.rewritten.update(each.call_id for each in told)
+        session.gate.rewritten.update(each.call_id for each in told)
         for planned, completed in sorted(zip(state.pending, told, strict=True), key=lambda pair: pair[0].position):
             state = transition(state, thread=state.thread.add(await session.messages.add_result(planned, completed)))
     return transition(
@@ -176,3 +176,33 @@ async def _close_turn(before: KernelState, state: KernelState, session: Session,
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of the state
     return list(value) if isinstance(value, tuple) else value
+
+
+def _end_by_hook(session: Session, said: Said, output: JsonValue) -> bool:
+    """End the agent because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
+    answer = said.answer
+    assert isinstance(answer, (Stop, Terminate))  # noqa: S101 - asked by the caller
+    failed = isinstance(answer, Terminate)
+    termination = Termination(
+        answer.terminated_by,
+        repair_json(output),
+        source=f"killswitch:{answer.switch}" if answer.switch else f"hook:{said.hook}",
+        failed=failed,
+        error=(answer.reason or said.hook) if failed else None,
+        because=answer.reason or None,
+    )
+    return session.ending.end(termination) or session.ending.overrule(termination)
+
+
+def _record_steering(session: Session, said: Said, phase: PhaseName, timing: Timing) -> None:
+    """Record that a phase hook steers the run."""
+    answer = said.answer
+    ends: dict[str, Any] = {}
+    if isinstance(answer, (Stop, Terminate)):
+        ends = {"switch": answer.switch, "terminated_by": answer.terminated_by}
+    action = type(answer).__name__.lower()
+    reason = answer.reason or None
+    session.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason, **ends))
+    if ends.get("switch"):
+        trigger: Literal["stop", "terminate"] = "stop" if isinstance(answer, Stop) else "terminate"
+        session.emit(KillswitchFired(switch=ends["switch"], reason=answer.reason, on_trigger=trigger))

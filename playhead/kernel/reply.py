@@ -49,7 +49,7 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
         calls = tuple(
             PlannedCall(
                 call=call,
-                position=session.take_position(),
+                position=session.at.take_position(),
                 request=response.request,
                 rationale=reasons.get(number),
                 cut_off=cut_off,
@@ -67,7 +67,7 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
     calls = tuple(
         PlannedCall(
             call=_tool_call(f"{TEXT_CALL}{response.request}_{number}", call),
-            position=session.take_position(),
+            position=session.at.take_position(),
             source="text",
             request=response.request,
             rationale=call.rationale or reasons.get(number),
@@ -91,13 +91,15 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     """Record what the model thought, assumed, and left unsaid; return the reply as the hooks let it pass."""
     request = response.request
     stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
-    if stated and session.hooks is not None and session.hooks.wants("decision.rationale"):
+    if stated and session.gate.hooks is not None and session.gate.hooks.wants("decision.rationale"):
         reply = replace(reply, calls=tuple([await _with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
         session.emit(
             Thought(
                 request=request,
-                text=None if reply.thought == response.text and request not in session.rewritten else reply.thought,
+                text=None
+                if reply.thought == response.text and request not in session.gate.rewritten
+                else reply.thought,
             )
         )
     for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):

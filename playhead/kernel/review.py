@@ -82,7 +82,7 @@ async def reviewed(state: KernelState, session: Session, refused: dict[str, int]
     answer = session.termination
     if answer is None or answer.reason not in ANSWERED or not session.ending.overrule(None):
         return state
-    state = session.state = transition(state, status="thinking", output=answer.output, error=None)
+    state = session.reach(transition(state, status="thinking", output=answer.output, error=None))
     output = answer.output
     for info in session.header.reviews:
         state, judged = await _judged(info, output, state, session)
@@ -104,7 +104,7 @@ async def _judged(
         return state, _late_enough(info, output, session)
     if info.kind == "verification":
         return await _verified(info, output, state, session)
-    judge = session.judges.get(info.name)
+    judge = session.gate.judges.get(info.name)
 
     async def ask() -> JsonValue:
         judged = Judged(valid=False, broke=f"{info.name} is not at hand") if judge is None else await judge(output)
@@ -119,7 +119,7 @@ def review_key(info: ReviewInfo, output: JsonValue) -> str:
 
 
 def _late_enough(info: ReviewInfo, output: JsonValue, session: Session) -> Judged:
-    left = (info.least or 0) - session.turns
+    left = (info.least or 0) - session.at.turns
     if left <= 0:
         return Judged(valid=True, output=output)
     return Judged(valid=False, feedback=f"It is too early to answer: work on the task for {left} more turns.")
@@ -137,10 +137,10 @@ async def _verified(
     )
     state, said = await ask_for(state, session, await fresh_thread(session, prompt), Verification, purpose="verify")
     if said is None:
-        session.verified = False
+        session.at.verified = False
         session.emit(VerifierVerdict(verified=False, summary="no verdict of the model could be read"))
         return state, Judged(valid=True, output=output)
-    session.verified = said.verified
+    session.at.verified = said.verified
     session.emit(VerifierVerdict(verified=said.verified, summary=said.reason))
     if said.verified or info.mode == "reflect":
         return state, Judged(valid=True, output=output)

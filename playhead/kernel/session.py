@@ -1,158 +1,117 @@
-"""One agent's run, from its first event to its last: the thread, the three ports, and the one way to end.
+"""One agent in one run: who it is, the ports through which it reaches the world, where it stands, and the one way to end.
 
 Everything a strategy learns comes through the ports, and the ports record. So a replay is this same session with other
-things behind its ports.
+things behind its ports. What hooks, killswitches, tools and worlds look like to a session stands here too, for each of
+them is handed one; `playhead.kernel.opening` puts a session together.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+import math
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
-from playhead.kernel.context import curator_for
 from playhead.kernel.copies import Copies
 from playhead.kernel.emission import Emission
-from playhead.kernel.fact_port import FactPort
-from playhead.kernel.hooks import Stop, Terminate
-from playhead.kernel.messages import Messages
-from playhead.kernel.model_port import ModelPort
-from playhead.kernel.state import Thread
+from playhead.kernel.in_flight import InFlight
+from playhead.kernel.place import Conclusion, Place
+from playhead.kernel.state import KernelState
 from playhead.kernel.termination import Ending, Termination
-from playhead.kernel.tool_port import ToolPort
-from playhead.trace.events import HookFired, KernelStateSnapshot, KillswitchFired
+from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
+from playhead.trace.forks import computed_once
 from playhead.trace.spending import Spent
-from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.context.curator import Curator
-    from playhead.kernel.guards import Guard, GuardMaker
-    from playhead.kernel.hooks import Hooks, PhaseName, Said, Timing
-    from playhead.kernel.loop import Kernel
+    from playhead.kernel.hooks import PhaseName, Recovery, Refuse, Said, Stop, Terminate, Timing, Wait
     from playhead.kernel.models.base import Model
-    from playhead.kernel.passes import Pass
-    from playhead.kernel.progress import Progress
-    from playhead.kernel.review import Judge
-    from playhead.kernel.run_context import RunContext
-    from playhead.kernel.state import KernelState
-    from playhead.kernel.supervision import Supervisor
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Outcome, Tool
-    from playhead.trace.types import AgentHeader, Content, ToolSpec
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.ports import CuratorPort, FactPort, ModelPort, ThreadPort, ToolPort
+    from playhead.kernel.state import PlannedCall, Status
+    from playhead.trace.control import Control
+    from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested, LlmResponded
+    from playhead.trace.line import Record
+    from playhead.trace.recorder import Recorder
+    from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 GRACE_S: Final = 0.1
 """Seconds from being cancelled to being left behind."""
-MAX_DEPTH: Final = 3
-"""Agents below agents: the root may enter an agent that enters an agent that enters an agent."""
 
 
 class Session(Emission):
     """One agent in one run. Strategies reach the world through `model`, `tools` and `facts`, and nothing else."""
 
-    def __init__(  # noqa: PLR0913, PLR0915 - what an agent is made of
+    run: RunContext
+    gate: Gate
+    """Who may change or stop it."""
+    parent: Session | None
+    agent: Session
+    """The agent that pays: this session, or for a tool's body the session that called it."""
+    model: ModelPort
+    tools: ToolPort
+    facts: FactPort
+    messages: ThreadPort
+    """The record of the thread."""
+    curator: CuratorPort | None
+    """Who looks after the thread; None when it is sent as it is."""
+
+    def __init__(  # noqa: PLR0913 - who it is
         self,
         run: RunContext,
         header: AgentHeader,
-        model: Model,
-        tools: dict[str, Tool],
+        owner: str,
         *,
-        owner: str = "root",
-        depth: int = 0,
         parent: Session | None = None,
         payer: Session | None = None,
-        approver: Approver | None = None,
-        hooks: Hooks | None = None,
-        guards: tuple[GuardMaker, ...] = (),
-        judges: Mapping[str, Judge] | None = None,
-        fallbacks: Sequence[Model] = (),
+        below: Callable[[ToolContext], Session],
     ) -> None:
+        """Begin without ports; `below` opens the session under which a tool's body asks the model and calls tools."""
         self.run = run
         self.header = header
         self.owner = owner
-        self.depth = depth
         self.parent = parent
-        self.agent: Session = self if payer is None else payer
-        """The agent that pays: this session, or for a tool's body the session that called it."""
-        self.approver: Approver | None = approver or (run.approver if parent is None else parent.approver)
-        """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
-        self.iteration: int | None = None
-        """Turn of the loop, from 0; None outside it. Set by the loop alone."""
-        self.turns = 0
-        """Turns of the loop that have begun; one that a hook stopped before its first question has not."""
-        self.phase: str | None = None
-        """The phase that runs; None outside of any."""
-        self.state: KernelState | None = None
-        """The state at the last step, for tools of the kernel and hooks to read; set by the loop alone."""
+        self.agent = self if payer is None else payer
+        self.at = Place(header.strategy)
+        """Where its loop stands."""
+        self.gate = Gate(approver=run.approver if parent is None else parent.gate.approver)
+        self.toolset = Toolset()
+        """The tools that there are, by name."""
         self.spent = Spent()
         """What this agent and those below it have spent, tools' own model calls included: all of it, at any moment."""
-        self.cache: dict[tuple[str, str], tuple[Outcome, int]] = {}
-        """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
-        self.abandoned: set[str] = set()
-        """Calls whose body was left running, in its thread, when they were given up."""
-        self.rewritten: set[str | int] = set()
-        """Requests and calls whose recorded answer a hook changed before it was used."""
-        self.copies = Copies(shared=False)
-        """What hooks are given that may return it."""
-        self.shown = Copies(shared=True)
-        """What hooks are given that only look."""
-        self.notes: dict[str, Any] = {}
-        """What hooks keep from one call to the next, in this run of this agent."""
-        self.hook_failures: dict[tuple[str, str], int] = {}
-        """How often which hook failed, and where."""
-        self.started_us = 0
-        """When it began to run, in microseconds since the Unix epoch."""
-        self.asking: tuple[str, str] | None = None
-        """The hook that is asked at this moment, and where; while several are, the newest."""
-        self.failures = 0
-        """Calls that failed in a row, up to now."""
-        self.adapter = run.world.model_for(owner, model)
-        self.fallbacks = run.world.fallbacks_for(owner, header.fallbacks, fallbacks)
-        """Who answers when the model does not, in order."""
-        of_strategies, hidden = ({}, frozenset()) if payer else _strategy_tools(header)
-        self.toolset = run.world.tools_for(owner, {**tools, **of_strategies})
-        self.strategy_tools = frozenset(of_strategies)
-        """Names of the tools that strategies brought along: that of the header, and those that may take over."""
-        self.hidden_tools = hidden
-        """Those of strategies that do not run now."""
-        self.hooks: Hooks | None = run.world.hooks_for(owner, hooks)
-        """Who is asked at the chokepoints; None when nobody is."""
-        self.guards: tuple[Guard, ...] = run.world.guards_for(self, guards)
-        """The killswitches at the ports: those of the agents above first."""
-        self.progress: Progress | None = None
-        """Who looks at how the loop gets on; None when nobody does. Set by the loop."""
-        self.inner: Pass | None = None
-        """The pass that runs inside the strategy, if one does."""
-        self.preamble = Thread()
-        """The messages that come before the task: the system prompt and the examples."""
-        self.task: Content = ""
-        """The task as the model is told it."""
-        self.judges: Mapping[str, Judge] = judges or {}
-        """The code of the header's reviews, by their names; none in a replay, which serves what it said."""
-        self.verified: bool | None = None
-        """What the model itself said of its answer, where that was asked for."""
-        self.strategy_used = header.strategy
-        """The strategy that makes the output: another one than the header's where that one delegates."""
-        self.supervisor: Supervisor | None = None
-        """Who ends it from outside of its loop; None before it runs."""
-        self.messages = Messages(self)
-        """The record of the thread."""
-        self.model = ModelPort(self)
-        self.tools = ToolPort(self)
-        self.facts = FactPort(self)
-        self.curator: Curator | None = curator_for(self)
-        """Who looks after the thread; None when it is sent as it is."""
-        self.closed_by: Termination | None = None
-        """The end that its state says, once it does."""
-        self.interrupted = False
-        """Whether it was ended from outside of its loop."""
-        self.abandoned_itself = False
-        """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
-        self._emissions: dict[str, int] = {}
-        self._next_position = 0
         self.ending = Ending(run.in_flight.lock)
         """How it ended, once it has."""
+        self.for_tool = below
+
+    # --- where it stands --------------------------------------------------------------------------------------------
+
+    @property
+    def iteration(self) -> int | None:
+        """Turn of the loop, from 0; None outside it."""
+        return self.at.iteration
+
+    @property
+    def state(self) -> KernelState | None:
+        """The state at the last step."""
+        return self.at.state
+
+    @property
+    def task(self) -> Content:
+        """The task as the model is told it."""
+        return self.at.task
+
+    @property
+    def depth(self) -> int:
+        """Agents above this one."""
+        return 0 if self.parent is None else self.parent.depth + (self.agent is self)
+
+    def reach(self, state: KernelState) -> KernelState:
+        """Note a state as the newest, for tools of the kernel and hooks to read, and return it."""
+        self.at.state = state
+        return state
 
     # --- what is recorded -------------------------------------------------------------------------------------------
 
@@ -179,54 +138,29 @@ class Session(Emission):
         Raises:
             RunEndedError: a hook that is required failed, and the run ended.
         """
-        if self.hooks is None:
+        if self.gate.hooks is None:
             return payload
         if not key:
-            number = self._emissions.get(tag, 0)
-            self._emissions[tag], key = number + 1, str(number)
-        if not self.hooks.wants(tag):
+            key = self.gate.count(tag)
+        if not self.gate.hooks.wants(tag):
             return payload
-        return await self.hooks.offer(self, tag, payload, key, details)
+        return await self.gate.hooks.offer(self, tag, payload, key, details)
 
     async def fail(self, reason: str, message: str, *, attempt: int = 1, key: str = "") -> None:
         """Tell hooks of a failure that the run survives, or ends with."""
-        self.failures += 1
-        if self.hooks is None:
+        self.gate.failures += 1
+        if self.gate.hooks is None:
             return
         failure = {
             "reason": reason,
             "error_message": message,
             "attempt_number": attempt,
-            "failure_streak": self.failures,
+            "failure_streak": self.gate.failures,
             "current_strategy": self.header.strategy,
         }
         await self.offer("lifecycle.failure", failure, key=key)
 
-    def record_steering(self, said: Said, phase: PhaseName, timing: Timing) -> None:
-        """Record that a phase hook steers the run."""
-        answer = said.answer
-        ends: dict[str, Any] = {}
-        if isinstance(answer, (Stop, Terminate)):
-            ends = {"switch": answer.switch, "terminated_by": answer.terminated_by}
-        action = type(answer).__name__.lower()
-        reason = answer.reason or None
-        self.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason, **ends))
-        if ends.get("switch"):
-            trigger: Literal["stop", "terminate"] = "stop" if isinstance(answer, Stop) else "terminate"
-            self.emit(KillswitchFired(switch=ends["switch"], reason=answer.reason, on_trigger=trigger))
-
-    # --- places in the turn -----------------------------------------------------------------------------------------
-
-    def enter_iteration(self, iteration: int) -> None:
-        """Start a turn: positions count from 0 again."""
-        self.iteration, self.turns = iteration, iteration + 1
-        self._next_position = 0
-
-    def take_position(self) -> int:
-        """Return the next place among the calls of this turn."""
-        position = self._next_position
-        self._next_position += 1
-        return position
+    # --- what is offered ----------------------------------------------------------------------------------------------
 
     def offered_specs(self) -> dict[str, ToolSpec]:
         """Return the tools that the loop that runs may use, by name."""
@@ -240,51 +174,27 @@ class Session(Emission):
 
     def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
         """End the loop that runs: the pass, where a strategy runs one, else the agent."""
-        if self.inner is None:
+        if self.at.inner is None:
             self.terminate(reason, output, answer=answer)
-        elif self.inner.conclusion is None:
-            from playhead.kernel.passes import Conclusion  # noqa: PLC0415 - which runs loops of a session
-
-            self.inner.conclusion = Conclusion(reason, output, answer or {})
+        elif self.at.inner.conclusion is None:
+            self.at.inner.conclusion = Conclusion(reason, output, answer or {})
 
     @property
     def concluded(self) -> bool:
         """Whether the loop that runs is over: its pass has its answer, or the agent has ended."""
-        return self.ended or (self.inner is not None and self.inner.conclusion is not None)
+        return self.ended or (self.at.inner is not None and self.at.inner.conclusion is not None)
 
     def offers(self, tool: str) -> bool:
         """Return whether the loop that runs may use this tool."""
-        if tool in self.hidden_tools:
+        if tool in self.toolset.hidden:
             return False
-        return self.inner is None or self.inner.tools is None or tool in self.inner.tools
-
-    @property
-    def kernel(self) -> Kernel:
-        """The loop that the agent's strategy thinks and acts with."""
-        from playhead.kernel.kernels import get_kernel  # noqa: PLC0415 - which knows kernels, and they sessions
-
-        return get_kernel(self.header.kernel)
+        return self.at.inner is None or self.at.inner.tools is None or tool in self.at.inner.tools
 
     def withhold(self, source: str, error: str) -> None:
         """End as failed and without an output, however it ended before: what has to look at it has failed."""
         self.ending.withhold("hook_failed", source, error)
         if self.agent is not self:  # a tool's body is part of the agent that called it
             self.agent.withhold(source, error)
-
-    def end_by_hook(self, said: Said, output: JsonValue) -> bool:
-        """End because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
-        answer = said.answer
-        assert isinstance(answer, (Stop, Terminate))  # noqa: S101 - asked by the caller
-        failed = isinstance(answer, Terminate)
-        termination = Termination(
-            answer.terminated_by,
-            repair_json(output),
-            source=f"killswitch:{answer.switch}" if answer.switch else f"hook:{said.hook}",
-            failed=failed,
-            error=(answer.reason or said.hook) if failed else None,
-            because=answer.reason or None,
-        )
-        return self.ending.end(termination) or self.ending.overrule(termination)
 
     def interrupt(
         self, termination: Termination, switch: KillswitchFired | None = None, grace_s: float = GRACE_S
@@ -296,43 +206,415 @@ class Session(Emission):
 
         def interrupt(record: Callable[[], object]) -> bool:
             def record_it() -> None:
-                self.interrupted = True  # once it has ended: what sees this finds that, too
+                self.ending.interrupted = True  # once it has ended: what sees this finds that, too
                 record()
 
             return self.ending.interrupt(termination, record_it)
 
         won = interrupt(lambda: None) if switch is None else self.emit_ending(switch, interrupt)
-        self.interrupted = True
-        if self.supervisor is not None and not self.ending.closed:
-            self.supervisor.stop(grace_s)
+        self.ending.interrupted = True
+        if self.ending.cancel is not None and not self.ending.closed:
+            self.ending.cancel(grace_s)
         return won
 
     @property
     def cut_off(self) -> bool:
         """Whether this agent, or one that it works for, was ended from outside: what has begun does not go on, either."""
-        return self.interrupted or (self.parent is not None and self.parent.cut_off)
-
-    # --- below this agent -------------------------------------------------------------------------------------------
-
-    def for_tool(self, context: ToolContext) -> Session:
-        """Return the session under which a tool's body asks the model and calls tools."""
-        others = {
-            name: tool for name, tool in self.toolset.items() if name != context.tool and tool.spec.kind != "meta"
-        }
-        return Session(
-            self.run,
-            self.header,
-            self.adapter,
-            others,
-            owner=context.child_owner,
-            depth=self.depth,
-            parent=self,
-            payer=self.agent,
-            hooks=self.hooks,
-        )
+        return self.ending.interrupted or (self.parent is not None and self.parent.cut_off)
 
 
-def _strategy_tools(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
-    from playhead.kernel.strategies.registry import tools_of  # noqa: PLC0415 - strategies run on sessions
+@dataclass(slots=True)
+class Gate:
+    """Who may change or stop an agent, and what is known of them."""
 
-    return tools_of(header)
+    hooks: Hooks | None = None
+    """Who is asked at the chokepoints; None when nobody is."""
+    guards: tuple[Guard, ...] = ()
+    """The killswitches at the ports: those of the agents above first."""
+    approver: Approver | None = None
+    """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
+    judges: Mapping[str, Any] = field(default_factory=dict)
+    """The code of the header's reviews, by their names; none in a replay, which serves what it said."""
+    copies: Copies = field(default_factory=lambda: Copies(shared=False))
+    """What hooks are given that may return it."""
+    shown: Copies = field(default_factory=lambda: Copies(shared=True))
+    """What hooks are given that only look."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What hooks keep from one call to the next, in this run of this agent."""
+    hook_failures: dict[tuple[str, str], int] = field(default_factory=dict)
+    """How often which hook failed, and where."""
+    asking: tuple[str, str] | None = None
+    """The hook that is asked at this moment, and where; while several are, the newest."""
+    failures: int = 0
+    """Calls that failed in a row, up to now."""
+    rewritten: set[str | int] = field(default_factory=set)
+    """Requests and calls whose recorded answer a hook changed before it was used."""
+    _emissions: dict[str, int] = field(default_factory=dict)
+
+    def count(self, tag: str) -> str:
+        """Return which emission of a tag this is, from 0."""
+        number = self._emissions.get(tag, 0)
+        self._emissions[tag] = number + 1
+        return str(number)
+
+
+class Toolset(dict[str, "Tool"]):
+    """The tools of an agent, by name, in the order in which the model is offered them; with what their calls leave."""
+
+    def __init__(self, tools: Mapping[str, Tool] | None = None, *, of_strategies: frozenset[str] = frozenset()) -> None:
+        super().__init__(tools or {})
+        self.of_strategies = of_strategies
+        """Names of the tools that strategies brought along: that of the header, and those that may take over."""
+        self.hidden: frozenset[str] = frozenset()
+        """Those of strategies that do not run now."""
+        self.cache: dict[tuple[str, str], tuple[Outcome, int]] = {}
+        """Results of cacheable calls, and when each began, in microseconds since the Unix epoch."""
+        self.abandoned: set[str] = set()
+        """Calls whose body was left running, in its thread, when they were given up."""
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What all agents of one run share."""
+
+    run_id: str
+    recorder: Recorder
+    world: World
+    approver: Approver | None = None
+    on_trace_error: Literal["continue", "stop"] = "continue"
+    kept: list[Record] | None = None
+    """Every event, of a run that writes none."""
+    control: Control | None = None
+    """Where other processes reach the run; None when they cannot."""
+    steering: Steering | None = None
+    """Who may pause and stop it between two steps; None when nobody can."""
+    listener: Listener | None = None
+    """Who listens to what models say while they say it; None when nobody does."""
+    in_flight: InFlight = field(default_factory=InFlight)
+    """What has begun and not ended."""
+    isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
+    """Ends the process of each isolated call that runs, by owner and call, from any thread."""
+
+
+class World(Protocol):
+    """Gives each owner its model, its tools and its facts.
+
+    An owner is one agent in one run, named by the calls that led to it, so a replay can give each its own answers back.
+    """
+
+    def model_for(self, owner: str, model: Model) -> Model:
+        """Return what answers this owner's requests."""
+        ...
+
+    def fallbacks_for(
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
+    ) -> list[tuple[FallbackInfo, Model]]:
+        """Return what answers this owner's requests when the model does not, in order."""
+        ...
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return what runs this owner's calls, by name, in the order the model is offered them."""
+        ...
+
+    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
+        """Return what is asked at this owner's chokepoints and phases; None when nothing is."""
+        ...
+
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
+        """Return the killswitches at this session's ports, those of the agents above it first."""
+        ...
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the answer to a question that is neither the model's nor a tool's; `answer` may be sync or async."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass."""
+        ...
+
+
+class Listener(Protocol):
+    """Listens to what models say while they say it."""
+
+    def hears(self, session: Session) -> bool:
+        """Return whether it wants the pieces of this agent's next answer, and may have them."""
+        ...
+
+    def piece(self, session: Session, asked: LlmRequested, text: str) -> None:
+        """Hear a piece of the answer to a request; never raises."""
+        ...
+
+    def joins(self, session: Session, response: LlmResponded, content: Content) -> None:
+        """Hear what of an answer joins the thread, now that hooks have let it pass; never raises."""
+        ...
+
+
+class Steering(Protocol):
+    """Steers all agents of a run."""
+
+    def attach(self, session: Session) -> None:
+        """Learn of the run's root agent, which has not begun."""
+        ...
+
+    async def reached(self, session: Session) -> None:
+        """Hear that an agent is between two phases; return when it may go on."""
+        ...
+
+    def stops(self, session: Session, before: str) -> str | None:
+        """Return why an agent is to stop before this turn, or this request outside the turns; or None."""
+        ...
+
+    def begins(self, state: KernelState, session: Session) -> None:
+        """Hear that the next phase begins."""
+        ...
+
+
+class Hooks(Protocol):
+    """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing."""
+
+    def info(self) -> tuple[HookInfo, ...]:
+        """Return what is registered, as the header of a trace says it."""
+        ...
+
+    def below(self, own: Hooks | None) -> Hooks | None:
+        """Return the hooks of an agent that is called by this one and has hooks of its own."""
+        ...
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return the tags and payloads to emit when the agent starts."""
+        ...
+
+    def wants(self, tag: str) -> bool:
+        """Return whether anybody listens to this tag."""
+        ...
+
+    async def offer(
+        self,
+        session: Session,
+        tag: str,
+        payload: Any,  # noqa: ANN401 - by tag
+        key: str,
+        details: Mapping[str, Any],
+    ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
+        """Return what the transforms make of a payload; taps have seen it then."""
+        ...
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether anything is to be asked before, after or at an error of this phase."""
+        ...
+
+    async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
+        """Return what the first hook that wants to steer says."""
+        ...
+
+    async def ask_after_error(
+        self, session: Session, phase: PhaseName, state: KernelState, error: Exception
+    ) -> Recovery | None:
+        """Return how to go on after an error, or None."""
+        ...
+
+
+class Guard:
+    """A killswitch in one run of one agent. The base lets everything pass."""
+
+    name: str = "guard"
+    """The killswitch, as traces and results call it."""
+    approver: Approver | None = None
+    """Who is asked about the calls that this guard wants approved; None: whom the agent asks."""
+    approval_timeout_s: float | None = None
+    """Seconds that the approver has."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        """The agent that it guards; it ends this one."""
+
+    @property
+    def inner(self) -> Guard:
+        """Return the guard itself, where this one stands for it."""
+        return self
+
+    def start(self) -> None:
+        """Begin to look: the agent starts."""
+
+    def stop(self) -> None:
+        """Look no more: the agent has ended."""
+
+    def look(self) -> bool:
+        """End the agent if it is time to, and say so.
+
+        What holds the interpreter keeps every thread from that, until it lets go.
+        """
+        return False
+
+    def left_s(self) -> float:
+        """Return the seconds that are left of a limit of time; without one, infinity."""
+        return math.inf
+
+    async def measure(self, session: Session, request: Request) -> None:
+        """Find out what `admit_request` has to know of a request; asked once for each."""
+
+    def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
+        """Say whether an attempt may be sent, and as what. Nothing else runs between this and the sending."""
+        return request
+
+    def withdraw_request(self, session: Session, request: Request) -> None:
+        """Take back what `admit_request` let pass: another guard did not; or, when it is not passed, drop the request."""
+
+    def admitted(self, session: Session, request: Request) -> tuple[EventBase, ...]:
+        """Return what is to be recorded of a request that all guards let pass."""
+        return ()
+
+    async def before_call(self, session: Session, planned: PlannedCall) -> None:
+        """Let a call wait before it is recorded."""
+
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
+        """Say whether a call that fits its tool may run. Meta tools are not asked about."""
+        return None
+
+    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:
+        """Return whether somebody has to allow this call."""
+        return False
+
+    def asked_by_tool(self, planned: PlannedCall) -> bool | None:
+        """Return, in a replay, whether the tool itself wanted this call approved; None when that is not recorded."""
+        return None
+
+    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
+        """Say whether the agent ends because a call that this guard wanted approved was denied."""
+        return None
+
+    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
+        """Hear how a request or a call ended; an answer ends the agent."""
+        return None
+
+    def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> Stop | Terminate | None:
+        """Hear how a request or a call ended in the run that this one continues; it was not asked about it.
+
+        `reserved` is what a budget had set aside for the request.
+        """
+        return self.heard(session, event)
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """What the tool port runs: a function, an agent, a tool of the kernel, or a recording."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Return everything about the tool that is data."""
+        ...
+
+    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
+        """Return why these arguments cannot be used, or the outcome when there is nothing left to ask or run, or None."""
+        ...
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run the body and return how it ended; raises only to end the whole run."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ToolContext:
+    """Handed to a tool whose function has a parameter annotated with this class.
+
+    What a body does by itself (its network, its own model calls) is invisible to the trace; what it does through
+    `model` and `tools` is recorded, under an owner of its own.
+    """
+
+    session: Session = field(repr=False)
+    call_id: str
+    """Id of this call."""
+    tool: str
+    """Name of this tool."""
+    iteration: int | None
+    """Turn of the loop that asked for it; None outside the loop."""
+    position: int
+    """Place among the calls of that turn."""
+    args_hash: str
+    """SHA-256 of the canonical JSON of the arguments."""
+    started_us: int
+    """Microseconds since the Unix epoch when the call started."""
+    timeout_s: float | None = None
+    """Seconds the call may take."""
+    ended: bool = field(default=False, init=False)
+    """Whether the call is over."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that this call belongs to."""
+        return self.session.run.run_id
+
+    @property
+    def owner(self) -> str:
+        """The agent that asked."""
+        return self.session.owner
+
+    @property
+    def deadline_us(self) -> int | None:
+        """Microseconds since the Unix epoch after which nobody waits for the result."""
+        return None if self.timeout_s is None else self.started_us + int(self.timeout_s * 1_000_000)
+
+    @property
+    def child_owner(self) -> str:
+        """The owner of what this call does through the ports, and of the agent it enters."""
+        turn = "-" if self.iteration is None else self.iteration
+        return f"{self.owner}/{self.tool}@{turn}.{self.position}"
+
+    @property
+    def cache(self) -> dict[tuple[str, str], tuple[Outcome, int]]:
+        """Results of this agent's cacheable calls so far, and when each began."""
+        return self.session.toolset.cache
+
+    def now_us(self) -> int:
+        """Return the time by the run's clock, in microseconds since the Unix epoch."""
+        return self.session.run.recorder.clock.now_us()
+
+    @computed_once
+    def scope(self) -> Session:
+        """The session under which this body's own calls are recorded."""
+        scope = self.session.for_tool(self)
+        if self.ended:
+            scope.terminate("cancelled", failed=True)
+        return scope
+
+    @property
+    def model(self) -> ModelPort:
+        """The agent's model, recorded: `await context.model.ask("…")`."""
+        return self.scope.model
+
+    @property
+    def tools(self) -> ToolPort:
+        """The agent's other tools, checked, limited and recorded: `await context.tools.call("name", key="a")`."""
+        return self.scope.tools
+
+    def give_up(self) -> None:
+        """Note that the body is left running: its call has ended, so the ports refuse what it asks from now on."""
+        self.session.toolset.abandoned.add(self.call_id)
+        self.end()
+
+    def end(self) -> None:
+        """Note that the call is over: what its body has left running there ends too, and the ports refuse what it asks."""
+        object.__setattr__(self, "ended", True)
+        if "scope" in self.__dict__:
+            self.scope.terminate("cancelled", failed=True)
+            self.session.run.in_flight.leave(self.scope.owner)
+
+    def report_late(self, ok: bool) -> None:  # noqa: FBT001 - a callback
+        """Record that the body came back after its call had been given up."""
+        run = self.session.run
+        elapsed_ms = (run.recorder.clock.now_us() - self.started_us) / 1000
+        late = ToolCallLate(call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
+        run.recorder.emit(late, self.owner, self.iteration)
+
+
+Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
+"""One think, act or observe step: takes a state, asks the session's ports, returns the next state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The phases of a loop; exchange one to make another kernel."""
+
+    name: str
+    phases: Mapping[Status, Phase]
+    """What to do in each status that is not final."""

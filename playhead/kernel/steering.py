@@ -5,7 +5,7 @@ A pause is time and nothing else, so a replay has none. A stop is a fact, at the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import ModelError
 from playhead.kernel.describe import describe
@@ -14,7 +14,7 @@ from playhead.kernel.state import transition
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Session, Steering
     from playhead.kernel.state import KernelState
 
 STOP: Final = "stop"
@@ -35,33 +35,13 @@ LONGEST: Final = 500
 """Characters of each."""
 
 
-class Steering(Protocol):
-    """Steers all agents of a run."""
-
-    def attach(self, session: Session) -> None:
-        """Learn of the run's root agent, which has not begun."""
-        ...
-
-    async def reached(self, session: Session) -> None:
-        """Hear that an agent is between two phases; return when it may go on."""
-        ...
-
-    def stops(self, session: Session, before: str) -> str | None:
-        """Return why an agent is to stop before this turn, or this request outside the turns; or None."""
-        ...
-
-    def begins(self, state: KernelState, session: Session) -> None:
-        """Hear that the next phase begins."""
-        ...
-
-
 async def steered(state: KernelState, session: Session, steering: Steering) -> KernelState:
     """Wait as long as the run is paused; returns the state, a final one when the agent was stopped instead.
 
     Raises:
         RunEndedError: a killswitch ended the agent instead.
     """
-    session.state = state
+    session.reach(state)
     await steering.reached(session)
     # The calls of a turn run before an agent stops: its thread is in order then.
     key = str(state.iteration)
@@ -80,10 +60,10 @@ async def steered_outside(state: KernelState, session: Session) -> None:
     steering, key = session.run.steering, f"request {session.model.asked}"
     if steering is None:
         return
-    session.state = state
+    session.reach(state)
     await steering.reached(session)
     if (reason := steering.stops(session, key)) is not None:
-        session.state = await _stopped(state, session, key, reason)
+        session.reach(await _stopped(state, session, key, reason))
     session.require_running()
 
 
@@ -107,7 +87,7 @@ async def _stopped(state: KernelState, session: Session, key: str, reason: str) 
 
 def _prompt(state: KernelState, session: Session) -> str:
     """Return the question; inside a pass, whose thread is about a part of the task, with the task and what was found."""
-    if session.inner is None:
+    if session.at.inner is None:
         return PROMPT
     found = [step.content[:LONGEST] for step in state.steps if step.type == "observation" and step.ok][-FOUND:]
     known = "".join(f"\n- {each}" for each in found) or " nothing"

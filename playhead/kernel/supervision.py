@@ -60,7 +60,7 @@ class Supervisor:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving: Task | None = None
         self._leave_at = 0.0
-        session.supervisor = self
+        session.ending.cancel = self.stop
 
     async def run(self, task: Content, started: EventBase) -> Execution:
         """Run the agent and return what it reached, at the latest a moment after it was stopped.
@@ -71,12 +71,12 @@ class Supervisor:
         session = self._session
         session.emit_start(started, "agent", "", self._record_left)
         try:
-            for guard in session.guards:
+            for guard in session.gate.guards:
                 if guard.session is session:
                     guard.start()
             return await self._run(task)
         finally:
-            for guard in session.guards:
+            for guard in session.gate.guards:
                 if guard.session is session:
                     guard.stop()
             if self._leaving is not None:
@@ -114,7 +114,7 @@ class Supervisor:
         session = self._session
         if os.getpid() != self._pid or not session.ending.close():
             return
-        session.abandoned_itself = True
+        session.ending.left_behind = True
         try:
             for key, kill in list(session.run.isolated.items()):
                 if key.startswith(f"{session.owner}/"):
@@ -167,11 +167,11 @@ class Supervisor:
     def _record_left(self) -> None:
         """Record how the agent ended, in its place."""
         self._execution = abandoned_execution(self._session)
-        if self._session.asking is not None:
-            hook, where = self._session.asking
+        if self._session.gate.asking is not None:
+            hook, where = self._session.gate.asking
             self._session.emit_left(HookFailed(hook=hook, where=where, error="it had not come back when the run ended"))
         self._session.emit_left(self._session.snapshot(self._execution.state))
-        self._session.iteration = None
+        self._session.at.iteration = None
         self._session.emit_left(self._ending(self._execution))
 
     def _in_loop(self, action: Callable[[], object]) -> None:

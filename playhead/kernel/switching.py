@@ -99,7 +99,7 @@ async def consider_switch(state: KernelState, session: Session, loop: Loop) -> K
         GivenUpError: another one is to take over.
     """
     switching = Switching.model_validate(session.header.switching, strict=False)
-    now, progress = session.strategy_used, session.progress
+    now, progress = session.at.strategy, session.at.progress
     assert progress is not None  # noqa: S101 - it found the loop
     if progress.switches >= switching.max_switches:
         if not progress.cap_said:
@@ -127,7 +127,7 @@ async def _advice(
     state: KernelState, session: Session, switching: Switching, loop: Loop
 ) -> tuple[KernelState, str, str]:
     """Return the strategy that the model recommends, and why; without an answer the one that runs."""
-    now = session.strategy_used
+    now = session.at.strategy
     names = list(dict.fromkeys([*switching.candidates, now]))
     steps = _told(state.steps[-LAST:], LONGEST)
     text = _ASK.format(task=text_of(session.task), now=now, stuck=loop.what, steps=steps, strategies=told(names))
@@ -146,9 +146,9 @@ async def _advice(
 
 async def hand_over(given_up: GivenUpError, session: Session) -> tuple[Strategy, KernelState]:
     """Return the strategy that takes over, and the state that it goes on from."""
-    old, new, state = session.strategy_used, given_up.to_strategy, given_up.state
-    switching, progress = Switching.model_validate(session.header.switching, strict=False), session.progress
-    assert progress is not None  # noqa: S101 - it gave the other one up
+    old, new, state = session.at.strategy, given_up.to_strategy, given_up.state
+    switching, progress = Switching.model_validate(session.header.switching, strict=False), session.at.progress
+    assert progress is not None  # noqa: S101 - it found the loop
     progress.switches += 1
     switched = StrategySwitched(
         from_strategy=old,
@@ -172,7 +172,7 @@ async def hand_over(given_up: GivenUpError, session: Session) -> tuple[Strategy,
         state, thread=thread, status="thinking", pending=(), completed=(), meta={}, decision_log=decisions
     )
     strategy = recorded_strategy(new, switching.settings, session)
-    state = session.state = await put_in_charge(strategy, state, session)
+    state = session.reach(await put_in_charge(strategy, state, session))
     return strategy, state
 
 

@@ -49,6 +49,12 @@ class Ending:
         self._next: Termination | None = None
         """The first that came after the model's answer: should the answer not stand, this one does."""
         self._closed = False
+        self.interrupted = False
+        """Whether the agent was ended from outside of its loop."""
+        self.left_behind = False
+        """Whether its code was left behind: its end is recorded, and what that code does counts no more."""
+        self.cancel: Callable[[float], object] | None = None
+        """Cancels what the agent waits for, and leaves behind what is not back after so many seconds; None before it runs."""
 
     @property
     def termination(self) -> Termination | None:

@@ -18,7 +18,7 @@ from playhead.trace.values import untagged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from playhead.kernel.messages import Messages
+    from playhead.kernel.ports import ThreadPort
     from playhead.trace.types import Content, Range, ToolCall, ToolSpec
 
 FORMAT: Final = (
@@ -116,7 +116,7 @@ def _joined(content: Content, more: str) -> Content:
 class ToolsInText:
     """Puts the tools of a request into its system message; each wording of it is recorded once."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, messages: ThreadPort) -> None:
         self._messages = messages
         self._told: dict[tuple[int | None, tuple[Range, ...]], Message] = {}
 

@@ -17,11 +17,11 @@ from playhead.errors import (
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repairer import Repairer
+from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.tally import Tally
-from playhead.kernel.tool_context import ToolContext
-from playhead.kernel.tools import Outcome
 from playhead.trace.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -35,15 +35,14 @@ from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.guards import Guard
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Guard, Session
 
 
 Offered = tuple[PlannedCall, PlannedCall | None]
 """A call as it was asked for, and as the hooks want it to run: None when one removed it."""
 
 
-class ToolPort:
+class ToolDoor:
     """Runs tool calls: one `tool-call-started` and exactly one `tool-call-completed` each, whatever happens."""
 
     def __init__(self, session: Session) -> None:
@@ -83,7 +82,7 @@ class ToolPort:
             ToolCallError: it failed.
             RunEndedError: the run has ended.
         """
-        position = self._session.take_position()
+        position = self._session.at.take_position()
         call = ToolCall(id=f"call_{position}", name=name, arguments=to_json(arguments))
         completed = await self.run(PlannedCall(call=call, position=position, source="tool"))
         if not completed.ok:
@@ -98,7 +97,7 @@ class ToolPort:
         session = self._session
         session.require_running()
         planned = await self._repaired(planned)
-        if session.hooks is None:
+        if session.gate.hooks is None:
             return self.tally.count(await self._run_offered(planned, planned))
         return self.tally.count(await self._passed(await self._run_offered(planned, await self._offered(planned))))
 
@@ -145,22 +144,22 @@ class ToolPort:
             error = ErrorInfo(type="Suppressed", message="a hook removed the result")
             passed = completed.model_copy(update={"ok": False, "result": None, "error": error})
         if passed is not completed:
-            session.rewritten.add(call_id)
+            session.gate.rewritten.add(call_id)
             self.ended[call_id] = passed
         if passed.ok:
-            session.failures = 0
+            session.gate.failures = 0
         elif completed.ended != "cancelled":
             await session.fail("tool-error", passed.observation(), key=call_id)
         return passed  # type: ignore[no-any-return]
 
     async def _recorded(self, planned: PlannedCall, skipped: ErrorInfo | None) -> ToolCallCompleted:
         session, call = self._session, planned.call
-        if session.guards:
+        if session.gate.guards:
             await before_call(session, planned)
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash, fingerprint = recorder.identity_of(arguments)
-        step = planned.step or (session.inner.step if session.inner else None)
+        step = planned.step or (session.at.inner.step if session.at.inner else None)
         started = ToolCallStarted(
             call_id=call.id,
             tool=call.name,
@@ -192,7 +191,7 @@ class ToolPort:
                 duration_ms=(recorder.clock.now_us() - started_us) / 1000,
                 cached=outcome.cached,
                 ended=outcome.ended,
-                abandoned=left or outcome.abandoned or call.id in session.abandoned,
+                abandoned=left or outcome.abandoned or call.id in session.toolset.abandoned,
                 rung=outcome.rung,
                 understood=None if self._repairer is None else self._repairer.understood(call),
             )
@@ -238,7 +237,7 @@ class ToolPort:
         if problem is not None:
             refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
             return await self._explained(call, refused)
-        if tool.spec.requires_approval or self._session.guards:
+        if tool.spec.requires_approval or self._session.gate.guards:
             kept_back = await self._kept_back(planned, tool.spec, args_hash)
             if kept_back is not None:
                 return kept_back
@@ -289,16 +288,26 @@ class ToolPort:
         self, guard: Guard | None, spec: ToolSpec, planned: PlannedCall, args_hash: str
     ) -> Outcome | None:
         """Return how the call ends that nobody allowed, or None when it may run."""
-        from playhead.kernel.approval import decide  # noqa: PLC0415 - only for tools that need it
+        from playhead.kernel.approval import ApprovalRequest, decide  # noqa: PLC0415 - only for tools that need it
 
         session, call_id = self._session, planned.call.id
         switch = None if guard is None else guard.name
-        approver = (None if guard is None else guard.approver) or session.approver
+        approver = (None if guard is None else guard.approver) or session.gate.approver
         timeout_s = None if guard is None else guard.approval_timeout_s
         session.emit(ApprovalRequested(call_id=call_id, tool=spec.name, args_hash=args_hash, switch=switch))
-        answer = await session.facts.ask(
-            "approval", lambda: decide(session, spec, planned, approver, args_hash, timeout_s), key=call_id
+        request = ApprovalRequest(
+            spec.name,
+            from_json(planned.call.arguments),  # a copy: what is shown can be written into, what runs cannot
+            spec.risk,
+            session.run.run_id,
+            session.owner,
+            planned.rationale,
+            call_id=call_id,
+            args_hash=args_hash,
+            control=session.run.control,
+            redact=session.run.recorder.redactor.redact,
         )
+        answer = await session.facts.ask("approval", lambda: decide(request, approver, timeout_s), key=call_id)
         decided = ApprovalDecided(call_id=call_id, **{**answer, "switch": switch})
         session.emit(decided)
         if decided.approved:
@@ -332,7 +341,7 @@ class ToolPort:
         They are asked about each call before any runs, and about the results when all have ended, in asking order.
         """
         batch = [await self._repaired(planned) for planned in batch]
-        if self._session.hooks is None:
+        if self._session.gate.hooks is None:
             return await self._run_beside([(planned, planned) for planned in batch])
         completed: list[ToolCallCompleted] = []
         offered = [(planned, await self._offered(planned)) for planned in batch]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from playhead.kernel.bounded_schema import require_affordable
 from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.threads import asyncio_loop, start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, content_hash, scrub, to_json
@@ -21,51 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from playhead.kernel.arguments import Arguments
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.trace.events.tools import Rung
+    from playhead.kernel.session import ToolContext
     from playhead.trace.types import ToolSpec
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a call ended."""
-
-    ok: bool
-    result: JsonValue = None
-    error: ErrorInfo | None = None
-    cached: bool = False
-    abandoned: bool = False
-    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
-    rung: Rung | None = None
-    """In a replay, how the result came about."""
-
-    @staticmethod
-    def failure(kind: str, message: str) -> Outcome:
-        """Return the outcome of a call that has no result."""
-        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)))
-
-    @staticmethod
-    def refusal(kind: str, message: str) -> Outcome:
-        """Return the outcome of a call whose body the kernel did not run."""
-        return replace(Outcome.failure(kind, message), ended="refused")
-
-
-@runtime_checkable
-class Tool(Protocol):
-    """What the tool port runs: a function, an agent, a tool of the kernel, or a recording."""
-
-    @property
-    def spec(self) -> ToolSpec:
-        """Return everything about the tool that is data."""
-        ...
-
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Return why these arguments cannot be used, or the outcome when there is nothing left to ask or run, or None."""
-        ...
-
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the body and return how it ended; raises only to end the whole run."""
-        ...
 
 
 class FunctionTool:

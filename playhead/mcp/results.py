@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.mcp.definition import problem_of
 from playhead.trace.values import as_text, to_json
 

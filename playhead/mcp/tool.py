@@ -10,7 +10,7 @@ import anyio
 
 from playhead.errors import ToolServerError
 from playhead.kernel.describe import describe
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.mcp.definition import problem_of
 from playhead.mcp.results import outcome_of
 from playhead.trace.events import ErrorInfo
@@ -19,7 +19,7 @@ from playhead.trace.values import from_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.session import ToolContext
     from playhead.mcp.connection import Connection
     from playhead.mcp.definition import Definition
     from playhead.trace.types import ToolSpec

@@ -94,7 +94,7 @@ async def _why_not(play: Play) -> str | None:
             if maker.check is None:
                 continue
             try:
-                await maker.check(session.adapter)
+                await maker.check(session.model.adapter)
             except UsageError as error:
                 return f"{str(error).partition(', so ')[0]}; {PRICE_FORM}"
     return None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from playhead.compose.harness import Block
+    from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.hooks import Said
     from playhead.kernel.state import PlannedCall
     from playhead.trace.line import Record
@@ -95,7 +96,7 @@ class Play:
         self._root = self.sessions[ROOT]
         self._guards = tuple(maker.make(self._root.as_session()) for maker in self.makers)
         for session in self.sessions.values():
-            session.guards = self._guards
+            session.gate.guards = self._guards
         self._clocks = [guard for guard in self._guards if isinstance(guard, Clocked)]
         self._start_us = recording.records[0].ts
         self._now_s = 0.0
@@ -196,9 +197,9 @@ class Play:
 
     async def _begin_turn(self, session: RecordedSession, turn: int | None) -> None:
         """Ask what is asked before a turn of the root agent, at the first event of that turn."""
-        before, session.iteration = session.iteration, turn
+        before, session.at.iteration = session.iteration, turn
         if turn is None:
-            session.iteration = before if session is self._root else None
+            session.at.iteration = before if session is self._root else None
             return
         if session is not self._root or self._hooks is None or (before is not None and turn <= before):
             return
@@ -301,7 +302,7 @@ class Play:
         """Return whether the call would have run, as far as guards and the approver of that time decide."""
         call_id = planned.call.id
         decided = self._decided.get((session.owner, call_id))
-        session.approver = None if decided is not None and decided.why == NOBODY else self
+        session.gate.approver = None if decided is not None and decided.why == NOBODY else _recorded_answer
         for guard in asking(session.as_session(), planned, spec):
             if guard is None:
                 if decided is not None and not decided.approved:
@@ -379,3 +380,8 @@ class Play:
 
 def _itself(where: Step) -> tuple[tuple[str, object], ...]:
     return (where.owner, where.call_id), (where.owner, (where.request, where.attempt))
+
+
+def _recorded_answer(_: ApprovalRequest) -> bool:
+    """Stand for the approver of the run: what it said is read from the recording, and nobody is asked."""
+    raise AssertionError("a backtest asks nobody")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from playhead.errors import NotATraceError
+from playhead.kernel.place import Place
+from playhead.kernel.session import Gate
 from playhead.kernel.state import PlannedCall
 from playhead.kernel.termination import Ending
 from playhead.trace.events import AgentStarted, BudgetReserved, LlmResponded, RunStarted
@@ -14,7 +16,6 @@ from playhead.trace.types import ToolCall, ToolSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from playhead.kernel.guards import Guard
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.termination import Termination
@@ -48,6 +49,12 @@ class RecordedModel:
         return counted
 
 
+class RecordedPort(NamedTuple):
+    """What guards see of a model port."""
+
+    adapter: Model
+
+
 @dataclass(slots=True, eq=False)
 class RecordedSession:
     """What guards see of a session."""
@@ -63,15 +70,11 @@ class RecordedSession:
     """Tokens of its prompts that were counted then, by request and attempt."""
     used_counts: bool = False
     """Whether a guard has asked for one of them."""
-    guards: tuple[Guard, ...] = ()
-    iteration: int | None = None
-    """Turn of the loop at the event that is looked at."""
-    approver: object = None
+    gate: Gate = field(default_factory=Gate)
+    at: Place = field(default_factory=lambda: Place(""))
+    """Where the run stood at the event that is looked at."""
     ending: Ending = field(default_factory=Ending)
-    hooks: None = None
     state: None = None
-    asking: tuple[str, str] | None = None
-    """As in a session; nobody reads it here."""
     _messages: dict[int, Message] = field(default_factory=dict)
     _offered: dict[tuple[Range, ...], tuple[ToolSpec, ...]] = field(default_factory=dict)
 
@@ -81,9 +84,14 @@ class RecordedSession:
         return self.recorded.owner
 
     @property
-    def adapter(self) -> Model:
+    def iteration(self) -> int | None:
+        """Turn of the loop."""
+        return self.at.iteration
+
+    @property
+    def model(self) -> RecordedPort:
         """What was asked then."""
-        return cast("Model", RecordedModel(self))
+        return RecordedPort(cast("Model", RecordedModel(self)))
 
     @property
     def run(self) -> RecordedSession:
@@ -94,6 +102,9 @@ class RecordedSession:
     def run_id(self) -> str:
         """The run; no rule depends on it."""
         return ""
+
+    def reach(self, state: None) -> None:
+        """Know of no state: a recording has none."""
 
     def as_session(self) -> Session:
         """Return this as what guards expect; what a recording cannot answer, it does not have."""

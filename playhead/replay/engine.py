@@ -11,7 +11,7 @@ from playhead.agent.running import DEFAULT, TraceTo, open_control, open_writer, 
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
-from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.cast import Address
 from playhead.replay.loading import read_reference
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.diff import RunDiff
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.replay.missing import OnMissing
     from playhead.replay.serving import Answers
     from playhead.trace.line import Record
@@ -172,6 +172,7 @@ class _Stage:
         plan, model = self.plan, self.plan.cast.root_model
         header = plan.header.model_copy(update={"prices": await prices_of(model)})
         tools: dict[str, Tool] = {} if plan.agent is None else plan.agent.tools
+        agent = None if plan.agent is None else plan.agent.as_tool()
         context = self._open(folder)
         try:
             result = await record_run(
@@ -180,6 +181,7 @@ class _Stage:
                 model,
                 tools,
                 plan.task,
+                None if agent is None else agent.composition(agent.hooks()),
                 replay_of=plan.recording.run_id,
                 replay_mode="replay",
                 overrides=plan.overrides.as_json(),
@@ -202,15 +204,11 @@ class _Stage:
         self._subscriptions.add("run-started", lambda record: self._record_notes(recorder, record))
         if self._on_record is not None:
             self._subscriptions.add(None, self._on_record)
-        parts = None if self.plan.agent is None else self.plan.agent.as_tool()
         return RunContext(
             run_id,
             recorder,
             self.world,
             on_trace_error=settings.on_trace_error if settings else "continue",
-            hooks=None if parts is None else parts.hooks(),
-            guards=() if parts is None else parts.guards(),
-            judges={} if parts is None else parts.judges or {},
             control=None if writer is None else open_control(writer.path),
             steering=recorded_stops(self.plan.recording),
         )

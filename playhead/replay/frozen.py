@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 from playhead import errors
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.interrupts import Interrupts, ended_from_outside
@@ -22,13 +22,8 @@ from playhead.trace.types import Completion
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.guards import Guard, GuardMaker
-    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Session
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Tool
-    from playhead.kernel.world import Fallbacks
+    from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
     from playhead.trace.values import JsonValue
@@ -67,7 +62,12 @@ class FrozenWorld:
         """Return the recorded answers of this owner."""
         return FrozenModel(self, self.of(owner), model.name)
 
-    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:  # noqa: ARG002
+    def fallbacks_for(
+        self,
+        owner: str,
+        infos: Sequence[FallbackInfo],
+        models: Sequence[Model],  # noqa: ARG002
+    ) -> list[tuple[FallbackInfo, Model]]:
         """Return the recorded answers of this owner, under the names of those who took over."""
         return [(info, FrozenModel(self, self.of(owner), info.model)) for info in infos]
 
@@ -86,7 +86,7 @@ class FrozenWorld:
         recorded = self._recording.owners.get(owner)
         return None if recorded is None else recorded_hooks(recorded)
 
-    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:  # noqa: ARG002
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""
         recorded = self._recording.owners.get(session.owner)
         self.interrupts.sessions[session.owner] = session
@@ -283,7 +283,7 @@ class FrozenTool:
         call = self.recorded(arguments, context)
         if call.completed is not None and call.completed.ended == "cancelled":
             if call.completed.abandoned:
-                context.session.abandoned.add(context.call_id)
+                context.session.toolset.abandoned.add(context.call_id)
             await self._world.reach_end(context.owner)
             await self._world.until_ended(context.session)
         return self.outcome(call, context)

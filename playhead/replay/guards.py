@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from playhead.kernel.guards import Guard, Place, Refuse, termination_of
-from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.guards import Place, termination_of
+from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.output_cap import with_output_cap
+from playhead.kernel.session import Guard
 from playhead.trace.events import (
     ApprovalRequested,
     BudgetReserved,

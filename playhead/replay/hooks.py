@@ -18,8 +18,8 @@ from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFaile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from playhead.kernel.hooks import Hooks, PhaseAnswer, PhaseName, Timing
-    from playhead.kernel.session import Session
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
+    from playhead.kernel.session import Hooks, Session
     from playhead.kernel.state import KernelState
     from playhead.trace.recording import OwnerRecording
     from playhead.trace.types import HookInfo

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from anyio import sleep_forever
 from anyio.lowlevel import checkpoint
 
-from playhead.kernel.guards import Guard, termination_of
+from playhead.kernel.guards import termination_of
+from playhead.kernel.session import Guard
 from playhead.replay.guards import ending_of
 from playhead.replay.recorded import outermost_scope, scope_of
 from playhead.trace.events import (

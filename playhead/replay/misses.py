@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.session import ToolContext
     from playhead.replay.history import PastCall
     from playhead.trace.recording import RecordedCall
     from playhead.trace.values import JsonValue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.errors import UsageError, nearest
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.trace.values import JsonValue, to_json
 
 if TYPE_CHECKING:

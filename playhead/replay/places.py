@@ -14,9 +14,8 @@ from playhead.replay.matching import Asked, Matcher
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Session, ToolContext
     from playhead.kernel.state import PlannedCall
-    from playhead.kernel.tool_context import ToolContext
     from playhead.replay.history import Past, PastCall
     from playhead.trace.recording import OwnerRecording, Recording
     from playhead.trace.types import AgentHeader, ToolSpec

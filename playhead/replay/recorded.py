@@ -11,7 +11,7 @@ from playhead.kernel.own_tools import make_meta_tools
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.events import ToolCallStarted
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec

@@ -23,8 +23,8 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import Hooks, PhaseName, Recovery, Said, Timing
-    from playhead.kernel.session import Session
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
+    from playhead.kernel.session import Hooks, Session
     from playhead.kernel.state import KernelState
     from playhead.trace.types import HookInfo
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
-from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import RunContext
 from playhead.kernel.threads import run_blocking
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.interrupts import ended_from_outside, raced
@@ -30,7 +30,7 @@ from playhead.trace.store import new_run_id
 
 if TYPE_CHECKING:
     from playhead.agent.agent import Agent
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording, RecordingStatus
     from playhead.trace.types import AgentHeader

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.divergence import call_of
 from playhead.errors import UnresolvedCallError, UsageError, nearest
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.replay.overrides import ResultOverride
 from playhead.trace.events import ApprovalDecided, ApprovalRequested, FactRecorded, ToolCallStarted
 from playhead.trace.values import to_json

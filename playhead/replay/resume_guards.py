@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from playhead.kernel.guards import Guard
+from playhead.kernel.session import Guard
 from playhead.trace.events import (
     ApprovalRequested,
     BudgetReserved,
@@ -21,8 +21,7 @@ from playhead.trace.events import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from playhead.kernel.guards import Refuse, Wait
-    from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.replay.resume_world import ResumeWorld
@@ -175,7 +174,7 @@ def recall_all(session: Session, owner: OwnerRecording, lost: Iterable[BudgetRes
                     call_id=started.call_id, tool=started.tool, position=started.position, ok=False, ended="cancelled"
                 )
             )
-    for guard in session.guards:
+    for guard in session.gate.guards:
         if isinstance(guard, ResumedGuard):
             for event in events:
                 guard.inner.recall(session, event, reserved(event))

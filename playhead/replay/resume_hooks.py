@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from playhead.kernel.hooks import Hooks, PhaseName, Recovery, Said, Timing
-    from playhead.kernel.session import Session
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
+    from playhead.kernel.session import Hooks, Session
     from playhead.kernel.state import KernelState
     from playhead.replay.hooks import RecordedHooks
     from playhead.trace.types import HookInfo

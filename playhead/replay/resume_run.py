@@ -16,7 +16,7 @@ from playhead.agent.opening import redactor_of
 from playhead.agent.running import DEFAULT, Beginning, Default, record_run
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
-from playhead.kernel.run_context import RunContext
+from playhead.kernel.session import RunContext
 from playhead.kernel.signals import listening
 from playhead.kernel.threads import Waiting, run_blocking
 from playhead.replay.frozen import FrozenWorld

@@ -37,13 +37,9 @@ from playhead.trace.values import content_hash
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from playhead.kernel.guards import Guard, GuardMaker
-    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model, TextPiece
-    from playhead.kernel.session import Session
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Outcome, Tool
-    from playhead.kernel.world import Fallbacks
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.replay.redacted import Rebinding
     from playhead.replay.resume_calls import Resolutions
     from playhead.replay.resume_part import Settled
@@ -94,7 +90,9 @@ class ResumeWorld(FrozenWorld):
         live = model.live if isinstance(model, ResumedModel) else model
         return ResumedModel(self, owner, live)
 
-    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
+    def fallbacks_for(
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
+    ) -> list[tuple[FallbackInfo, Model]]:
         """Return the same for those who take over from the model."""
         return [(info, self.model_for(owner, model)) for info, model in zip(infos, models, strict=False)]
 
@@ -112,11 +110,11 @@ class ResumeWorld(FrozenWorld):
             return None
         return ResumedHooks(done, own, lambda: not self.follower.left[owner], lambda: self.go_live(owner, ended=True))
 
-    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return what killswitches did, and the killswitches themselves, which count it."""
         owner = session.owner
         above = () if session.parent is None else self._guards[session.parent.owner]
-        live = self._guards[owner] = (*above, *(maker.make(session) for maker in makers))
+        live = self._guards[owner] = (*above, *(make(session) for make in makers))
         self._sessions[owner] = session
         resumed = tuple(ResumedGuard(guard, self) for guard in live)
         gate = (CatchUpGate(session, self),) if live else ()

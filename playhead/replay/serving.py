@@ -20,7 +20,7 @@ from playhead.errors import (
     StaleResultError,
     UnrecordedCallError,
 )
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.replay.history import PastCall, call_name
 from playhead.replay.misses import describe_unserved, first_calls, name_call
 from playhead.replay.missing import MissedCall, no_recording, policy_of, simulated
@@ -33,8 +33,7 @@ from playhead.trace.values import content_hash, from_json, json_hash, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.history import Past
     from playhead.replay.matching import Asked, Match, Matcher
     from playhead.replay.missing import OnMissing

@@ -14,7 +14,7 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
     from playhead.trace.types import ToolSpec

@@ -23,13 +23,9 @@ from playhead.replay.unfit import Refusals
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from playhead.kernel.guards import Guard, GuardMaker
-    from playhead.kernel.hooks import Hooks
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Session
-    from playhead.kernel.tool_context import ToolContext
-    from playhead.kernel.tools import Outcome, Tool
-    from playhead.kernel.world import Fallbacks
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.replay.cast import Cast
     from playhead.replay.history import Past
     from playhead.replay.missing import OnMissing
@@ -73,7 +69,12 @@ class ReplayWorld:
         """Return the live model."""
         return LiveModel(model)
 
-    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:  # noqa: ARG002
+    def fallbacks_for(
+        self,
+        owner: str,  # noqa: ARG002
+        infos: Sequence[FallbackInfo],  # noqa: ARG002
+        models: Sequence[Model],  # noqa: ARG002
+    ) -> list[tuple[FallbackInfo, Model]]:
         """Return none: a replay is about the model that it names, and stops where that one does not answer."""
         return []
 
@@ -98,9 +99,10 @@ class ReplayWorld:
         )
         return None if repeated.idle else repeated
 
-    def guards_for(self, session: Session, makers: tuple[GuardMaker, ...]) -> tuple[Guard, ...]:
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
-        return LiveWorld().guards_for(session, makers if self._tools_from_code else made_again(session.header.hooks))
+        again = [] if self._tools_from_code else [each.make for each in made_again(session.header.hooks)]
+        return LiveWorld().guards_for(session, again or makers)
 
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""

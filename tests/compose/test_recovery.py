@@ -16,7 +16,8 @@ from playhead.errors import (
     TraceWriteError,
     UsageError,
 )
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import run_kernel
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.kernel.strategies.reactive import act, observe, think
 from playhead.testing import call, calls, error, text

@@ -295,7 +295,7 @@ def test_numbers_that_are_written_alike_are_different_arguments(tmp_path, then, 
 
 def test_a_cache_tells_them_apart_too(tmp_path):
     """In a run: the answer to 1 is not that to 1.0."""
-    remembering = tool(read_only=True, cache=True)(show._function)
+    remembering = tool(read_only=True, cache=True)(show.function)
     ran = recorded(tmp_path, [call("show", value=1), call("show", value=1.0), call("show", value=1)], [remembering])
     assert observations(ran) == ["1", "1.0", "1"]
 

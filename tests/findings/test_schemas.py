@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from playhead import tool
 from playhead.errors import NotReplayableError, ToolDefinitionError, ToolServerError
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 from playhead.testing import call, text
 from playhead.trace.types import ToolSpec
 from tests.findings.adapter import agent, mcp_server, observations, reproduce, run

@@ -9,8 +9,8 @@ import pytest
 
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
 from playhead.errors import ToolCallError, UsageError
-from playhead.kernel.run_context import RunContext
-from playhead.kernel.session import Session
+from playhead.kernel.opening import open_session
+from playhead.kernel.session import RunContext
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.world import LiveWorld
 from playhead.replay import reproduce
@@ -274,7 +274,7 @@ async def test_without_anybody_to_ask_the_answer_is_no():
     cashier = Cashier()
     run = RunContext("run", Recorder(TickingClock()), LiveWorld())
     header = AgentHeader(name="agent", model="x/y")
-    session = Session(run, header, ScriptedModel([]), {"pay": cashier.tool()})
+    session = open_session(run, header, ScriptedModel([]), {"pay": cashier.tool()})
     with pytest.raises(ToolCallError, match=r"^pay: pay was not approved: nobody was there to ask$"):
         await session.tools.call("pay", amount=5)
     assert cashier.paid == []

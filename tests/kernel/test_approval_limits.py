@@ -18,16 +18,10 @@ import pytest
 from playhead import Approval, ApprovalRequest, tool
 from playhead.kernel.approval import decide
 from playhead.kernel.coroutines import GRACE_S
-from playhead.kernel.run_context import RunContext
-from playhead.kernel.session import Session
-from playhead.kernel.state import PlannedCall
-from playhead.kernel.world import LiveWorld
-from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.testing import call, calls, text
 from playhead.trace.asked import PendingApproval, answer_to
 from playhead.trace.control import Control
 from playhead.trace.control_files import write_new
-from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader, ToolCall, ToolSpec
 from tests.kernel.hung import TRIES
 from tests.kernel.runs import data, make_agent, record
 
@@ -35,21 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SPEC = ToolSpec(name="pay", risk="high", requires_approval=True)
-PLANNED = PlannedCall(call=ToolCall(id="call_1", name="pay", arguments={"amount": 5}), position=0)
 LATE_S = 0.03
 LATE = {"approved": False, "why": "the approver did not answer within 0.03 s"}
 
 
-def session() -> Session:
-    """Return a session that does nothing by itself."""
-    run = RunContext("run", Recorder(TickingClock()), LiveWorld())
-    return Session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([]), {})
-
-
 async def decision(approver: Any, timeout_s: float | None = None) -> dict[str, Any]:
     """Return how an approver decides on a call."""
-    return await decide(session(), SPEC, PLANNED, approver, "ab", timeout_s)
+    request = ApprovalRequest("pay", {"amount": 5}, "low", "run", "root", None, call_id="call_1", args_hash="ab")
+    return await decide(request, approver, timeout_s)
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
@@ -418,10 +405,9 @@ async def test_no_body_runs_without_its_own_yes(monkeypatch: pytest.MonkeyPatch)
         ran.append((place, key, more))
         return "paid"
 
-    async def within_a_moment(*asked: Any, **_: Any) -> dict[str, Any]:
-        answer, _yes = case.answers[asked[2].call.arguments["place"]]
-        session, spec, planned, approver, args_hash, *_rest = asked
-        return await decide(session, spec, planned, approver, args_hash, 0.02 if answer is slow else 10)
+    async def within_a_moment(request: Any, approver: Any, _timeout_s: Any) -> dict[str, Any]:
+        answer, _yes = case.answers[request.arguments["place"]]
+        return await decide(request, approver, 0.02 if answer is slow else 10)
 
     monkeypatch.setattr("playhead.kernel.approval.decide", within_a_moment)
     combinations = 0

@@ -314,7 +314,7 @@ async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert session.abandoned == {"call"}
+    assert session.toolset.abandoned == {"call"}
     await anyio.to_thread.run_sync(until, lambda: late == [False])
     assert all(map(gone, pids(path)))
     assert run.isolated == {}

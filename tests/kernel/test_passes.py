@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead import ToolContext, load_recording, tool
-from playhead.kernel.passes import Conclusion, ask_once, fresh_thread, run_pass
+from playhead.kernel.passes import ask_once, fresh_thread, run_pass
+from playhead.kernel.place import Conclusion
 from playhead.kernel.state import transition
 from playhead.replay import reproduce
 from playhead.testing import call, text
@@ -34,7 +35,7 @@ async def two_passes(state: Any, session: Any) -> Any:
     state, judged = await ask_once(state, session, await fresh_thread(session, "Judge it."), purpose="judge")
     second = await fresh_thread(session, f"Answer from {gathered.text}, {judged}")
     state, answer = await run_pass(state, session, second, purpose="answer", max_iterations=3, tools=())
-    session.notes["seen"] = [gathered, answer]
+    session.gate.notes["seen"] = [gathered, answer]
     session.terminate("end_turn", answer.output)
     return transition(state, output=answer.output)
 

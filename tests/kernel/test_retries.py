@@ -163,13 +163,13 @@ async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path,
         sessions[0].terminate("killed", source="switch")
 
     sessions: list[Session] = []
-    original = Session.enter_iteration
+    original = Session.__init__
 
-    def enter_iteration(self: Session, iteration: int) -> None:
+    def remembered(self: Session, *parts: Any, **named: Any) -> None:
         sessions.append(self)
-        original(self, iteration)
+        original(self, *parts, **named)
 
-    monkeypatch.setattr(Session, "enter_iteration", enter_iteration)
+    monkeypatch.setattr(Session, "__init__", remembered)
     monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
     run = await record(tmp_path, [BUSY, text("never")])
     assert (run.result.terminated_by, run.error) == ("killed", None)

@@ -8,7 +8,8 @@ import pytest
 
 from playhead import Agent, register_strategy
 from playhead.errors import UnknownStrategyError
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import run_kernel
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.reactive import REACT, Reactive
 from playhead.kernel.strategies.registry import list_strategies, strategy_class

@@ -13,8 +13,8 @@ import pytest
 import playhead
 from playhead import Agent, tool
 from playhead.errors import RunEndedError
-from playhead.kernel.run_context import RunContext
-from playhead.kernel.session import Session
+from playhead.kernel.opening import open_session
+from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import KernelState, Thread
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.termination import Termination
@@ -31,7 +31,7 @@ PACKAGE = Path(playhead.__file__).parent
 def a_session(**fields: Any) -> Session:
     """Return a session that records nowhere."""
     run = RunContext("run", Recorder(TickingClock()), LiveWorld())
-    return Session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
+    return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
 
 
 def test_of_many_who_end_a_session_one_wins():
@@ -89,7 +89,7 @@ async def test_nothing_starts_after_the_end():
 
     model = ScriptedModel([text("hello")])
     run = RunContext("run", Recorder(TickingClock()), LiveWorld())
-    session = Session(run, AgentHeader(name="agent", model="x/y"), model, {"write": write})
+    session = open_session(run, AgentHeader(name="agent", model="x/y"), model, {"write": write})
     session.terminate("enough")
     for ask in (
         lambda: session.model.complete(Thread()),
@@ -224,7 +224,7 @@ def test_only_terminate_ends_an_agent():
         ("agent/running.py", ""),  # Ctrl-C
         ("kernel/emission.py", "Emission.terminate"),
         ("kernel/guards.py", "termination_of"),
-        ("kernel/session.py", "Session.end_by_hook"),
+        ("kernel/phases.py", "_end_by_hook"),
         ("kernel/signals.py", ""),  # SIGTERM
         ("kernel/supervision.py", ""),  # the two that need nothing of a run: cancelled, and the agent above has ended
         ("kernel/supervision.py", ""),

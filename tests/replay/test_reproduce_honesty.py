@@ -11,8 +11,8 @@ import pytest
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import ModelUnavailableError
 from playhead.kernel import agent_tool
+from playhead.kernel.ports import ToolPort
 from playhead.kernel.state import transition
-from playhead.kernel.tool_port import ToolPort
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent

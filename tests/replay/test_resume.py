@@ -148,7 +148,7 @@ CHANGES: dict[str, Callable[[], Agent]] = {
     "model": lambda: make(None, ScriptedModel(SHOP, name="scripted/other")),
     "parameters": lambda: make(None, SHOP, parameters={"temperature": 1}),
     "tools": lambda: make(None, SHOP, look),
-    "read_only": lambda: make(None, SHOP, look, tool(read_only=True)(charge._function)),
+    "read_only": lambda: make(None, SHOP, look, tool(read_only=True)(charge.function)),
     "rationale": lambda: make(None, SHOP, rationale=True),
 }
 
@@ -328,7 +328,7 @@ async def test_a_run_that_was_cancelled_goes_on(tmp_path: Path) -> None:
         return "back"
 
     for read_only in (True, False):
-        hanging = tool(read_only=read_only, timeout=None)(hang._function)
+        hanging = tool(read_only=read_only, timeout=None)(hang.function)
         turns, name = script(call("hang"), text("Done.")), f"run-{read_only}"
         DONE.clear()
         with anyio.move_on_after(0.05):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from playhead.agent.handle import RunHandle
     from playhead.agent.result import RunResult
     from playhead.agent.streaming import Density
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader, Content
 
 log = logging.getLogger("playhead")

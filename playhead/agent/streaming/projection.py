@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.agent import streaming as out
 from playhead.agent.streaming.queue import EventQueue
 from playhead.agent.streaming.text import Level, LiveText, level_of
-from playhead.kernel.phases import PHASE_OF
+from playhead.kernel.hooks import PHASE_OF
 from playhead.trace import events as e
 from playhead.trace.types import text_of
 from playhead.trace.values import to_json
@@ -68,7 +68,7 @@ class Stream:
         """Return whether the pieces of this agent's next answer are wanted, and may be shown."""
         assert self._recorder is not None  # noqa: S101 - bound before the run begins
         with self._lock:
-            level = self._levels[session.owner] = level_of(session.hooks, self._recorder.redactor)
+            level = self._levels[session.owner] = level_of(session.gate.hooks, self._recorder.redactor)
             return level is Level.LIVE and self.read and not self.queue.closed and self._tells(session.owner)
 
     def piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from playhead.compose.runtime import ComposedHooks
 
 if TYPE_CHECKING:
-    from playhead.kernel.hooks import Hooks
+    from playhead.kernel.session import Hooks
     from playhead.trace.redaction import Redactor
 
 

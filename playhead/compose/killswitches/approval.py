@@ -67,7 +67,7 @@ class _Approval(Switch):
         on_trigger: str,
     ) -> None:
         super().__init__(session, "require_approval_for", on_trigger)
-        self.approver = approver or session.approver
+        self.approver = approver or session.gate.approver
         self.approval_timeout_s = timeout_s
         self._names = names
         self._goes_on = on_trigger == "continue"

@@ -15,8 +15,7 @@ from playhead.compose.killswitches.prices import checked_prices, known_prices
 from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, PromptMeter
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
-from playhead.kernel.guards import Wait
-from playhead.kernel.hooks import Terminate
+from playhead.kernel.hooks import Terminate, Wait
 from playhead.kernel.output_cap import output_cap as stated_cap
 from playhead.kernel.output_cap import with_output_cap
 from playhead.kernel.threads import loop_scheduler
@@ -161,7 +160,9 @@ class BudgetGuard(Switch):
         """Count the prompt."""
         if self._is_counted_above(session):
             return
-        self._prompts[session.owner, request.number] = await self._meter.bound(session.adapter, request, session.owner)
+        self._prompts[session.owner, request.number] = await self._meter.bound(
+            session.model.adapter, request, session.owner
+        )
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
@@ -190,7 +191,7 @@ class BudgetGuard(Switch):
 
     def _is_counted_above(self, session: Session) -> bool:
         """Return whether the same budget is stacked more than once on the way here: it is charged once."""
-        guards = (each.inner for each in session.guards)
+        guards = (each.inner for each in session.gate.guards)
         first = next((each for each in guards if getattr(each, "budget", None) is self.budget), self)
         return first is not self
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from playhead.compose.killswitches.trigger import Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
-from playhead.kernel.guards import Refuse
+from playhead.kernel.hooks import Refuse
 from playhead.trace.events import ToolCallCompleted
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from playhead.errors import UsageError
-from playhead.kernel.guards import Guard, GuardMaker
+from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import Stop, Terminate
+from playhead.kernel.session import Guard
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

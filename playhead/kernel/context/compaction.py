@@ -69,7 +69,7 @@ class Compactor:
         Raises:
             RunEndedError: something ended the agent meanwhile.
         """
-        parts = split(state.thread, self._session.preamble, self._priors)
+        parts = split(state.thread, self._session.at.preamble, self._priors)
         tokens = self._meter.size_of(state.thread)
         due = self._due(len(parts.turns), tokens)
         if due is not None:

@@ -9,7 +9,7 @@ from pydantic import Field
 from playhead.errors import nearest
 from playhead.kernel.context.shelf import search
 from playhead.kernel.meta_tools import Arguments
-from playhead.kernel.tools import Outcome
+from playhead.kernel.outcome import Outcome
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session

@@ -11,7 +11,7 @@ from playhead.kernel.tally import SPARE_CALLS
 from playhead.trace.types import Compression, ContextProfile
 
 if TYPE_CHECKING:
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader
 
 RECALL: Final = "recall"

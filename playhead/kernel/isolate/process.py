@@ -32,8 +32,8 @@ from playhead.kernel.threads import loop_scheduler, start_in_thread
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from playhead.kernel.session import ToolContext
     from playhead.kernel.threads import ThreadCall
-    from playhead.kernel.tool_context import ToolContext
 
     Message = dict[str, Any]
 
@@ -231,7 +231,7 @@ async def run_worker(
         finally:
             if running.abandoned:
                 worker.kill()
-                context.session.abandoned.add(context.call_id)
+                context.session.toolset.abandoned.add(context.call_id)
     if running.error is not None:
         raise running.error
     return in_time

@@ -10,8 +10,8 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import RunEndedError
+from playhead.kernel.outcome import Outcome
 from playhead.kernel.state import PlannedCall
-from playhead.kernel.tools import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json, json_hash, to_json
@@ -19,7 +19,7 @@ from playhead.trace.values import from_json, json_hash, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.kernel.tool_context import ToolContext
+    from playhead.kernel.session import ToolContext
     from playhead.trace.values import JsonValue
 
 NAME: Final = "run-program"
@@ -127,7 +127,7 @@ class _Calls:
         if known := self._known.get((tool, json_hash(given))):
             self.log.append({**entry, "result": known[0], "repeated": True})
             return {"ok": True, "result": known.popleft()}
-        session, position = self._session, self._session.take_position()
+        session, position = self._session, self._session.at.take_position()
         session.require_running()
         call = ToolCall(id=f"call_{position}", name=tool, arguments=given)
         completed = await session.tools.run(PlannedCall(call=call, position=position, source="tool"))

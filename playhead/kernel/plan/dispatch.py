@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
 from playhead.kernel.plan.references import UnresolvedReferenceError, references, resolved, shortened
@@ -17,10 +18,9 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.loop import Kernel
     from playhead.kernel.plan.progress import Progress
     from playhead.kernel.plan.steps import PlanStep
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Kernel, Session
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -55,9 +55,9 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
     session = progress.session
     for step, _ in asked:
         progress.change(step.id, "in_progress")
-    kernel = _calling(session.kernel, asked)
+    kernel = _calling(kernel_of(session), asked)
     progress.state, _ = await run_pass(
-        progress.state, session, session.preamble, purpose="step", max_iterations=1, kernel=kernel
+        progress.state, session, session.at.preamble, purpose="step", max_iterations=1, kernel=kernel
     )
     progress.note_calls(asked[0][0].id)
     for step, call in asked:
@@ -163,7 +163,7 @@ async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedC
         rationale = None if said is SUPPRESS else said
     elif session.header.rationale:
         session.emit(RationaleMissing(path="plan", call_id=call.id, tool=call.name))
-    return PlannedCall(call=call, position=session.take_position(), source="plan", rationale=rationale, step=step.id)
+    return PlannedCall(call=call, position=session.at.take_position(), source="plan", rationale=rationale, step=step.id)
 
 
 def _is_read_only(step: PlanStep, progress: Progress) -> bool:

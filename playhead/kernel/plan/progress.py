@@ -161,7 +161,7 @@ class Progress:
 
     def reach(self, **changes: Any) -> None:  # noqa: ANN401 - the fields of a state
         """Change the agent's state; its `output` is that of a run that is stopped now."""
-        self.state = self.session.state = transition(self.state, **changes)
+        self.state = self.session.reach(transition(self.state, **changes))
 
     def log(self, decision: str) -> None:
         """Note what was decided."""

@@ -14,9 +14,9 @@ from playhead.trace.events import NudgeIssued, ToolCallRepaired
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.kernel.tools import Outcome
     from playhead.trace.types import ToolCall, ToolSpec
 
 JSON, PATH = "json", "path"

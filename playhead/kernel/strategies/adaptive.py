@@ -34,8 +34,7 @@ from playhead.trace.store import TraceStore
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Session, Tool
 
 NAME: Final = "adaptive"
 FACT: Final = "strategy-effectiveness"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
-from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
+from playhead.kernel.loop import is_last_turn, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer, think_until
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Session, Tool
     from playhead.trace.values import JsonValue
 
 NAME: Final = "autonomous"

@@ -17,13 +17,12 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from playhead.kernel.session import Session
+    from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
-    from playhead.kernel.tools import Tool
     from playhead.trace.values import JsonValue
 
 KernelName = Annotated[str, AfterValidator(checked_kernel)]
-"""The field `kernel` of a strategy without a loop of its own: `session.kernel` is the registered kernel of this name."""
+"""The field `kernel` of a strategy without a loop of its own: `kernel_of(session)` is the registered kernel of this name."""
 
 
 class Strategy(BaseModel):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import ends_run, visible_tools
 from playhead.kernel.passes import ANSWER_NOW
 from playhead.kernel.reply import read_reply, record_reply
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, call_again, observe, take_answer

@@ -18,11 +18,12 @@ from playhead.kernel.delegation import start_with
 from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
 from playhead.kernel.isolate.program_tool import NOTES as NAME
 from playhead.kernel.isolate.program_tool import ProgramTool, signatures
-from playhead.kernel.loop import Kernel, run_kernel
+from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.kernel.strategies import reactive
 from playhead.kernel.strategies.base import Strategy
@@ -30,8 +31,7 @@ from playhead.trace.types import Purpose, ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
-    from playhead.kernel.session import Session
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Session, Tool
     from playhead.trace.events import LlmResponded
 
 _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
@@ -145,7 +145,7 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
     arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}
     planned = PlannedCall(
         call=ToolCall(id=f"{TEXT_CALL}{response.request}_1", name=RUN_PROGRAM, arguments=arguments),
-        position=session.take_position(),
+        position=session.at.take_position(),
         source="text",
         request=response.request,
         rationale=read_rationales(response.text, response.thinking).get(1),

@@ -87,7 +87,7 @@ class PlanExecuteReflect(Strategy):
         why = await make_plan(progress) if progress.has_room else NO_ROOM
         if why is not None:
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
-            session.strategy_used = "reactive"
+            session.at.strategy = "reactive"
             return await Reactive().run(transition(progress.state, thread=state.thread), session)
         await self._carry_out(progress)
         for _ in range(self.max_refinements):

@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.loop import Kernel, is_last_turn, run_kernel
+from playhead.kernel.kernels import kernel_of, register_kernel
+from playhead.kernel.loop import is_last_turn, run_kernel
 from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
 from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
 from playhead.kernel.repair.repairer import NUDGE
 from playhead.kernel.reply import read_reply, record_reply
+from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.trace import finish_reasons
@@ -55,7 +57,7 @@ class Reactive(Strategy):
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
-        return await run_kernel(session.kernel, state, session)
+        return await run_kernel(kernel_of(session), state, session)
 
 
 async def think(state: KernelState, session: Session) -> KernelState:
@@ -139,11 +141,12 @@ async def observe_as(told: dict[str, tuple[str, bool]], state: KernelState, sess
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
+register_kernel("react", REACT, replace=True)
 
 
 async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
-    missing = [] if session.inner else missing_required_tools(session, state)
+    missing = [] if session.at.inner else missing_required_tools(session, state)
     nudges = state.meta.get("required_nudges", 0)
     if missing and nudges < session.header.required_retries and not is_last_turn(state, session):
         meta = {**state.meta, "required_nudges": nudges + 1}
@@ -196,7 +199,7 @@ async def steps_of(
     action = Step(type="action", content=arguments, **common)
     content, is_ok = told or (completed.observation(), completed.ok)
     observed = Step(type="observation", content=content, ok=is_ok, **common)
-    if session.hooks is None:
+    if session.gate.hooks is None:
         return [action, observed]
     passed = await session.offer("observation.tool-result", observed, key=completed.call_id, **call_details(completed))
     return [action] if passed is SUPPRESS else [action, passed]

@@ -14,7 +14,7 @@ from pydantic import Field
 from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.meta_tools import missing_required_tools
-from playhead.kernel.passes import Conclusion, answer_pass, ask_model, closed_thread, fresh_thread, in_phase
+from playhead.kernel.passes import answer_pass, ask_model, closed_thread, fresh_thread, in_phase
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
 from playhead.kernel.prompts import missing_tools
 from playhead.kernel.state import KernelState, Step, transition
@@ -25,6 +25,7 @@ from playhead.trace.events import Critique, StructuredOutputFailed
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
+    from playhead.kernel.place import Conclusion
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
     from playhead.trace.values import JsonValue

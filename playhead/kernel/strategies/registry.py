@@ -13,7 +13,7 @@ from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.strategies.base import Strategy
 
 if TYPE_CHECKING:
-    from playhead.kernel.tools import Tool
+    from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader
 
 BUILT_IN: Final = (

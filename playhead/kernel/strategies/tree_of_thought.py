@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
+from playhead.kernel.kernels import kernel_of
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import ask_model, fresh_thread, in_phase
@@ -78,7 +79,7 @@ class TreeOfThought(Strategy):
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Search, then act on the best path. Asked to go on, it does not search again."""
         if NAME in state.meta:
-            return await run_kernel(session.kernel, state, session)
+            return await run_kernel(kernel_of(session), state, session)
         state, best = await self._search(state, session)
         state = transition(state, meta={**state.meta, NAME: best.name if best else None})
         if best is not None:
@@ -87,8 +88,8 @@ class TreeOfThought(Strategy):
         else:
             why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
             session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
-            session.strategy_used = "reactive"
-        return await run_kernel(session.kernel, state, session)
+            session.at.strategy = "reactive"
+        return await run_kernel(kernel_of(session), state, session)
 
     async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node | None]:
         """Return the best thought of the deepest level that has one; None when not even a first thought is good."""

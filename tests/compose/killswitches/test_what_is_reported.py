@@ -17,8 +17,9 @@ from playhead.compose.killswitches.budget import BudgetGuard, cost_of
 from playhead.compose.killswitches.expressions import parse_switch
 from playhead.compose.killswitches.prices import known_prices
 from playhead.errors import UsageError
-from playhead.kernel.guards import Guard, GuardMaker
+from playhead.kernel.guards import GuardMaker
 from playhead.kernel.output_cap import NAMES, output_cap, with_output_cap
+from playhead.kernel.session import Guard
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Completion, Prices, Request, Usage
 from tests.compose.killswitches.test_shared_budgets import OPTIONS, Model

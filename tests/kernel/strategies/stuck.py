@@ -59,7 +59,7 @@ async def passes(state: Any, session: Any) -> Any:
             thread = await fresh_thread(session, f"part {number}")
             state, _ = await run_pass(state, session, thread, purpose="passes", max_iterations=4)
     finally:
-        session.notes["cleaned"] = True
+        session.gate.notes["cleaned"] = True
     return state
 
 

@@ -14,6 +14,7 @@ from playhead.kernel import (
     answer_pass,
     ask_once,
     fresh_thread,
+    kernel_of,
     run_kernel,
     transition,
 )
@@ -47,7 +48,7 @@ class Counting(Strategy):
     async def run(self, state: Any, session: Any) -> Any:
         """Run the loop."""
         assert self.tool_name in session.toolset
-        return await run_kernel(session.kernel, state, session)
+        return await run_kernel(kernel_of(session), state, session)
 
     def added_prompt(self) -> str:
         """Return what the model is told."""

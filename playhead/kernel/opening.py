@@ -1,0 +1,92 @@
+"""Putting a session together: an agent, or the body of a tool, gets its ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from playhead.kernel.context import curator_for
+from playhead.kernel.fact_port import FactDoor
+from playhead.kernel.messages import ThreadRecord
+from playhead.kernel.model_port import ModelDoor
+from playhead.kernel.session import Session, Toolset
+from playhead.kernel.strategies.registry import tools_of
+from playhead.kernel.tool_port import ToolDoor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from playhead.kernel.approval import Approver
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Guard, Hooks, RunContext, Tool, ToolContext
+    from playhead.trace.types import AgentHeader
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What an agent is composed with, beside what its header says as data."""
+
+    hooks: Hooks | None = None
+    """Who is asked at the chokepoints."""
+    guards: Sequence[Callable[[Session], Guard]] = ()
+    """Make the killswitches at the ports."""
+    judges: Mapping[str, Any] = field(default_factory=dict)
+    """The code that looks at answers, by the names of the header's reviews."""
+    fallbacks: Sequence[Model] = ()
+    """The models that take over when the agent's does not answer."""
+
+
+def open_session(  # noqa: PLR0913 - what an agent is made of
+    run: RunContext,
+    header: AgentHeader,
+    model: Model,
+    tools: dict[str, Tool],
+    *,
+    owner: str = "root",
+    parent: Session | None = None,
+    approver: Approver | None = None,
+    composed: Composition | None = None,
+) -> Session:
+    """Return the session of an agent in a run, behind whose ports lies what the run's world gives this owner."""
+
+    def below(context: ToolContext) -> Session:
+        return _for_tool(session, context)
+
+    session = Session(run, header, owner, parent=parent, below=below)
+    session.gate.approver = approver or session.gate.approver
+    composed = composed or Composition()
+    session.gate.judges = composed.judges
+    of_strategies, hidden = tools_of(header)
+    session.toolset = Toolset(
+        run.world.tools_for(owner, {**tools, **of_strategies}), of_strategies=frozenset(of_strategies)
+    )
+    session.toolset.hidden = hidden
+    _add_ports(session, model, composed)
+    session.curator = curator_for(session)
+    return session
+
+
+def _for_tool(caller: Session, context: ToolContext) -> Session:
+    """Return the session under which a tool's body asks the model and calls the other tools; the calling agent pays."""
+
+    def below(context: ToolContext) -> Session:
+        return _for_tool(session, context)
+
+    session = Session(caller.run, caller.header, context.child_owner, parent=caller, payer=caller.agent, below=below)
+    others = {name: tool for name, tool in caller.toolset.items() if name != context.tool and tool.spec.kind != "meta"}
+    session.toolset = Toolset(caller.run.world.tools_for(context.child_owner, others))
+    _add_ports(session, caller.model.adapter, Composition(caller.gate.hooks))
+    return session
+
+
+def _add_ports(session: Session, model: Model, composed: Composition) -> None:
+    world, owner = session.run.world, session.owner
+    session.gate.hooks = world.hooks_for(owner, composed.hooks)
+    session.gate.guards = world.guards_for(session, composed.guards)
+    session.messages = ThreadRecord(session)
+    session.model = ModelDoor(
+        session, world.model_for(owner, model), world.fallbacks_for(owner, session.header.fallbacks, composed.fallbacks)
+    )
+    session.tools = ToolDoor(session)
+    session.facts = FactDoor(session)
+    session.curator = None

@@ -1,0 +1,36 @@
+"""How a tool call ended, before it is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from playhead.trace.events import ErrorInfo
+from playhead.trace.values import JsonValue, scrub
+
+if TYPE_CHECKING:
+    from playhead.trace.events.tools import Rung
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended."""
+
+    ok: bool
+    result: JsonValue = None
+    error: ErrorInfo | None = None
+    cached: bool = False
+    abandoned: bool = False
+    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
+    rung: Rung | None = None
+    """In a replay, how the result came about."""
+
+    @staticmethod
+    def failure(kind: str, message: str) -> Outcome:
+        """Return the outcome of a call that has no result."""
+        return Outcome(ok=False, error=ErrorInfo(type=kind, message=scrub(message)))
+
+    @staticmethod
+    def refusal(kind: str, message: str) -> Outcome:
+        """Return the outcome of a call whose body the kernel did not run."""
+        return replace(Outcome.failure(kind, message), ended="refused")

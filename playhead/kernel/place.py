@@ -1,0 +1,110 @@
+"""Where the loop of an agent stands, and who may change or stop it: what a session knows, in its parts."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from playhead.kernel.state import Thread
+from playhead.trace.events.run import ANSWERED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playhead.kernel.state import KernelState
+    from playhead.kernel.termination import Termination
+    from playhead.trace.types import Content
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a pass ended."""
+
+    reason: str
+    """As an agent would have ended: `end_turn`, `final_answer_tool`, `max_iterations` …"""
+    output: JsonValue = None
+    """The answer, or the best there is."""
+    answer: dict[str, Any] = field(default_factory=dict)
+    """Format, summary and confidence, when the model gave them."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the model gave an answer by itself."""
+        return self.reason in ANSWERED
+
+    @property
+    def text(self) -> str:
+        """The answer as text; empty when there is none."""
+        return self.output if isinstance(self.output, str) else "" if self.output is None else str(self.output)
+
+
+@dataclass(slots=True)
+class Pass:
+    """A pass that runs."""
+
+    purpose: str
+    """What its requests are for, such as `improve`."""
+    last: int
+    """The turn before which it ends."""
+    tools: frozenset[str] | None = None
+    """Names of the tools that are offered and may run; None for all."""
+    step: str | None = None
+    """The step of a plan that it carries out."""
+    conclusion: Conclusion | None = None
+    """How it ended, once it has."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the loop of one agent stands. The loop moves it, and nobody else."""
+
+    strategy: str
+    """The strategy that makes the output: another one than the header's where that one delegates."""
+    iteration: int | None = None
+    """Turn of the loop, from 0; None outside it."""
+    turns: int = 0
+    """Turns of the loop that have begun; one that a hook stopped before its first question has not."""
+    phase: str | None = None
+    """The phase that runs; None outside of any."""
+    state: KernelState | None = None
+    """The state at the last step."""
+    inner: Pass | None = None
+    """The pass that runs inside the strategy, if one does."""
+    preamble: Thread = field(default_factory=Thread)
+    """The messages that come before the task: the system prompt and the examples."""
+    task: Content = ""
+    """The task as the model is told it."""
+    closed_by: Termination | None = None
+    """The end that the state says, once it does."""
+    started_us: int = 0
+    """When the agent began to run, in microseconds since the Unix epoch."""
+    progress: Any = None
+    verified: bool | None = None
+    _position: int = 0
+
+    def reach(self, state: KernelState) -> KernelState:
+        """Note a state as the newest, and return it."""
+        self.state = state
+        return state
+
+    def enter_iteration(self, iteration: int) -> None:
+        """Start a turn: positions count from 0 again."""
+        self.iteration, self.turns = iteration, iteration + 1
+        self._position = 0
+
+    def take_position(self) -> int:
+        """Return the next place among the calls of this turn."""
+        position = self._position
+        self._position += 1
+        return position
+
+    @contextmanager
+    def inside(self, inner: Pass) -> Iterator[None]:
+        """Let a pass run inside the one that runs, or the agent's own loop."""
+        outer, self.inner = self.inner, inner
+        try:
+            yield
+        finally:
+            self.inner = outer
