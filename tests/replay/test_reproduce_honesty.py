@@ -11,8 +11,8 @@ import pytest
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import ModelUnavailableError
 from playhead.kernel import agent_tool
-from playhead.kernel.ports import ToolPort
 from playhead.kernel.state import transition
+from playhead.kernel.tool_port import ToolDoor
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
@@ -105,18 +105,18 @@ async def test_calls_with_side_effects_have_an_order(tmp_path: Path, monkeypatch
     recording = await record(tmp_path, [turn, text("done")], write)
     assert (await reproduce(recording)).identical
 
-    async def backwards(self: ToolPort, planned: Any) -> Any:
+    async def backwards(self: ToolDoor, planned: Any) -> Any:
         done = [await self.run(each) for each in reversed(planned)]
         return done[::-1]
 
-    async def together(self: ToolPort, planned: Any) -> Any:
+    async def together(self: ToolDoor, planned: Any) -> Any:
         async with anyio.create_task_group() as group:
             for each in planned:
                 group.start_soon(self.run, each)
         return [self.ended[each.call.id] for each in planned]
 
     for wrong in (backwards, together):
-        monkeypatch.setattr(ToolPort, "call_all", wrong)
+        monkeypatch.setattr(ToolDoor, "call_all", wrong)
         assert not (await reproduce(recording)).identical
 
 
@@ -132,12 +132,12 @@ async def test_a_write_may_not_overtake_a_read(tmp_path: Path, monkeypatch: pyte
         tmp_path, [calls(call("read", key="a"), call("write", key="b")), text("done")], read, write
     )
 
-    async def write_first(self: ToolPort, planned: Any) -> Any:
+    async def write_first(self: ToolDoor, planned: Any) -> Any:
         done = [await self.run(each) for each in reversed(planned)]
         return done[::-1]
 
     assert (await reproduce(recording)).identical
-    monkeypatch.setattr(ToolPort, "call_all", write_first)
+    monkeypatch.setattr(ToolDoor, "call_all", write_first)
     outcome = await reproduce(recording)
     assert [each.what for each in outcome.divergences] == [
         "other calls had ended when this one started, which has to run alone"

@@ -17,7 +17,7 @@ from playhead.trace.events import (
     DebriefCompleted,
     EventBase,
     FactRecorded,
-    PhaseCompleted,
+    RunCompleted,
     Thought,
     ToolCallStarted,
 )
@@ -135,11 +135,13 @@ def test_none_is_written_where_absence_means_something_else(event: EventBase):
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_a_float_that_json_has_no_number_for(number: float):
     """Infinity and not-a-number survive in fields that have to be a float, and the line is strict JSON."""
-    event = PhaseCompleted(phase="think", duration_ms=number, new=number)  # type: ignore[call-arg]
+    event = RunCompleted(
+        status="done", terminated_by="end_turn", terminated_source="kernel", duration_ms=number, new=number
+    )  # type: ignore[call-arg]
     parsed = json.loads(encode_data(event), parse_constant=no_constants)
     assert parsed["new"] == {"$type": "float", "value": parsed["duration_ms"]}
     recovered = again(event)
-    assert isinstance(recovered, PhaseCompleted)
+    assert isinstance(recovered, RunCompleted)
     assert same(recovered.duration_ms, number)
 
 

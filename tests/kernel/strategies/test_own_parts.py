@@ -87,7 +87,7 @@ async def test_a_tool_s_body_does_not_get_them(tmp_path: Path):
     @tool(read_only=True)
     async def look_inside(context: ToolContext) -> str:
         """Look at what this body may call."""
-        seen.append(sorted(context.tools._tools))
+        seen.append(sorted(context.scope.toolset))
         return "seen"
 
     await run(tmp_path, [call("look_inside"), text("done")], look_inside, lookup, strategy="counting")
