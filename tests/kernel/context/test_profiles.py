@@ -72,7 +72,7 @@ def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: Con
         (lambda: context_profile("tiny"), "there is no tier 'tiny'."),
         (lambda: context_profile("mid", compact=3), "context_profile has no setting 'compact'."),
         (lambda: context_profile("mid", guidance={"tool_guidanse": ""}), "guidance has no setting 'tool_guidanse'. Did you mean 'tool_guidance'?"),
-        (lambda: make_agent(None, [], profile=ContextProfile(**{"rules": "detailed"})), "context_profile has no setting 'rules'."),
+        (lambda: make_agent(None, [], profile=ContextProfile(rules="detailed")), "context_profile has no setting 'rules'."),  # type: ignore[call-arg]
         (lambda: context_profile("mid", synthesis="slow"), "context_profile: synthesis: Input should be 'fast', 'deep' or 'off'"),
         (lambda: context_profile("mid", full_detail_steps=0), "context_profile: full_detail_steps: Input should be greater than or equal to 1"),
     ],
