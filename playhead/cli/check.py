@@ -28,6 +28,7 @@ VERDICTS: Final = {
     "truncated": "the last line is torn; everything before it is sound",
     "lost-events": "some events could not be written; the run says so itself",
     "missing-blob": "a large value that belongs to it is missing or changed",
+    "erased": "the others are what was written",
     "damaged": "this is not what was written",
     "other-run": "it holds another run than the one that its name says",
     "other-head": "it does not end in the head that was given",
@@ -81,7 +82,8 @@ def print_check(console: Console, checked: Check) -> None:
 def verdict_lines(checked: Check) -> Iterator[Line]:
     """Yield the verdict and what is wrong."""
     style = "bold green" if checked.ok else "bold red"
-    yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {VERDICTS[checked.verdict]}")
+    erased = f"{checked.erased} {'line' if checked.erased == 1 else 'lines'} erased, " if checked.erased else ""
+    yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")
     shown, rest = checked.problems[:SHOWN], checked.problems[SHOWN:]
     for problem in shown:
         yield Line(("!! ", "bold red"), str(problem))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from playhead.diagnose.diff_calls import is_inside
 from playhead.diagnose.diff_values import plain, same
-from playhead.diagnose.divergence import INCIDENTAL, VOLATILE, LaneOrder
+from playhead.diagnose.divergence import LaneOrder
 from playhead.trace.events import (
     AgentStarted,
     EmissionChanged,
@@ -23,6 +23,7 @@ from playhead.trace.events import (
     ToolCallStarted,
     UnknownEvent,
 )
+from playhead.trace.events.base import volatile_fields
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff_calls import Alignment
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 MEASURES: Final = frozenset({"usage", "cost_usd", "delay_s"})
 """Fields that tell what something cost or how long was waited: the diff sums them up, and they are no divergence."""
-_SKIPPED_KINDS: Final = INCIDENTAL | {"debrief-completed"}
-"""A debrief is made of the other events, and holds their times."""
 _COUNTERS: Final = frozenset(
     {"id", "request", "attempt", "messages", "position", "replaces", "steps", "call_id", "ref", "tool_call_id", "key"}
 )
@@ -99,7 +98,7 @@ class Lanes:
                 continue
             if isinstance(event, UnknownEvent):
                 self.not_compared[event.kind] += 1
-            elif record.kind not in _SKIPPED_KINDS and not isinstance(event, RunStarted):
+            elif not event.incidental and not isinstance(event, RunStarted):
                 mine = names.get(record.owner, {})
                 place = order.place(record)
                 owner = self.owners.get(record.owner, record.owner)
@@ -140,11 +139,8 @@ def _fields(
     event: EventBase, mine: dict[str, str], names: dict[str, dict[str, str]], owners: dict[str, str]
 ) -> dict[str, Any]:
     """Return what counts of an event, as JSON, with calls and owners by their names."""
-    fields = {
-        name: plain(value)
-        for name, value in event.__dict__.items()
-        if name != "kind" and name not in VOLATILE and name not in MEASURES
-    }
+    skipped = volatile_fields(type(event)) | MEASURES | {"kind"}
+    fields = {name: plain(value) for name, value in event.__dict__.items() if name not in skipped}
     for name in ("call_id", "tool_call_id", "key"):
         if isinstance(fields.get(name), str):
             fields[name] = mine.get(fields[name], fields[name])

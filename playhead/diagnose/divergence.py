@@ -19,6 +19,7 @@ from playhead.trace.events import (
     ToolsDefined,
     UnknownEvent,
 )
+from playhead.trace.events.base import volatile_fields
 from playhead.trace.parameters import not_comparable
 from playhead.trace.types import AgentHeader
 
@@ -28,32 +29,6 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
     from playhead.trace.values import JsonValue
-
-VOLATILE: Final = frozenset(
-    {
-        "args_fingerprint",
-        "args_hash",
-        "latency_ms",
-        "duration_ms",
-        "redacted",
-        "run_id",
-        "versions",
-        "replay_of",
-        "replay_mode",
-        "overrides",
-        "resumed_from",
-        "chat",
-        "telemetry",
-        "rung",
-        "lost_events",
-    }
-)
-"""Fields that are ids or times, say that this is a replay, or follow from another field (the hash of
-arguments)."""
-INCIDENTAL: Final = frozenset(
-    {"hook-failed", "tool-call-late", "replay-served", "replay-diverged", "run-paused", "run-resumed"}
-)
-"""Kinds that tell of observers, of the clock and of whoever holds the run, not of what the agent did."""
 
 ENDINGS: Final = frozenset({"final-answer", "kernel-state-snapshot", "agent-completed", "run-completed"})
 """Kinds that an agent writes when it ends, for whatever reason."""
@@ -115,7 +90,7 @@ class Comparison:
 
     def add(self, record: Record) -> bool:
         """Compare the next event of the replay; return whether there is a recorded one at its place."""
-        if record.kind in INCIDENTAL:
+        if record.event.incidental:
             return False
         now = self._order.place(record)
         place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
@@ -156,7 +131,7 @@ class Comparison:
             self.not_compared.add(event.kind)
             return False
         self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__ or ())
-        return record.kind not in INCIDENTAL
+        return not event.incidental
 
 
 class Placed(NamedTuple):
@@ -246,10 +221,10 @@ def _missing(record: Record) -> Divergence:
 def _same(one: Record, other: Record) -> bool:
     if one.kind != other.kind or one.iteration != other.iteration:
         return False
-    left, right = one.event.__dict__, other.event.__dict__
+    left, right, volatile = one.event.__dict__, other.event.__dict__, volatile_fields(type(one.event))
     for name, value in left.items():  # a loop, and `is` first: this is most of the time that a reproduction takes
         now = right.get(name)
-        if value is now or name in VOLATILE:
+        if value is now or name in volatile:
             continue
         if not (value == now if type(value) is str else _alike(value, now)):
             return False
@@ -281,7 +256,7 @@ def _difference(one: Record, other: Record) -> Divergence:
 
 
 def _data(event: EventBase) -> dict[str, Any]:
-    data = event.model_dump(mode="json", exclude={"kind", *VOLATILE}, exclude_none=True)
+    data = event.model_dump(mode="json", exclude={"kind", *volatile_fields(type(event))}, exclude_none=True)
     if isinstance(data.get("agent"), dict):
         data["agent"].pop("sources", None)
     return data

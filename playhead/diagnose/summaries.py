@@ -384,6 +384,12 @@ def _(event: e.KernelStateSnapshot) -> str:
 
 
 @summarise.register
+def _(event: e.Erased) -> str:
+    count = len(event.lines)
+    return _clauses([f"content of {count} event{'' if count == 1 else 's'} was erased", event.reason])
+
+
+@summarise.register
 def _(event: e.FinalAnswer) -> str:
     sure = f" ({event.confidence} confidence)" if event.confidence else ""
     return f"{preview(event.output)}{sure}"

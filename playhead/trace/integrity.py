@@ -12,7 +12,9 @@ from playhead.trace.reader import Problem, scan
 if TYPE_CHECKING:
     from playhead.trace.line import Record
 
-Verdict = Literal["ok", "open", "truncated", "lost-events", "missing-blob", "damaged", "other-run", "other-head"]
+Verdict = Literal[
+    "ok", "open", "truncated", "lost-events", "missing-blob", "erased", "damaged", "other-run", "other-head"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Check:
     elsewhere: cutting off whole lines, or hashing a changed file anew, shows only against it."""
     lost: int
     """Events that the writer could not write, as the file shows or says."""
+    erased: int
+    """Lines of which something was erased on request."""
     problems: tuple[Problem, ...]
     """Everything that is wrong, in the order of the file; after the first 1,000, how many more there are."""
 
@@ -51,7 +55,7 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     path = Path(path).expanduser()
     problems: list[Problem] = []
     last: Record | None = None
-    run_id, events = None, 0
+    run_id, events, closed = None, 0, False
     for item in scan(path):
         if isinstance(item, Problem):
             problems.append(item)
@@ -59,14 +63,16 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
         last, events = item, events + 1
         if isinstance(item.event, RunStarted):
             run_id = item.event.run_id
+        closed = closed or isinstance(item.event, RunCompleted)
     found = last.h if last else ""
-    verdict = _verdict(problems, closed=last is not None and isinstance(last.event, RunCompleted))
+    verdict = _verdict(problems, closed=closed)
     if verdict in {"ok", "open"} and expected_run not in {None, run_id}:
         verdict = "other-run"
     lost = sum(problem.events for problem in problems if problem.kind == "lost-events")
+    erased = sum(problem.count for problem in problems if problem.kind == "erased")
     if head is not None and head != found:
         verdict = "other-head"
-    return Check(path, run_id, verdict, events, found if verdict in _SOUND else None, lost, tuple(problems))
+    return Check(path, run_id, verdict, events, found if verdict in _SOUND else None, lost, erased, tuple(problems))
 
 
 _SOUND: Final = ("ok", "open", "lost-events")
@@ -79,6 +85,8 @@ def _verdict(problems: list[Problem], *, closed: bool) -> Verdict:
         return "ok" if closed else "open"
     if kinds == {"truncated"}:
         return "truncated"
+    if kinds == {"erased"}:
+        return "erased"
     if kinds == {"blob"}:
         return "missing-blob"
     return "lost-events" if kinds <= {"lost-events", "truncated"} else "damaged"

@@ -41,7 +41,7 @@ BLOB: Final = b'{"$type":"blob"'
 _KIND: Final = re.compile("[a-z][a-z0-9-]*")
 ENVELOPE: Final = re.compile(
     rb'\{"seq":(0|[1-9]\d{0,17}),"ts":(0|[1-9]\d{0,17}),"kind":"([a-z][a-z0-9-]*)","owner":("[^"\\]*(?:\\.[^"\\]*)*")'
-    rb'(?:,"iteration":(0|[1-9]\d{0,17}))?,"data":'
+    rb'(?:,"iteration":(0|[1-9]\d{0,17}))?(,"erased":true)?,"data":'
 )
 _HASH_TAIL: Final = re.compile(rb',"h":"([0-9a-f]{64})"\}\Z')
 _ENVELOPE_FIELDS: Final = {"kind"}
@@ -100,6 +100,8 @@ class Envelope(NamedTuple):
     kind: bytes
     owner: str
     iteration: int | None
+    erased: bool
+    """Whether something of the event's own fields was erased; `h` is still that of the line as it was written."""
     data: bytes
     """The JSON of the event's own fields."""
 
@@ -152,12 +154,13 @@ def split_body(body: bytes) -> Envelope | None:
     match = ENVELOPE.match(body)
     if match is None:
         return None
-    seq, ts, kind, owner, iteration = match.groups()
+    seq, ts, kind, owner, iteration, erased = match.groups()
     try:
         name = owner_of(owner)
     except ValueError:
         return None
-    return Envelope(int(seq), int(ts), kind, name, None if iteration is None else int(iteration), body[match.end() :])
+    turn = None if iteration is None else int(iteration)
+    return Envelope(int(seq), int(ts), kind, name, turn, erased is not None, body[match.end() :])
 
 
 def decode_data(kind: str, data: bytes, resolve: Resolve | None = None) -> EventBase:

@@ -18,7 +18,7 @@ from playhead.errors import (
     TraceNotFoundError,
 )
 from playhead.trace.blobs import BlobFolder
-from playhead.trace.events import RunCompleted
+from playhead.trace.events import Erased, RunCompleted
 from playhead.trace.format import other_format, refusal
 from playhead.trace.line import (
     BLOB,
@@ -52,7 +52,7 @@ MAX_JUNK: Final = 10_000
 _FIRST_LINE: Final = re.compile(rb'\{"seq":\d+,"ts":\d+,"kind":"')
 
 ProblemKind = Literal[
-    "truncated", "bad-line", "chain", "gap", "duplicate", "reordered", "after-end", "blob", "lost-events"
+    "truncated", "bad-line", "chain", "gap", "duplicate", "reordered", "after-end", "blob", "lost-events", "erased"
 ]
 
 
@@ -62,7 +62,8 @@ class Problem:
 
     kind: ProblemKind
     """`truncated`: a torn last line. `lost-events`: the writer could not write them; the chain shows that nobody took
-    them out. Everything else around these two is sound. `blob`: a value is gone. The others mean damage."""
+    them out. Everything else around these two is sound. `blob`: a value is gone. `erased`: content was taken out on
+    request, and an event says so. The others mean damage."""
     line: int
     """Line number, from 1."""
     message: str
@@ -183,6 +184,8 @@ class _Scan:
         self._seen = -1
         self._lost = 0
         self._ended = False
+        self._erased: dict[int, str] = {}
+        self._said_erased: set[int] = set()
         self._problems = 0
         self._junk = 0
         self._more: dict[ProblemKind, Problem] = {}
@@ -208,6 +211,9 @@ class _Scan:
 
     def ending(self) -> Iterator[Record | Problem]:
         """Yield the problems at the end of the file."""
+        unsaid = ", ".join(map(str, sorted(self._erased.keys() - self._said_erased)[:10]))
+        if unsaid:
+            yield self._problem("chain", f"no event says who erased content of event {unsaid}")
         yield from self._more.values()
         if self._junk > MAX_JUNK:
             rest = f"{MAX_JUNK:,} lines in a row are no events: what stands behind them is not read"
@@ -226,9 +232,11 @@ class _Scan:
         previous = h.encode()
         if line[-TAIL:] != b',"h":"' + previous + b'"}':
             return None
-        seq, ts, kind, owner, iteration = match.groups()
+        seq, ts, kind, owner, iteration, erased = match.groups()
         data = line[match.end() : -TAIL]
-        if int(seq) != self._next_seq or self._ended or kind == b"run-completed" or (b"$" in data and BLOB in data):
+        if int(seq) != self._next_seq or self._ended or erased or kind == b"run-completed":
+            return None
+        if b"$" in data and BLOB in data:
             return None
         try:
             event = decoder_of(kind)(data)
@@ -249,6 +257,11 @@ class _Scan:
             return
         self._junk = 0
         intact = chain(self._previous, body) == h
+        if envelope.erased:
+            self._erased[envelope.seq] = self._previous.decode()
+            yield self._problem("erased", f"content of event {envelope.seq} was erased")
+        elif not intact:
+            yield self._problem("chain", f"event {envelope.seq} or the line before it is not what was written")
         self._previous = h.encode()
         yield from self._order(envelope.seq, intact=intact)
         try:
@@ -262,8 +275,6 @@ class _Scan:
 
     def _order(self, seq: int, *, intact: bool) -> Iterator[Problem]:
         missing = seq - self._next_seq
-        if not intact:
-            yield self._problem("chain", f"event {seq} or the line before it is not what was written")
         if seq == self._seen:
             yield self._problem("duplicate", f"event {seq} stands here again")
         elif missing < 0:
@@ -277,7 +288,9 @@ class _Scan:
         self._next_seq = max(self._next_seq, seq + 1)
 
     def _end(self, record: Record) -> Iterator[Problem]:
-        if self._ended:
+        if isinstance(record.event, Erased):
+            yield from self._said(record.event)
+        elif self._ended:
             yield self._problem("after-end", f"event {record.seq} stands after the end of the run")
         if not isinstance(record.event, RunCompleted):
             return
@@ -285,6 +298,12 @@ class _Scan:
         more = record.event.lost_events - self._lost
         if more > 0:  # they got no number: they could not even be redacted
             yield self._problem("lost-events", f"{more} more events could not be written", more)
+
+    def _said(self, event: Erased) -> Iterator[Problem]:
+        for line in event.lines:
+            self._said_erased.add(line.seq)
+            if self._erased.get(line.seq) != line.previous:
+                yield self._problem("chain", f"event {line.seq} or a line before it is not what it was at the erasure")
 
     def _cut_off(self) -> Problem:
         rest = self._lines.rest

@@ -69,7 +69,7 @@ def line_schema() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:playhead:trace-format:{FORMAT}",
         "title": f"A line of a Playhead trace, format {FORMAT}",
-        "description": "The keys stand in the order of `required`, `iteration` before `data`, without spaces between "
+        "description": "The keys stand in the order of `required`, `iteration` and `erased` before `data`, without spaces between "
         "tokens. A reader keeps kinds and fields that it does not know. See trace-format.md.",
         "type": "object",
         "properties": _envelope(),
@@ -89,6 +89,7 @@ def _envelope() -> Schema:
         "kind": {"description": "What kind of event this is.", "type": "string", "pattern": "^[a-z][a-z0-9-]*$"},
         "owner": {"description": docs["owner"], **_TEXT},
         "iteration": {"description": "Turn of the owner's loop, from 0; absent outside it.", **number},
+        "erased": {"description": "Some of `data` was erased on request; `h` is that of the line before.", **_LOSSY},
         "data": {"description": "The event's own fields. Absent is what is null.", "type": "object"},
         "h": {
             "description": "SHA-256 over the previous line's `h` and this line's bytes before `,\"h\":`.",

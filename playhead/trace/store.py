@@ -37,6 +37,8 @@ _STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
 """Bytes to look at for the first and the last line of a file, if they are not found in less."""
 _END: Final = b'"kind":"run-completed"'
+_ERASED: Final = b'"kind":"erased"'
+"""The only kind that may stand behind the end."""
 _LARGEST: Final = 2**53
 """As of `playhead.trace.types.LARGEST_COUNT`."""
 _NOBODY_KNOWS: Final = 1000
@@ -378,8 +380,9 @@ def _ends_of_file(path: Path) -> tuple[bytes, bytes]:
         for length in _LENGTHS:
             head = os.pread(descriptor, length, 0)
             tail = head if size <= length else os.pread(descriptor, length, size - length)
-            if size <= length or (b"\n" in head and tail.count(b"\n") > 1):
-                return head.partition(b"\n")[0], tail.rsplit(b"\n", 2)[-2]
+            lines = [line for line in tail.split(b"\n")[size > length : -1] if _ERASED not in line[:200]]
+            if b"\n" in head and lines:
+                return head.partition(b"\n")[0], lines[-1]
     finally:
         os.close(descriptor)
     raise ValueError("its first or last line is longer than that of any trace")
@@ -393,7 +396,7 @@ def _ends_of_stream(path: Path) -> tuple[bytes, bytes]:
         lines = iter(Lines(file))
         first = last = next(lines)
         for line in lines:
-            last = line
+            last = last if _ERASED in line[:200] else line
     return first, last
 
 

@@ -8,6 +8,15 @@ from playhead.trace.types import Value
 from playhead.trace.values import JsonValue
 
 
+class SpanIds(Value):
+    """The span that the application's own tracer opened for something that is an event here."""
+
+    trace_id: str
+    """Its trace, 32 hexadecimal digits."""
+    span_id: str
+    """The span, 16 hexadecimal digits."""
+
+
 class TelemetryContext(Value):
     """What the application's own tracing (OpenTelemetry, OpenInference) said when the run began."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.divergence import INCIDENTAL, call_of
+from playhead.diagnose.divergence import call_of
 from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, NudgeIssued, ToolCallCompleted
 from playhead.trace.events import ToolCallStarted as Started
 from playhead.trace.line import Record, decode_data
@@ -139,8 +139,8 @@ def _extra_call(recording: Recording, chance: random.Random) -> Planted | None:
 
 def _missing(recording: Recording, chance: random.Random) -> Planted | None:
     """Leave one event out."""
-    skipped = {"run-started", "run-completed", *INCIDENTAL}
-    index = _some(recording, chance, lambda record: record.kind not in skipped)
+    ends = {"run-started", "run-completed"}
+    index = _some(recording, chance, lambda record: not record.event.incidental and record.kind not in ends)
     if index is None:
         return None
     records = [*recording.records[:index], *recording.records[index + 1 :]]

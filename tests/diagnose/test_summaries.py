@@ -183,6 +183,7 @@ SENTENCES: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "final-answer": [({"output": "42", "confidence": "high"}, "42 (high confidence)")],
     "debrief-completed": [({"debrief": {"goal": "x"}}, '{"goal": "x"}')],
+    "erased": [({"lines": [{"seq": 3, "previous": "h"}], "reason": "asked for"}, "content of 1 event was erased, asked for")],
     "replay-served": [({"call_id": "c", "rung": "exact", "source_seq": 12}, "call c: exact, from event 12")],
     "replay-diverged": [
         (

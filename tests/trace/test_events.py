@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
 import pytest
@@ -12,8 +14,22 @@ from pydantic import BaseModel, ValidationError
 
 import playhead.trace.events
 from playhead.trace import types
-from playhead.trace.events import EVENT_TYPES, Event, EventBase, Thought, UnknownEvent
-from playhead.trace.line import _none_matters
+from playhead.trace.events import (
+    EVENT_TYPES,
+    AgentStarted,
+    Event,
+    EventBase,
+    LlmRequested,
+    LlmResponded,
+    Thought,
+    ToolCallStarted,
+    UnknownEvent,
+)
+from playhead.trace.events.base import volatile_fields
+from playhead.trace.line import _none_matters, decode_data, encode_data
+from playhead.trace.telemetry import SpanIds
+from playhead.trace.types import AgentHeader
+from tests.trace.traces import header
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -30,7 +46,7 @@ KINDS = [
     "strategy-selected", "strategy-switch-evaluated", "strategy-switched", "decision-evaluated", "curator-decision", "context-synthesized",
     "nudge-issued", "guardrail-violation", "verifier-verdict", "approval-requested", "approval-decided", "budget-reserved", "killswitch-fired",
     "fact-recorded", "kernel-state-snapshot",
-    "final-answer", "debrief-completed",
+    "final-answer", "debrief-completed", "erased",
     "replay-served", "replay-diverged",
 ]  # fmt: skip
 
@@ -115,3 +131,35 @@ def test_a_none_inside_a_value_can_be_left_out(model: type[BaseModel]):
     """Inside events, a field that is None is not written, so its absence has to mean None."""
     model.model_rebuild()
     assert _none_matters(model) == ()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        header(),
+        AgentStarted(agent=AgentHeader(name="below", model="m"), task="Go.", parent="root", call_id="1"),
+        LlmRequested(request=0, model="m", messages=()),
+        ToolCallStarted(call_id="1", tool="t", position=0, args_hash=""),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_the_span_of_the_applications_tracer_has_a_place(event: EventBase):
+    """Its ids come back as they were written, and are absent where none are known."""
+    span = SpanIds(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331")
+    spanned = event.model_copy(update={"span": span})
+    assert [decode_data(event.kind, encode_data(each)) for each in (event, spanned)] == [event, spanned]
+    assert [b'"span"' in encode_data(each) for each in (event, spanned)] == [False, True]
+
+
+def test_what_is_not_compared_is_said_at_the_field_and_the_kind():
+    """The schema marks the volatile fields, and the page names the kinds that tell nothing of what the agent did."""
+    page = (Path(__file__).parents[2] / "docs/trace-format.md").read_text(encoding="utf-8")
+    section = page.partition("## What is not compared")[2].partition("##")[0]
+    incidental = {kind for kind, model in EVENT_TYPES.items() if model.incidental}
+    assert set(re.findall("`([a-z]+-[a-z-]+|erased)`", section)) - {"x-volatile"} == incidental | {
+        "run-started", "agent-started", "llm-requested", "tool-call-started"
+    }  # fmt: skip
+    for model in EVENT_TYPES.values():
+        fields = model.model_json_schema()["properties"]
+        assert {name for name, field in fields.items() if field.get("x-volatile")} == volatile_fields(model)
+    assert volatile_fields(LlmResponded) == {"latency_ms"}

@@ -60,7 +60,7 @@ def test_a_sound_file(path: Path, content: bytes):
     path.write_bytes(content)
     head = json.loads(content.splitlines()[-1])["h"]
     check = check_trace(path)
-    assert check == Check(path, "run", "ok", COUNT, head, 0, ())
+    assert check == Check(path, "run", "ok", COUNT, head, 0, 0, ())
     assert check.ok
 
 

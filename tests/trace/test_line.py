@@ -19,6 +19,7 @@ from playhead.trace.events import (
     FactRecorded,
     RunCompleted,
     Thought,
+    ToolCallLate,
     ToolCallStarted,
 )
 from playhead.trace.line import (

@@ -29,6 +29,8 @@ from playhead.trace.events.control import (
 )
 from playhead.trace.events.ending import (
     DebriefCompleted,
+    Erased,
+    ErasedLine,
     FinalAnswer,
 )
 from playhead.trace.events.model import (
@@ -140,6 +142,7 @@ Event = (
     | KernelStateSnapshot
     | FinalAnswer
     | DebriefCompleted
+    | Erased
     | ReplayServed
     | ReplayDiverged
     | UnknownEvent
@@ -169,6 +172,8 @@ __all__ = [
     "DecisionEvaluated",
     "EmissionChanged",
     "EmissionSuppressed",
+    "Erased",
+    "ErasedLine",
     "ErrorInfo",
     "Event",
     "EventBase",

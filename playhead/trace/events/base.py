@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+_EXTRA: Final[dict[str, Any]] = {"x-volatile": True}
+VOLATILE: Final = Field(json_schema_extra=_EXTRA)
+"""Marks a field that the same run may have otherwise the next time: an id, a time, that it is a replay, or what follows from
+another field. `reproduce` and `diff` do not compare it."""
 
 
 class EventBase(BaseModel):
@@ -18,4 +24,15 @@ class EventBase(BaseModel):
         frozen=True, extra="allow", defer_build=True, ser_json_inf_nan="constants"
     )
 
+    incidental: ClassVar[bool] = False
+    """Whether the kind tells of observers, of the clock or of whoever holds the run, not of what the agent did: such events
+    are not compared."""
+
     kind: str
+
+
+@cache
+def volatile_fields(event_type: type[EventBase]) -> frozenset[str]:
+    """Return the fields of a kind that are not compared."""
+    fields = event_type.model_fields.items()
+    return frozenset(name for name, field in fields if field.json_schema_extra == _EXTRA)

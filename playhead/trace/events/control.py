@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from playhead.trace.events.base import EventBase
+from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.types import Dollars, Integer, Rationale, StrategyFacts, Usage
 from playhead.trace.values import JsonValue
 
@@ -141,7 +141,7 @@ class ApprovalRequested(EventBase):
     """The call."""
     tool: str
     """The tool."""
-    args_hash: str
+    args_hash: Annotated[str, VOLATILE]
     """Hash of exactly the arguments that are to be approved."""
     switch: str | None = None
     """The killswitch that wants it; None when the tool itself requires approval."""

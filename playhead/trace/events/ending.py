@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from playhead.trace.events.base import EventBase
+from playhead.trace.types import Integer, Value
 from playhead.trace.values import JsonValue
 
 
@@ -22,9 +23,30 @@ class FinalAnswer(EventBase):
     """The model's confidence."""
 
 
-class DebriefCompleted(EventBase):
-    """The account of the run's decisions was made."""
+class ErasedLine(Value):
+    """A line of which something was erased."""
 
+    seq: Integer
+    """The event."""
+    previous: str
+    """Hash of the line before it, which nothing but this ties to the lines after it; empty for the first."""
+
+
+class Erased(EventBase):
+    """Content was erased on request, after the run: the only kind that may stand behind `run-completed`."""
+
+    incidental: ClassVar = True
+    kind: Literal["erased"] = "erased"
+    lines: tuple[ErasedLine, ...]
+    """The lines that are no longer what was written; each says `"erased":true` and keeps its `h`."""
+    reason: str | None = None
+    """Why, in the words of whoever asked for it."""
+
+
+class DebriefCompleted(EventBase):
+    """The account of the run's decisions was made: of the other events, with their times."""
+
+    incidental: ClassVar = True
     kind: Literal["debrief-completed"] = "debrief-completed"
     debrief: JsonValue
     """The debrief."""

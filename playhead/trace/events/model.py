@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playhead.trace.events.base import EventBase
+from playhead.trace.events.base import VOLATILE, EventBase
+from playhead.trace.telemetry import SpanIds
 from playhead.trace.types import Dollars, Integer, Range, ToolCall, Usage, Value
 from playhead.trace.values import JsonValue
 
@@ -44,6 +45,8 @@ class LlmRequested(EventBase):
     """What the call is for: `think`, or one of the purposes that the strategy declares, such as `critique`."""
     step: str | None = None
     """The step of a plan that it is made in."""
+    span: Annotated[SpanIds | None, VOLATILE] = None
+    """The span that the application's own tracer opened for it; absent: none is known."""
 
 
 class LlmResponded(EventBase):
@@ -66,7 +69,7 @@ class LlmResponded(EventBase):
     """Tokens as the provider counts them."""
     cost_usd: Dollars = None
     """US dollars; None when the price is not known."""
-    latency_ms: float = 0.0
+    latency_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the request to the whole answer."""
     model: str | None = None
     """The model that answered, in the provider's word."""
@@ -90,7 +93,7 @@ class LlmFailed(EventBase):
     """Tokens that it spent all the same, as far as the adapter says; absent: not known, so that sums are at least that."""
     cost_usd: Dollars = None
     """US dollars for `usage`; None when they are not known."""
-    latency_ms: float = 0.0
+    latency_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the request to the failure."""
     retry_after_s: float | None = None
     """Seconds after which the provider asks to be asked again; absent when it did not say."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from playhead.trace.events.base import EventBase
 from playhead.trace.types import Integer
@@ -54,6 +54,7 @@ class HookFired(EventBase):
 class HookFailed(EventBase):
     """A hook or subscriber raised, took too long, or returned what cannot be used. Said once for each place."""
 
+    incidental: ClassVar = True
     kind: Literal["hook-failed"] = "hook-failed"
     hook: str
     """The hook's name."""

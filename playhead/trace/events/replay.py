@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-from playhead.trace.events.base import EventBase
+from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.events.tools import Rung
 from playhead.trace.types import Integer
 from playhead.trace.values import JsonValue
@@ -13,6 +13,7 @@ from playhead.trace.values import JsonValue
 class ReplayServed(EventBase):
     """A recorded answer was served instead of asking again."""
 
+    incidental: ClassVar = True
     kind: Literal["replay-served"] = "replay-served"
     call_id: str = ""
     """The call in the replay; empty for a request."""
@@ -20,7 +21,7 @@ class ReplayServed(EventBase):
     """In a resumed run, the request to the model that was not asked again."""
     attempt: Integer | None = None
     """Which attempt at that request."""
-    rung: Rung
+    rung: Annotated[Rung, VOLATILE]
     """How sure it is that this is the right answer."""
     source_seq: Integer | None = None
     """`seq` of the recorded answer in the recording."""
@@ -29,6 +30,7 @@ class ReplayServed(EventBase):
 class ReplayDiverged(EventBase):
     """The replay did something else than the recording."""
 
+    incidental: ClassVar = True
     kind: Literal["replay-diverged"] = "replay-diverged"
     what: str
     """What differs."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from playhead.trace import finish_reasons
-from playhead.trace.events.base import EventBase
+from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.imported import ImportedFrom
-from playhead.trace.telemetry import TelemetryContext
+from playhead.trace.telemetry import SpanIds, TelemetryContext
 from playhead.trace.types import AgentHeader, ChatTurn, Content, Count, Dollars, Integer, Usage
 from playhead.trace.values import JsonValue
 
@@ -69,30 +69,32 @@ class RunStarted(EventBase):
     kind: Literal["run-started"] = "run-started"
     format: str
     """Version of the trace format, `major.minor`; a reader refuses another major."""
-    run_id: str
+    run_id: Annotated[str, VOLATILE]
     """The run's id, which is also the file's name."""
     agent: AgentHeader
     """Everything about the agent that is data."""
     task: Content
     """What the agent was asked."""
-    versions: dict[str, str] = Field(default_factory=dict)
+    versions: Annotated[dict[str, str], VOLATILE] = Field(default_factory=dict)
     """Versions of Playhead and of Python."""
-    redacted: bool = False
+    redacted: Annotated[bool, VOLATILE] = False
     """Whether rules of the user's were applied to what follows; a replay may differ where they changed something."""
-    replay_of: str | None = None
+    replay_of: Annotated[str | None, VOLATILE] = None
     """Id of the run that this one replays."""
-    replay_mode: str | None = None
+    replay_mode: Annotated[str | None, VOLATILE] = None
     """How it is replayed: `reproduce`, `replay`, `fork`."""
-    overrides: dict[str, JsonValue] = Field(default_factory=dict)
+    overrides: Annotated[dict[str, JsonValue], VOLATILE] = Field(default_factory=dict)
     """What the replay was told to change, by the name of the override."""
-    resumed_from: str | None = None
+    resumed_from: Annotated[str | None, VOLATILE] = None
     """Id of the run that this one continues."""
-    chat: ChatTurn | None = None
+    chat: Annotated[ChatTurn | None, VOLATILE] = None
     """The chat that this run is a turn of."""
     imported: ImportedFrom | None = None
     """Where the run was brought from, when it is not one of Playhead's own."""
-    telemetry: TelemetryContext | None = None
+    telemetry: Annotated[TelemetryContext | None, VOLATILE] = None
     """What the application's own tracing said when the run began; None: it said nothing."""
+    span: Annotated[SpanIds | None, VOLATILE] = None
+    """The span that the application's own tracer opened for it; absent: none is known."""
 
 
 class Ending(EventBase):
@@ -119,7 +121,7 @@ class Ending(EventBase):
     """Attempts without an answer of which nobody knows what they cost: `cost_usd` is at least that; absent: none."""
     iterations: Integer = 0
     """Turns of the loop."""
-    duration_ms: float = 0.0
+    duration_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from start to end."""
     strategy_used: str | None = None
     """The strategy that made the output; absent when it is the one that the header names."""
@@ -129,13 +131,14 @@ class RunCompleted(Ending):
     """The last line of a closed file."""
 
     kind: Literal["run-completed"] = "run-completed"
-    lost_events: Integer = 0
+    lost_events: Annotated[Integer, VOLATILE] = 0
     """Events that could not be written; their `seq` numbers are missing from the file."""
 
 
 class RunPaused(EventBase):
     """The run waits at a safe point."""
 
+    incidental: ClassVar = True
     kind: Literal["run-paused"] = "run-paused"
     reason: str
     """Why it waits."""
@@ -144,6 +147,7 @@ class RunPaused(EventBase):
 class RunResumed(EventBase):
     """The run goes on after a pause; or a resumed one goes on from where the run that it continues had died."""
 
+    incidental: ClassVar = True
     kind: Literal["run-resumed"] = "run-resumed"
     reason: str
     """Why it goes on."""
@@ -163,6 +167,8 @@ class AgentStarted(EventBase):
     """Owner that called it."""
     call_id: str
     """The call that it answers."""
+    span: Annotated[SpanIds | None, VOLATILE] = None
+    """The span that the application's own tracer opened for it; absent: none is known."""
 
 
 class AgentCompleted(Ending):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from playhead.trace.events.base import EventBase
+from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.events.model import ErrorInfo
+from playhead.trace.telemetry import SpanIds
 from playhead.trace.types import Integer, Rationale, Role
 from playhead.trace.values import JsonValue, as_text
 
@@ -43,9 +44,9 @@ class ToolCallStarted(EventBase):
     """Place of the call among those of its iteration, from 0."""
     args: JsonValue = Field(default_factory=dict)
     """The arguments that the body gets, or the model's text when it is no JSON object."""
-    args_hash: str
+    args_hash: Annotated[str, VOLATILE]
     """SHA-256 of the canonical JSON of `args`."""
-    args_fingerprint: str | None = None
+    args_fingerprint: Annotated[str | None, VOLATILE] = None
     """Where redaction changed `args`: a keyed fingerprint of what the body gets, empty where there was no key."""
     rationale: Rationale | None = None
     """The model's own reason for the call."""
@@ -55,6 +56,8 @@ class ToolCallStarted(EventBase):
     """The request whose answer asked for it."""
     step: str | None = None
     """The step of a plan that it is made in."""
+    span: Annotated[SpanIds | None, VOLATILE] = None
+    """The span that the application's own tracer opened for it; absent: none is known."""
 
 
 class ToolCallRepaired(EventBase):
@@ -87,7 +90,7 @@ class ToolCallCompleted(EventBase):
     """What it returned, as JSON; absent after a failure."""
     error: ErrorInfo | None = None
     """What went wrong; absent after a success."""
-    duration_ms: float = 0.0
+    duration_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the start of the call."""
     cached: bool = False
     """Whether the answer came from this run's memory of an equal call."""
@@ -95,7 +98,7 @@ class ToolCallCompleted(EventBase):
     """Whether the body was still running when the call was given up."""
     ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
     """How the kernel ended the call; absent when its body returned or raised (an exception may have any name)."""
-    rung: Rung | None = None
+    rung: Annotated[Rung | None, VOLATILE] = None
     """In a replay, how the result came about."""
     understood: str | None = None
     """What a malformed call was read as, for the model to learn from; absent when the call ran as it was written."""
@@ -130,6 +133,7 @@ def result_in_text(tool: str, result: str) -> str:
 class ToolCallLate(EventBase):
     """The body of an abandoned call came back; its result was not used."""
 
+    incidental: ClassVar = True
     kind: Literal["tool-call-late"] = "tool-call-late"
     call_id: str
     """The call."""
@@ -137,5 +141,5 @@ class ToolCallLate(EventBase):
     """The tool's name."""
     ok: bool
     """Whether it returned or raised."""
-    duration_ms: float
+    duration_ms: Annotated[float, VOLATILE]
     """Milliseconds from the start of the call."""
