@@ -130,7 +130,7 @@ def search(texts: Iterator[tuple[str, str]], query: str) -> list[dict[str, JsonV
         room -= len(looked_at)
         folded = looked_at.lower()
         place = min((folded.find(word) for word in words), default=-1)
-        if len(found) < MAX_FOUND and all(word in folded for word in words) and place >= 0:
+        if place >= 0 and len(found) < MAX_FOUND:
             around = looked_at[max(place - AROUND, 0) : place + AROUND]
             found.append({"key": key, "offset": place, "text": " ".join(around.split())})
     return found
