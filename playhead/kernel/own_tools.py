@@ -62,12 +62,10 @@ def _made(name: str) -> MetaTool:
     if name == "task-complete":
         told = "Say that the task is done, with a summary."
         return MetaTool(name, told, TaskCompleteArguments, _task_complete, ends_run=True)
-    if name == "recall":
-        from playhead.kernel.context.recall import DESCRIPTION, RecallArguments, recall  # noqa: PLC0415 - for few agents
-
-        return MetaTool(name, DESCRIPTION, RecallArguments, recall, ends_run=False)
     from playhead.kernel import orientation  # noqa: PLC0415 - for few agents
 
+    if name == "recall":
+        return MetaTool(name, orientation.RECALL, orientation.RecallArguments, orientation.recall, ends_run=False)
     bodies: dict[str, Callable[[Session, Any], JsonValue]] = {
         "brief": orientation.brief,
         "context-status": orientation.context_status,

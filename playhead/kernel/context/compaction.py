@@ -6,17 +6,18 @@ in blocks, and the thread is short after that, so the work and the recording gro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import ModelError
 from playhead.kernel.context.guidance import task_phase
-from playhead.kernel.context.prior_work import Kind, Line, PriorWork, Turns, split
+from playhead.kernel.context.prior_work import Kind, Line, PriorWork, TokenMeter, Turns, split
 from playhead.kernel.context.shelf import cut
-from playhead.kernel.context.synthesis import summarise
-from playhead.kernel.context.tokens import TokenMeter
 from playhead.kernel.describe import describe
+from playhead.kernel.passes import ask_once
+from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision, DecisionEvaluated
+from playhead.trace.types import text_of
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import ContextProfile, Message
 
-LAST_ERRORS = 3
+PURPOSE: Final = "context-synthesis"
+"""What the request is for."""
+MAX_WORK: Final = 30_000
+"""Characters of old turns that the model is shown."""
+PROMPT: Final = (
+    "Below is the older part of your work on a task. Put it together in at most {words} words, so that you can go on "
+    "without it: facts, numbers, names, paths, what was decided, what is still open. Add nothing that is not in it. "
+    "Reply with the text alone.\n\nTask:\n{task}\n\nWork:\n{work}"
+)
+CHARS_PER_WORD: Final = 7
+LAST_ERRORS: Final = 3
 Mode = Literal["fast", "deep"]
 
 
@@ -135,7 +146,7 @@ class Compactor:
             return state, work, "fast"
         try:
             told = known.render() if known.turns else ""
-            state, summary = await summarise(told, old, state, self._session, self._profile.prior_work_chars)
+            state, summary = await _summarised(told, old, state, self._session, self._profile.prior_work_chars)
         except ModelError as error:
             decision = "old turns are put together by rule"
             self._session.emit(DecisionEvaluated(decision=decision, rationale=describe(error)))
@@ -182,3 +193,28 @@ class Compactor:
 def _line(text: str, most: int) -> str:
     """Return the beginning of a text, on one line."""
     return cut(" ".join(text.split()), most)
+
+
+async def _summarised(
+    known: str, old: list[Message], state: KernelState, session: Session, most: int
+) -> tuple[KernelState, str]:
+    """Return the state with what that cost, and what the model wrote, `most` characters of it; empty when it wrote nothing.
+
+    Raises:
+        ModelError: the model did not answer.
+        RunEndedError: the run has ended.
+    """
+    prompt = PROMPT.format(
+        words=most // CHARS_PER_WORD,
+        task=text_of(session.task)[:MAX_WORK],
+        work="\n\n".join([known, *map(_told, old)])[:MAX_WORK],
+    )
+    question = session.messages.add("user", prompt, transient=True)
+    state, said = await ask_once(state, session, Thread().add(question), purpose=PURPOSE)
+    return state, strip_rationales(said).strip()[:most]
+
+
+def _told(message: Message) -> str:
+    calls = "".join(f" calls {call.name}({call.arguments})"[:1000] for call in message.tool_calls)
+    said = {"assistant": "You", "tool": message.name or "Result", "user": "Told"}.get(message.role, message.role)
+    return f"{said}: {text_of(message.content)[:MAX_WORK]}{calls}"

@@ -8,9 +8,9 @@ import pytest
 from playhead import tool
 from playhead.compose import SUPPRESS
 from playhead.compose.killswitches import budget_limit
+from playhead.kernel.context.compaction import PURPOSE
 from playhead.kernel.context.prior_work import MAX_PINNED, Line, PriorWork
 from playhead.kernel.context.profiles import context_profile
-from playhead.kernel.context.synthesis import PURPOSE
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
