@@ -19,7 +19,6 @@ from playhead.trace.events import (
     FactRecorded,
     RunCompleted,
     Thought,
-    ToolCallLate,
     ToolCallStarted,
 )
 from playhead.trace.line import (

@@ -37,7 +37,6 @@ PROMPT: Final = (
     "Reply with the text alone.\n\nTask:\n{task}\n\nWork:\n{work}"
 )
 CHARS_PER_WORD: Final = 7
-LAST_ERRORS: Final = 3
 Mode = Literal["fast", "deep"]
 
 
@@ -124,11 +123,9 @@ class Compactor:
                 kept=len(thread.messages) - (told is not None),
                 dropped=len(goes),
                 why=why,
-                tier=self._profile.tier,
                 task_phase=task_phase(session, state),
                 tokens_before=before,
                 tokens_after=max(before - won, 0),
-                last_errors=tuple(line.text for line in work.lines if line.kind == "failure")[-LAST_ERRORS:],
             )
         )
         return transition(state, thread=thread)

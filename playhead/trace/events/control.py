@@ -85,16 +85,12 @@ class ContextSynthesized(EventBase):
     """Messages left out."""
     why: str | None = None
     """What made it necessary."""
-    tier: str | None = None
-    """The tier of the model, by the agent's profile."""
     task_phase: Literal["gather", "produce", "synthesize", "verify"] | None = None
     """How far the task is: required results missing, required effects missing, all there, an answer there."""
     tokens_before: Integer | None = None
     """Tokens of the thread before, as estimated."""
     tokens_after: Integer | None = None
     """Tokens of the thread after, as estimated."""
-    last_errors: tuple[str, ...] = ()
-    """The newest failures that the thread still tells of."""
 
 
 class NudgeIssued(EventBase):

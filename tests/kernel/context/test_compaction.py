@@ -105,11 +105,11 @@ class TestWhen:
         assert thread(run, 6)[1] == ("user", second)
         assert decisions(run) == [("compressed", f"call_{number}_0") for number in range(4)]
         assert [
-            (event.mode, event.kept, event.dropped, event.why, event.tier, event.task_phase, event.last_errors)
+            (event.mode, event.kept, event.dropped, event.why, event.task_phase)
             for event in run.events("context-synthesized")
         ] == [
-            ("fast", 6, 4, "2 turns are older than the newest 2", "mid", "synthesize", ()),
-            ("fast", 6, 5, "2 turns are older than the newest 2", "mid", "synthesize", ()),
+            ("fast", 6, 4, "2 turns are older than the newest 2", "synthesize"),
+            ("fast", 6, 5, "2 turns are older than the newest 2", "synthesize"),
         ]
         assert [event.replaces for event in run.events("message-added") if event.replaces] == [
             (2, 3, 4, 5),
@@ -178,10 +178,6 @@ class TestWhatIsKept:
             '- look({"key": "bad 2"}) → error: there is no key bad 2',
         ]
         assert [ref for action, ref in decisions(run) if action == "kept"] == ["call_0_0", "call_1_0", "call_2_0"]
-        assert (
-            run.events("context-synthesized")[-1].last_errors[-1]
-            == 'look({"key": "bad 2"}) → error: there is no key bad 2'
-        )
 
     async def test_first_writes(self, tmp_path: Path):
         """The first call with a side effect for each `key` stays, later ones do not have to."""
