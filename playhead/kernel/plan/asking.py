@@ -36,10 +36,8 @@ async def prompt_thread(session: Session, tag: Literal["prompt.plan", "prompt.re
 
 async def make_plan(progress: Progress) -> str | None:
     """Ask for a plan, and begin with it; returns why there is none, or None."""
-    frame = progress.frame(version=0)
-    thread = await prompt_thread(
-        progress.session, "prompt.plan", plan_prompt(progress.plan.goal, frame, progress.required())
-    )
+    frame = progress.frame()
+    thread = await prompt_thread(progress.session, "prompt.plan", plan_prompt(frame, progress.required()))
     if thread is None:
         return NO_QUESTION
     form = await _asked(progress, thread, frame, purpose="plan", retries=1)
@@ -94,8 +92,8 @@ async def augment(progress: Progress, missing: str) -> bool:
 
 async def _replaced(progress: Progress, gone: Sequence[PlanStep], why: str, what: str, reason: str) -> bool:
     """Have new steps put in the place of others; returns whether the model gave some that can be used."""
-    frame = progress.frame(each for each in progress.plan.by_id.values() if each not in gone)
-    prompt = more_steps_prompt(progress.plan, why, frame, progress.calls_made)
+    frame = progress.frame(gone)
+    prompt = more_steps_prompt(why, frame, progress.calls_made)
     thread = await prompt_thread(progress.session, "prompt.plan", prompt)
     form = None if thread is None else await _asked(progress, thread, frame, purpose=what, retries=1)
     steps = () if form is None else steps_in(form, frame)

@@ -13,7 +13,7 @@ from playhead.kernel.state import Step, transition
 from playhead.trace.events import PlanCreated, PlanStepChanged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from playhead.kernel.plan.steps import Plan, PlanStep, StepStatus
     from playhead.kernel.session import Session
@@ -35,8 +35,6 @@ class Acted:
     ok: bool
     """Whether it returned; one that failed may have acted, too."""
     result: JsonValue
-    told: str
-    """What it was, in words."""
 
 
 @dataclass(slots=True)
@@ -48,8 +46,6 @@ class Progress:
     plan: Plan
     step_turns: int = 3
     """Turns of a composite step at most."""
-    next_number: int = 1
-    """The number of the next step's id."""
     replans: int = 0
     """How often steps were replaced because some failed."""
     cut_short: bool = False
@@ -83,18 +79,10 @@ class Progress:
         """Whether there is a turn left for another step, beside the one for the answer."""
         return self.turns_left > 1
 
-    def frame(self, kept: Iterable[PlanStep] = (), *, version: int | None = None) -> Frame:
-        """Return what new steps beside these have to fit into; one turn is kept for the answer."""
-        kept = tuple(kept)
-        still_open = sum(each.status == "pending" for each in kept)
-        return Frame(
-            tools=self.tools,
-            mode=self.plan.mode,
-            most=max(1, self.turns_left - 1 - still_open),
-            kept=kept,
-            next_number=self.next_number,
-            version=self.plan.version + 1 if version is None else version,
-        )
+    def frame(self, gone: Sequence[PlanStep] = ()) -> Frame:
+        """Return what new steps in the place of these have to fit into; one turn is kept for the answer."""
+        still_open = sum(each not in gone for each in self.plan.having("pending"))
+        return Frame(self.plan, self.tools, max(1, self.turns_left - 1 - still_open), tuple(gone))
 
     def required(self) -> dict[str, int]:
         """Return how often each required tool has still to return a result."""
@@ -113,7 +101,7 @@ class Progress:
         """Make these the steps of the plan, and say so."""
         plan = self.plan
         plan.by_id = {each.id: each for each in steps}
-        self.next_number = max([self.next_number, *(int(each.id[1:]) + 1 for each in steps)])
+        plan.next_number = max([plan.next_number, *(int(each.id[1:]) + 1 for each in steps)])
         content = tuple(each.content() for each in steps)
         self.session.emit(
             PlanCreated(plan_id=plan.id, version=plan.version, goal=plan.goal, steps=content, reason=reason)
@@ -149,9 +137,13 @@ class Progress:
 
     def skip_blocked(self) -> None:
         """Skip the steps that wait for one that will not be completed."""
-        for step_id, needed in self.plan.blocked().items():
+        lost = [each.id for each in self.plan.having("failed", "skipped")]
+        for needed in lost:  # which grows
             why = f"it needs {needed}, which is not completed"
-            self.change(step_id, "skipped", why, error=why)
+            for each in self.plan.having("pending"):
+                if needed in each.depends_on:
+                    self.change(each.id, "skipped", why, error=why)
+                    lost.append(each.id)
 
     def skip_the_rest(self) -> None:
         """Skip what is pending: there are no turns left for it."""
@@ -184,12 +176,8 @@ class Progress:
         made = [each for each in new if each.type == "action" and self._acts(each)]
         for each in made:
             observed = ok.get(each.call_id)
-            became = "done" if observed else "failed, and may have had its effect"
-            told = f"{each.tool} {each.content[:200]} (in {step_id}): {became}"
-            result = observed.content if observed else None
-            version = self.plan.by_id[step_id].version
-            key = _call_key(each.tool or "", each.content)
-            self.acted[key] = Acted(step_id, version, observed is not None, result, told)
+            result, version = observed and observed.content, self.plan.by_id[step_id].version
+            self.acted[_call_key(each.tool or "", each.content)] = Acted(step_id, version, observed is not None, result)
         return bool(made)
 
     def _acts(self, made: Step) -> bool:
@@ -199,7 +187,9 @@ class Progress:
     @property
     def calls_made(self) -> list[str]:
         """The newest calls with side effects, for the model: they are not made again."""
-        return [each.told for each in list(self.acted.values())[-MAX_TOLD:]]
+        became = {True: "done", False: "failed, and may have had its effect"}
+        newest = list(self.acted.items())[-MAX_TOLD:]
+        return [f"{key[:200]} (in {each.step_id}): {became[each.ok]}" for key, each in newest]
 
 
 def _call_key(tool: str, arguments: str) -> str:

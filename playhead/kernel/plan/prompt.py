@@ -51,23 +51,23 @@ STRICT: Final = (
 )
 
 
-def plan_prompt(task: str, frame: Frame, required: Mapping[str, int]) -> str:
+def plan_prompt(frame: Frame, required: Mapping[str, int]) -> str:
     """Return what asks for a plan; `required` says how often which tool has to be called at least."""
     lines = [f"- {name}: at least {least} tool_call step{'s' if least > 1 else ''}" for name, least in required.items()]
     return _joined(
-        f"Task: {task}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
+        f"Task: {frame.plan.goal}\n\nDo not solve the task yet. Make a plan of the steps that solve it.",
         _tools(frame.tools),
         _form(frame),
         _section("TOOL CALL REQUIREMENTS", lines),
-        f"The task again: {task}",
+        f"The task again: {frame.plan.goal}",
     )
 
 
-def more_steps_prompt(plan: Plan, why: str, frame: Frame, acted: Sequence[str]) -> str:
+def more_steps_prompt(why: str, frame: Frame, acted: Sequence[str]) -> str:
     """Return what asks for steps in place of others, or for further ones; `why` says which."""
     return _joined(
-        f"Task: {plan.goal}\n\n{why}",
-        _standing(plan),
+        f"Task: {frame.plan.goal}\n\n{why}",
+        _standing(frame.plan),
         _acted(acted),
         _tools(frame.tools),
         _form(frame),
@@ -118,10 +118,10 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _form(frame: Frame) -> str:
-    first = f"s{frame.next_number}"
+    first = f"s{frame.plan.next_number}"
     given = (*_RULES, *_TOOL_RULES) if frame.tools else _RULES
-    rules = [_ORDER[frame.mode], *(each.format(first=first, most=frame.most) for each in given)]
-    if frame.kept:
+    rules = [_ORDER[frame.plan.mode], *(each.format(first=first, most=frame.most) for each in given)]
+    if frame.plan.by_id:
         rules.append(f"Number the new steps from {first} on; they may refer to completed steps.")
     types = [_TYPES] if frame.tools else []
     return "\n".join([_FORM.format(_example(frame)), *types, "Rules:", *(f"- {each}" for each in rules)])
@@ -129,14 +129,14 @@ def _form(frame: Frame) -> str:
 
 def _example(frame: Frame) -> str:
     """Return two steps in the form of a plan, with the agent's own tools: small models write what they see."""
-    first, second = f"s{frame.next_number}", f"s{frame.next_number + 1}"
+    first, second = f"s{frame.plan.next_number}", f"s{frame.plan.next_number + 1}"
     tools = list(frame.tools.values())
     steps: list[dict[str, Any]] = []
     for step_id, what in ((first, "..."), (second, f"... {{{{from_step:{first}}}}} ...")):
         spec = tools[-1 if steps else 0] if tools else None
         rest = {"type": "analysis", "title": "...", "instruction": what} if spec is None else _example_call(spec, what)
         steps.append({"id": step_id, **rest})
-    if frame.mode == "dag":
+    if frame.plan.mode == "dag":
         steps[1]["depends_on"] = [first]
     return '{"steps": [\n ' + ",\n ".join(json.dumps(each, ensure_ascii=False) for each in steps) + "\n]}"
 

@@ -13,7 +13,7 @@ from playhead.trace.values import as_text, to_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from playhead.kernel.plan.steps import PlanForm, PlanMode, StepForm
+    from playhead.kernel.plan.steps import Plan, PlanForm, StepForm
     from playhead.trace.types import ToolSpec
 
 MAX_PROBLEMS: Final = 5
@@ -28,17 +28,19 @@ LONGEST_NAME: Final = 64
 class Frame:
     """What a plan, or new steps for one, have to fit into."""
 
+    plan: Plan
+    """The plan as it is."""
     tools: Mapping[str, ToolSpec]
     """The tools that steps may call, by name."""
-    mode: PlanMode
     most: int
     """Steps at most."""
-    kept: tuple[PlanStep, ...] = ()
-    """The steps of the plan that stay."""
-    next_number: int = 1
-    """The number of the next step's id."""
-    version: int = 0
-    """The version that the new steps make."""
+    gone: tuple[PlanStep, ...] = ()
+    """The steps of the plan that they replace."""
+
+    @property
+    def version(self) -> int:
+        """The version that they make: 0 is the first plan."""
+        return self.plan.version + bool(self.plan.by_id)
 
 
 def find_problems(form: PlanForm, frame: Frame) -> str | None:
@@ -54,18 +56,21 @@ def steps_in(form: PlanForm, frame: Frame) -> tuple[PlanStep, ...]:
 
 
 def _read(form: PlanForm, frame: Frame) -> tuple[tuple[PlanStep, ...], list[str]]:
-    kept = {each.id: each for each in frame.kept}
+    kept, number = (
+        {each: step for each, step in frame.plan.by_id.items() if step not in frame.gone},
+        frame.plan.next_number,
+    )
     names: dict[str, str] = {}
     drafts: list[PlanStep] = []
     problems: list[str] = []
     for written in form.steps:
-        draft = _draft(written, f"s{frame.next_number + len(drafts)}", frame.version)
+        draft = _draft(written, f"s{number + len(drafts)}", frame.version)
         label = written.id or draft.id
         known = kept.get(label)
         if known is not None and known.status == "completed" and _work(known) == _work(draft):
             continue
         if known is not None:
-            problems.append(f"{label} is the id of an earlier step; number new steps from s{frame.next_number} on")
+            problems.append(f"{label} is the id of an earlier step; number new steps from s{number} on")
             continue
         if label in names:
             problems.append(f"two steps have the id {label}")
@@ -111,25 +116,14 @@ def _problems(steps: Sequence[PlanStep], frame: Frame) -> list[str]:
     if not 0 < len(steps) <= frame.most:
         return [f"it has {len(steps) or 'no'} steps; at most {frame.most} can be carried out"]
     found = [f"{step.id}: {problem}" for step in steps for problem in _problems_of(step, frame.tools)]
-    done = {each.id for each in frame.kept if each.status == "completed"}
-    there = done | {each.id for each in steps}
-    for step in steps:
-        unknown = [need for need in step.depends_on if need not in there]
-        late = [each for each in step.depends_on if each in there and each not in done]
-        found += [f"{step.id} needs {need}, and there is no such step that is completed or will be" for need in unknown]
-        if frame.mode == "linear":
-            found += [f"{step.id} needs {need}, which does not come before it; steps run in order" for need in late]
-            done.add(step.id)
-    return found or _circle(steps, done)
-
-
-def _circle(steps: Sequence[PlanStep], done: set[str]) -> list[str]:
-    """Return that steps can never begin, where some cannot."""
-    waiting = list(steps)
-    while begun := [each for each in waiting if done.issuperset(each.depends_on)]:
-        done = done | {each.id for each in begun}
+    done = {each.id for each in frame.plan.having("completed")}
+    waiting, first = list(steps), 1 if frame.plan.mode == "linear" else len(steps)
+    while begun := [each for each in waiting[:first] if done.issuperset(each.depends_on)]:
+        done |= {each.id for each in begun}
         waiting = [each for each in waiting if each.id not in done]
-    return [f"these steps wait for each other: {', '.join(each.id for each in waiting)}"] if waiting else []
+    where = "does not come before it; steps run in order" if frame.plan.mode == "linear" else "can never be completed"
+    lacking = ((each, next((need for need in each.depends_on if need not in done), None)) for each in waiting)
+    return [*found, *(f"{each.id} needs {need}, which {where}" for each, need in lacking if need is not None)]
 
 
 def _problems_of(step: PlanStep, tools: Mapping[str, ToolSpec]) -> Iterator[str]:

@@ -83,6 +83,8 @@ class Plan:
     """The steps by their ids, in order."""
     version: int = 0
     """0 for the first plan; one more for each time that steps were replaced or added."""
+    next_number: int = 1
+    """The number of the next step's id."""
 
     def having(self, *statuses: StepStatus) -> list[PlanStep]:
         """Return the steps that have one of these states."""
@@ -93,21 +95,6 @@ class Plan:
         done = {each.id for each in self.having("completed")}
         found = [each for each in self.having("pending") if done.issuperset(each.depends_on)]
         return found[:1] if self.mode == "linear" else found
-
-    def blocked(self) -> dict[str, str]:
-        """Return the pending steps that can never begin, each with a step that it needs and that will not be completed."""
-        pending = self.having("pending")
-        coming = {each.id for each in (*self.having("completed"), *pending)}
-        found: dict[str, str] = {}
-        before = -1
-        while len(found) > before:
-            before = len(found)
-            for each in pending:
-                lacking = next((need for need in each.depends_on if need not in coming), None)
-                if lacking is not None and each.id in coming:
-                    found[each.id] = lacking
-                    coming.remove(each.id)
-        return found
 
 
 class StepForm(BaseModel):

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from playhead.kernel.plan.reading import Frame, steps_in
-from playhead.kernel.plan.steps import PlanForm, PlanStep
+from playhead.kernel.plan.steps import Plan, PlanForm, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 
@@ -49,7 +49,9 @@ def verdict(reason: str = "all there", *, satisfied: bool = True) -> Any:
 def frame(**changes: Any) -> Frame:
     """Return a frame with two tools: `look`, which only reads, and `send`, which acts."""
     tools = {"look": spec("look", "key"), "send": spec("send", "to", read_only=False)}
-    return Frame(**{"tools": tools, "mode": "linear", "most": 20, **changes})
+    kept, mode = changes.pop("kept", ()), changes.pop("mode", "linear")
+    plan = Plan("p", "goal", mode, {each.id: each for each in kept}, next_number=changes.pop("next_number", 1))
+    return Frame(**{"plan": plan, "tools": tools, "most": 20, **changes})
 
 
 def steps_of(*steps: Any, **changes: Any) -> tuple[PlanStep, ...]:
