@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from pydantic import ValidationError
+
 
 class PlayheadError(Exception):
     """Base of every Playhead exception."""
@@ -236,6 +238,12 @@ class NotReplayableError(ReplayError):
 
 SHOWN_NAMES = 12
 SHORTEST_BEGINNING = 3
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return what pydantic says of the first field that is wrong."""
+    detail = error.errors(include_url=False, include_context=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from playhead.errors import UsageError, nearest
+from playhead.errors import UsageError, first_problem, nearest
 from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Message, TextPart
 from playhead.trace.values import scrub
@@ -40,8 +40,8 @@ def checked_progress(
     """Return when an agent counts as stuck, what may take over then, and the tools that those strategies bring along."""
     if detection in (None, False) and switching in (None, False):
         return None, None, {}
-    from playhead.kernel.delegation import tools_of_all  # noqa: PLC0415 - few agents are looked at
     from playhead.kernel.loop_detector import LoopDetection  # noqa: PLC0415 - the same
+    from playhead.kernel.strategies.registry import tools_of_all  # noqa: PLC0415 - few agents are looked at
     from playhead.kernel.switching import Switching  # noqa: PLC0415 - the same
 
     switches = checked_option("switch_strategy", switching, Switching)
@@ -200,12 +200,6 @@ def checked_examples(examples: Iterable[Message]) -> tuple[Message, ...]:
         if not isinstance(example, Message):
             raise UsageError(f"examples must be a list of messages; {example!r} is none")
     return tuple(map(_scrubbed, given))
-
-
-def first_problem(error: ValidationError) -> str:
-    """Return what is wrong with the first field that is wrong."""
-    detail = error.errors(include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
 
 
 def _scrubbed(message: Message) -> Message:

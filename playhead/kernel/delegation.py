@@ -14,7 +14,7 @@ from playhead.trace.types import text_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from playhead.kernel.session import Session, Tool
+    from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
     from playhead.kernel.strategies.base import Strategy
 
@@ -99,12 +99,3 @@ def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> d
                 f"settings: {name} thinks with the kernel of the agent's own strategy; give that one kernel="
             )
     return {name: strategy_class(name)(**settings.get(name, {})).recorded() for name in names}
-
-
-def tools_of_all(settings: Mapping[str, dict[str, Any]]) -> dict[str, Tool]:
-    """Return the own tools of all these strategies, whose settings are given."""
-    return {
-        tool: made
-        for name, given in settings.items()
-        for tool, made in strategy_class(name).from_recorded(given).tools_by_name().items()
-    }

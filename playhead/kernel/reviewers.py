@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
-from playhead.errors import UsageError
+from playhead.errors import UsageError, first_problem
 from playhead.kernel import checks
 from playhead.kernel.arguments import name_of
 from playhead.kernel.repair.lenient_json import json_blocks
@@ -121,7 +121,7 @@ def _of_type(adapter: TypeAdapter[Any], output: JsonValue) -> Judged:
             try:
                 read = repair_json(adapter.dump_python(adapter.validate_python(value), mode="json"))
             except ValidationError as error:
-                problems.append(checks.first_problem(error))
+                problems.append(first_problem(error))
                 continue
             fitting += [] if read in fitting else [read]
         if len(fitting) == 1:

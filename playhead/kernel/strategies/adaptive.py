@@ -18,7 +18,6 @@ from playhead.kernel.delegation import (
     put_in_charge,
     recorded_strategy,
     told,
-    tools_of_all,
     with_defaults,
 )
 from playhead.kernel.describe import describe
@@ -27,7 +26,7 @@ from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
-from playhead.kernel.strategies.registry import strategy_class
+from playhead.kernel.strategies.registry import strategy_class, tools_of_all
 from playhead.kernel.threads import run_in_thread
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
 from playhead.trace.store import TraceStore

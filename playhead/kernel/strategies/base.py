@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from playhead.errors import UsageError, nearest
-from playhead.kernel.checks import first_problem
+from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel.kernels import checked_kernel
 from playhead.trace.types import Purpose, StrategyFacts
 from playhead.trace.values import to_json

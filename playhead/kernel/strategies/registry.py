@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from playhead.errors import SHOWN_NAMES, UnknownStrategyError, UsageError, did_you_mean
-from playhead.kernel.checks import first_problem
+from playhead.errors import SHOWN_NAMES, UnknownStrategyError, UsageError, did_you_mean, first_problem
 from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.strategies.base import Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader
 
@@ -50,12 +51,15 @@ def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> Non
         UsageError: the class is no strategy, or its name or one of its aliases is taken or cannot be one.
     """
     _check(strategy)
-    name = strategy.name
-    others = {short: full for short, full in _short_names().items() if full != name}
-    check_new_name("strategy", name, {**others, **{each: each for each in BUILT_IN}}, replace=replace)
-    names = {each.casefold(): each for each in list_strategies() if each != name}
+    name, meant = strategy.name, _names()
+    check_new_name(
+        "strategy",
+        name,
+        {each: full for each, full in meant.items() if full != name or name in BUILT_IN},
+        replace=replace,
+    )
     for alias in strategy.aliases:
-        check_new_name("strategy", alias, {**others, **names}, replace=False)
+        check_new_name("strategy", alias, {each: full for each, full in meant.items() if full != name}, replace=False)
     _registry[name] = strategy
 
 
@@ -94,7 +98,7 @@ def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None)
     _check(kind)
     if given.name not in list_strategies():
         register_strategy(kind)
-    elif (other := _known(given.name)) is not kind:
+    elif (other := strategy_class(given.name)) is not kind:
         raise UsageError(
             f"{kind.__qualname__} cannot be called {given.name!r}: that is {other.__module__}.{other.__qualname__}; give it a "
             f"`name` of its own, or make it take that one's place: register_strategy({kind.__qualname__}, …)"
@@ -111,11 +115,11 @@ def strategy_class(name: str) -> type[Strategy]:
     """
     if not isinstance(name, str):
         raise UsageError(f"strategy is a strategy such as Reactive(), or the name of a registered one; it is {name!r}")
-    full = _full_name(name)
+    full = name if name in BUILT_IN or name in _registry else _names().get(name.casefold())
     if full is None:
-        guess = did_you_mean(name.casefold(), [*list_strategies(), *_short_names()])
-        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {_all_names()}.")
-    return _known(full)
+        guess = did_you_mean(name.casefold(), list(_names()))
+        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {_told()}.")
+    return _registry.get(full) or built_in(full)
 
 
 def strategy_of(header: AgentHeader) -> Strategy:
@@ -138,10 +142,14 @@ def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
     own = {} if strategy is None else strategy.tools_by_name()
     if switching is None:
         return own, frozenset()
-    from playhead.kernel.delegation import tools_of_all  # noqa: PLC0415 - few agents switch
-
     others = tools_of_all(switching.get("settings", {}))
     return {**others, **own}, frozenset(others.keys() - own.keys())
+
+
+def tools_of_all(settings: Mapping[str, dict[str, Any]]) -> dict[str, Tool]:
+    """Return the own tools of all these strategies, whose settings are given."""
+    made = [strategy_class(name).from_recorded(given) for name, given in settings.items()]
+    return {name: tool for strategy in made for name, tool in strategy.tools_by_name().items()}
 
 
 def list_strategies() -> list[str]:
@@ -149,28 +157,16 @@ def list_strategies() -> list[str]:
     return sorted({*BUILT_IN, *_registry})
 
 
-def _known(name: str) -> type[Strategy]:
-    return _registry.get(name) or built_in(name)
-
-
-def _full_name(name: str) -> str | None:
-    """Return the name that is meant, which may be a short one, written in any case."""
-    if name in BUILT_IN or name in _registry:
-        return name
-    folded = name.casefold()
-    return next((each for each in list_strategies() if each.casefold() == folded), None) or _short_names().get(folded)
-
-
-def _short_names() -> dict[str, str]:
-    """Return what short names mean; those of a built-in strategy stay when it is replaced."""
+def _names() -> dict[str, str]:
+    """Return what names mean, in lower case; the short ones of a built-in strategy stay when it is replaced."""
     found = [*map(built_in, BUILT_IN), *_registry.values()]
-    return {alias.casefold(): each.name for each in found for alias in each.aliases}
+    short = {alias.casefold(): each.name for each in found for alias in each.aliases}
+    return short | {name.casefold(): name for name in list_strategies()}
 
 
-def _all_names() -> str:
+def _told() -> str:
     """Return the names as a list for people, each with its short ones."""
-    short: dict[str, list[str]] = {}
-    for alias, full in _short_names().items():
-        short.setdefault(full, []).append(alias)
-    told = [f"{name} ({', '.join(short[name])})" if name in short else name for name in list_strategies()]
+    meant = _names()
+    short = {name: [each for each, full in meant.items() if full == name != each] for name in list_strategies()}
+    told = [f"{name} ({', '.join(others)})" if others else name for name, others in short.items()]
     return ", ".join(told[:SHOWN_NAMES]) + (", …" if len(told) > SHOWN_NAMES else "")
