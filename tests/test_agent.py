@@ -372,9 +372,9 @@ class Foreign:
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        (["get_it", "get-it"], "the tools 'get_it' and 'get-it' are called the same; a model tells them apart by name"),
-        (["Get", "get"], "the tools 'Get' and 'get' are called the same; a model tells them apart by name"),
-        (["get", "get"], "two tools are called 'get'; a model tells them apart by name"),
+        (["get_it", "get-it"], "two tools are called 'get-it', or nearly so; a model tells them apart by name"),
+        (["Get", "get"], "two tools are called 'get', or nearly so; a model tells them apart by name"),
+        (["get", "get"], "two tools are called 'get', or nearly so; a model tells them apart by name"),
         (["final_answer"], "'final_answer' is a tool of the kernel; rename yours or leave it out of meta_tools"),
     ],
 )

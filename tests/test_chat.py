@@ -347,7 +347,7 @@ class TestTheFile:
 
         chat, _ = session(tmp_path, [text("Hi.")], persist=tmp_path, id="c")
         with monkeypatch.context() as patch:
-            patch.setattr("playhead.agent.chat.log.write_all", half)
+            patch.setattr("playhead.agent.chat.write_all", half)
             with pytest.raises(OSError, match="no space"):
                 await chat.chat("Hello")
         await chat.chat("Hello again")

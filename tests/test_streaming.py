@@ -27,8 +27,7 @@ from playhead.agent.streaming import (
     text_of,
     to_sse,
 )
-from playhead.agent.streaming.queue import EventQueue
-from playhead.agent.streaming.text import LiveText
+from playhead.agent.streaming.projection import EventQueue, LiveText
 from playhead.compose import SUPPRESS
 from playhead.compose import killswitches as ks
 from playhead.errors import UsageError

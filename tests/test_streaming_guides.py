@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.agent import streaming
-from playhead.agent.chat.session import LONGEST
+from playhead.agent.chat import LONGEST
 from playhead.agent.streaming import StreamEvent
 
 if TYPE_CHECKING:

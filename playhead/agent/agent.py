@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from playhead.agent.opening import check_guards, open_run, settings_now
 from playhead.agent.options import Context, Execution
-from playhead.agent.running import DEFAULT, Default, TraceTo, record_run
+from playhead.agent.running import DEFAULT, Default, TraceTo, check_guards, open_run, record_run, settings_now
 from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.compose.policies.declared import Declared
@@ -32,10 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from playhead.agent.chat.session import ChatSession
-    from playhead.agent.handle import RunHandle
+    from playhead.agent.chat import ChatSession
+    from playhead.agent.handle import RunControl, RunHandle
     from playhead.agent.result import RunResult
-    from playhead.agent.run_control import RunControl
     from playhead.agent.running import Beginning, Variant
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
@@ -300,7 +298,7 @@ class Agent(CustomTools):
             UsageError: an argument is not valid.
             ChatError: the chat's file is in use, or holds no chat.
         """
-        from playhead.agent.chat.session import ChatSession  # noqa: PLC0415 - few agents chat
+        from playhead.agent.chat import ChatSession  # noqa: PLC0415 - few agents chat
 
         async def run(message: Content, variant: Variant) -> RunResult:
             return await self._run(message, None, None, variant=variant)

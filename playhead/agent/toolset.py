@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
@@ -31,24 +31,6 @@ log = logging.getLogger("playhead")
 
 MANY_TOOLS: Final = 30
 """Tools that an agent may have before it is told that they are many."""
-
-
-@runtime_checkable
-class HasTool(Protocol):
-    """Something that another agent may call: an agent."""
-
-    def as_tool(self) -> AgentTool:
-        """Return it as a tool."""
-        ...
-
-
-@runtime_checkable
-class HasSiblings(Protocol):
-    """A model whose provider has others at the same address."""
-
-    def beside(self, name: str) -> Model:
-        """Return another model of the same provider, at the same address and with the same key."""
-        ...
 
 
 def address_of(model: Model) -> str | None:
@@ -79,8 +61,9 @@ def make_fallback(fallback: str | Model, primary: Model) -> Model:
     if not isinstance(fallback, str):
         return make_model(fallback)
     provider = primary.name.partition("/")[0]
-    if fallback.startswith(f"{provider}/") and isinstance(primary, HasSiblings):
-        return primary.beside(fallback)
+    beside = getattr(primary, "beside", None)  # the same provider, address and key
+    if fallback.startswith(f"{provider}/") and callable(beside):
+        return beside(fallback)  # type: ignore[no-any-return]
     made = make_model(fallback)
     if address_of(primary) is not None and address_of(made) is None:
         log.warning(
@@ -109,7 +92,8 @@ def make_toolset(
     for name in own:
         if _folded(name) in of_strategies:
             raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
-    for name, made in ((each.spec.name, each) for each in map(_as_tool, tools)):
+    for made in map(_as_tool, tools):
+        name = made.spec.name
         try:
             require_bounded(made.spec.parameters)
         except UnusableSchemaError as error:
@@ -117,7 +101,7 @@ def make_toolset(
         if _folded(name) in {*map(_folded, own), *of_strategies}:
             raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
         if _folded(name) in found:
-            raise ToolDefinitionError(_same_name(found[_folded(name)].spec.name, name))
+            raise ToolDefinitionError(f"two tools are called {name!r}, or nearly so; a model tells them apart by name")
         found[_folded(name)] = made
     if len(found) > MANY_TOOLS:
         warnings.warn(
@@ -136,14 +120,9 @@ def _kernels(name: str, settings: Mapping[str, Any], fix: str, otherwise: str) -
     return f"{name!r} is a tool of the kernel; {fix}{strategys or otherwise}"
 
 
-def _same_name(one: str, other: str) -> str:
-    who = f"two tools are called {one!r}" if one == other else f"the tools {one!r} and {other!r} are called the same"
-    return f"{who}; a model tells them apart by name"
-
-
 def _as_tool(each: Any) -> Tool:  # noqa: ANN401 - checked here
-    if isinstance(each, HasTool):
-        return each.as_tool()
+    if callable(as_tool := getattr(each, "as_tool", None)):  # an agent
+        return as_tool()  # type: ignore[no-any-return]
     if isinstance(each, Tool):
         return _checked_kind(each)
     if not callable(each):

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
-from playhead.agent.opening import redactor_of
-from playhead.agent.running import DEFAULT, Beginning, Default, record_run
+from playhead.agent.running import DEFAULT, Beginning, Default, record_run, redactor_of
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.session import RunContext

@@ -1,4 +1,4 @@
-"""The events of one run, made from what is recorded of it.
+"""The events of one run, made from what is recorded of it, and the queue that they wait in.
 
 Two things are in no trace and come straight from the run: the pieces of an answer while it is made, and the phases.
 """
@@ -6,26 +6,171 @@ Two things are in no trace and come straight from the run: the pieces of an answ
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
+from contextlib import suppress
+from enum import IntEnum
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
+
 from playhead.agent import streaming as out
-from playhead.agent.streaming.queue import EventQueue
-from playhead.agent.streaming.text import Level, LiveText, level_of
+from playhead.compose.runtime import ComposedHooks
+from playhead.errors import UsageError
 from playhead.kernel.hooks import PHASE_OF
+from playhead.kernel.threads import loop_scheduler
 from playhead.trace import events as e
 from playhead.trace.types import text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.agent.result import RunResult
-    from playhead.kernel.session import Session
+    from playhead.agent.streaming import StreamEvent
+    from playhead.kernel.session import Hooks, Session
     from playhead.kernel.state import KernelState
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
+    from playhead.trace.redaction import Redactor
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
+
+
+class EventQueue:
+    """Nothing is dropped for being many: what nobody reads stays in memory until the queue is given up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a signal may come while it is held
+        self._events: deque[StreamEvent] = deque()
+        self._wake: Callable[[], object] | None = None
+        self.closed = False
+        """Whether the last event is in it, or nobody wants any more."""
+
+    def put(self, event: StreamEvent, *, last: bool = False) -> None:
+        """Add an event, from any thread; after the last one nothing is added."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = last
+            self._events.append(event)
+            wake, self._wake = self._wake, None
+        if wake is not None:
+            with suppress(RuntimeError):  # the reader's loop has ended
+                wake()
+
+    def give_up(self) -> None:
+        """Forget what is in it, and take nothing more: nobody reads."""
+        with self._lock:
+            self.closed = True
+            self._events.clear()
+
+    async def get(self) -> StreamEvent | None:
+        """Return the next event, when there is one; None when there is none any more.
+
+        Raises:
+            UsageError: somebody else waits for it: each of the two would miss what the other gets.
+        """
+        while True:
+            with self._lock:
+                if self._events:
+                    return self._events.popleft()
+                if self.closed:
+                    return None
+                if self._wake is not None:
+                    raise UsageError(
+                        "the events of a run have one reader at a time, and another one waits for the next"
+                    )
+                more = anyio.Event()
+                wake = self._wake = partial(loop_scheduler(), more.set)
+            try:
+                await more.wait()
+            finally:
+                self._forget(wake)
+
+    def _forget(self, wake: Callable[[], object]) -> None:
+        with self._lock:
+            if self._wake is wake:
+                self._wake = None
+
+
+class Level(IntEnum):
+    """When the text of an answer is shown; the higher, the later."""
+
+    LIVE = 0
+    """While it is made."""
+    RESPONSE = 1
+    """When it is there: rules of the user's have to see it whole."""
+    MESSAGE = 2
+    """When hooks have let it into the thread."""
+    ANSWER = 3
+    """When hooks have let it out as the output; nothing else is shown."""
+
+
+def level_of(hooks: Hooks | None, redactor: Redactor) -> Level:
+    """Return when the text of an agent with these hooks is shown.
+
+    A function that changes, and one that is required, comes first; one that only looks does not hold anything back.
+    """
+    if hooks is not None:
+        if _holds(hooks, "answer.final") or (isinstance(hooks, ComposedHooks) and hooks.requires("complete")):
+            return Level.ANSWER
+        if _holds(hooks, "llm.response") or _holds(hooks, "message.assistant"):
+            return Level.MESSAGE
+    return Level.RESPONSE if redactor.has_rules else Level.LIVE
+
+
+def _holds(hooks: Hooks, tag: str) -> bool:
+    return hooks.may_withhold(tag) if isinstance(hooks, ComposedHooks) else hooks.wants(tag)
+
+
+class LiveText:
+    """The pieces of one answer, as they may be shown: without known secrets, be they cut by the pieces."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._kept = ""
+        """What may be the beginning of a secret."""
+        self._shown: list[str] = []
+
+    def add(self, piece: str) -> str:
+        """Return what may be shown now."""
+        text = self._kept + piece
+        cut = _cut(text, self._redactor.secrets)
+        self._kept = text[cut:]
+        return self._show(text[:cut])
+
+    def rest(self) -> str:
+        """Return what is left to show when the answer is whole."""
+        text, self._kept = self._kept, ""
+        return self._show(text)
+
+    @property
+    def shown(self) -> str:
+        """All that was shown."""
+        return "".join(self._shown)
+
+    def _show(self, text: str) -> str:
+        text = self._redactor.redact_secrets(text)
+        if text:
+            self._shown.append(text)
+        return text
+
+
+def _cut(text: str, secrets: tuple[str, ...]) -> int:
+    """Return where the part of a text ends that no secret can still begin in, or reach into."""
+    begun = ((length, secret[:length]) for secret in secrets for length in range(1, min(len(secret), len(text) + 1)))
+    cut = len(text) - max((length for length, beginning in begun if text.endswith(beginning)), default=0)
+    moved = True
+    while moved:  # a whole secret may lie across the cut
+        moved = False
+        for secret in secrets:
+            start = text.find(secret, max(0, cut - len(secret) + 1))
+            if 0 <= start < cut < start + len(secret):
+                cut, moved = start, True
+    return cut
+
 
 ROOT: Final = "root"
 _METADATA: Final = ("status", "terminated_by", "terminated_source", "iterations", "duration_ms")
