@@ -14,12 +14,12 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import call_fields, context_fields, with_recall
 from playhead.kernel.isolate.main_script import require_guard
+from playhead.kernel.lifecycle.signals import listening
+from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.reviewers import Reviews
-from playhead.kernel.signals import listening
 from playhead.kernel.strategies.registry import make_strategy
-from playhead.kernel.threads import Waiting, run_blocking
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo

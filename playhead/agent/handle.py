@@ -18,8 +18,8 @@ from playhead.errors import UsageError
 from playhead.kernel.checks import checked_density
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Terminate
-from playhead.kernel.steering import STOPPED
-from playhead.kernel.threads import Waiting, loop_scheduler
+from playhead.kernel.lifecycle.steering import STOPPED
+from playhead.kernel.lifecycle.threads import Waiting, loop_scheduler
 from playhead.trace.events import RunPaused, RunResumed, RunStarted
 from playhead.trace.values import scrub
 

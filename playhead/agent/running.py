@@ -15,12 +15,11 @@ from playhead.agent.toolset import agents_below
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel import guards
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
+from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable
+from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
+from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import Composition, open_session
-from playhead.kernel.reach import reachable
 from playhead.kernel.session import RunContext
-from playhead.kernel.signals import ended_by_signals, forget
-from playhead.kernel.supervision import TIDYING_S, Supervisor
-from playhead.kernel.termination import Termination
 from playhead.kernel.world import LiveWorld
 from playhead.trace import VERSION
 from playhead.trace.ambient import ambient_telemetry
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
 
     from playhead.agent.handle import RunControl
     from playhead.kernel.agent_tool import AgentTool
+    from playhead.kernel.lifecycle.threads import Waiting
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session, Steering, Tool, World
-    from playhead.kernel.threads import Waiting
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control

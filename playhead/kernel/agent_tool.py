@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
 from playhead.kernel.execution import as_run_error, strategy_used
+from playhead.kernel.lifecycle.supervision import Supervisor
 from playhead.kernel.opening import Composition, open_session
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.reviewers import OUTPUT_TYPE
 from playhead.kernel.sources import source_info
-from playhead.kernel.supervision import Supervisor
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.types import AgentHeader, Prices, SourceInfo, ToolSpec

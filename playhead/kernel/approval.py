@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from playhead.errors import ReplayError, TraceWriteError
-from playhead.kernel.coroutines import TaskCall
-from playhead.kernel.threads import asyncio_loop, start_in_thread
+from playhead.kernel.lifecycle.coroutines import TaskCall
+from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from playhead.errors import RunEndedError, TraceWriteError
-from playhead.kernel.termination import Termination
+from playhead.kernel.lifecycle.termination import Termination
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.in_flight import InFlight, Kind
+    from playhead.kernel.lifecycle.termination import Ending, InFlight, Kind
     from playhead.kernel.place import Place
-    from playhead.kernel.termination import Ending
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
     from playhead.trace.spending import Spent

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Session
     from playhead.kernel.strategies.base import Strategy
-    from playhead.kernel.termination import Termination
     from playhead.trace.events import EventBase
     from playhead.trace.spending import Total
     from playhead.trace.types import AgentHeader, Content, Message

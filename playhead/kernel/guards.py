@@ -12,9 +12,9 @@ import anyio
 
 from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
+from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
-from playhead.kernel.termination import Termination
 from playhead.trace.events import KillswitchFired
 from playhead.trace.types import HookInfo
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import RunEndedError
 from playhead.kernel.hooks import PHASE_OF
+from playhead.kernel.lifecycle.steering import steered
 from playhead.kernel.phases import run_phase
 from playhead.kernel.state import FINAL, KernelState, transition
-from playhead.kernel.steering import steered
 
 if TYPE_CHECKING:
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.progress import Progress
     from playhead.kernel.session import Kernel, Session
-    from playhead.kernel.termination import Termination
     from playhead.trace.values import JsonValue
 
 RESULT_TAGS: Final = ("tool.result", "message.tool-result", "observation.tool-result")

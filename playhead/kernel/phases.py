@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from playhead.errors import ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.hooks import PHASE_OF, Resume, Skip, Stop, Terminate
+from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.kernel.termination import Termination
 from playhead.trace.events import ErrorInfo, HookFailed, HookFired, KillswitchFired
 from playhead.trace.values import JsonValue, repair_json
 

@@ -12,8 +12,8 @@ from playhead.trace.events.run import ANSWERED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.state import KernelState
-    from playhead.kernel.termination import Termination
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import PlayheadError
-from playhead.kernel.threads import run_in_thread
+from playhead.kernel.lifecycle.threads import run_in_thread
 from playhead.trace.reader import Lines, open_trace
 from playhead.trace.store import TraceStore, summarise
 from playhead.trace.types import text_of

@@ -22,8 +22,8 @@ from playhead.trace.types import text_of
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Session
-    from playhead.kernel.termination import Termination
     from playhead.trace.types import ReviewInfo
     from playhead.trace.values import JsonValue
 

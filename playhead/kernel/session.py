@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 
 from playhead.kernel.copies import Copies
 from playhead.kernel.emission import Emission
-from playhead.kernel.in_flight import InFlight
+from playhead.kernel.lifecycle.termination import Ending, InFlight, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
-from playhead.kernel.termination import Ending, Termination
 from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.forks import computed_once
 from playhead.trace.spending import Spent

@@ -10,10 +10,10 @@ import anyio
 from pydantic import ValidationError
 
 from playhead.kernel.bounded_schema import require_affordable
-from playhead.kernel.coroutines import TaskCall
 from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.lifecycle.coroutines import TaskCall
+from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.threads import asyncio_loop, start_in_thread
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, content_hash, scrub, to_json
 

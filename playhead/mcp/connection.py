@@ -18,7 +18,7 @@ from mcp_types import CONNECTION_CLOSED, CallToolRequest, CallToolRequestParams,
 
 from playhead.errors import ToolDefinitionError, ToolServerError
 from playhead.kernel.describe import describe
-from playhead.kernel.threads import asyncio_loop, loop_scheduler
+from playhead.kernel.lifecycle.threads import asyncio_loop, loop_scheduler
 from playhead.mcp.definition import MAX_TOOLS
 from playhead.mcp.plain import one_line
 from playhead.trace import VERSION

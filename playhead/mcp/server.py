@@ -14,7 +14,7 @@ import anyio
 
 from playhead.errors import MissingDependencyError, UsageError
 from playhead.kernel import checks
-from playhead.kernel.threads import start_in_thread
+from playhead.kernel.lifecycle.threads import start_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
 from playhead.mcp.choices import Choices, checked_limit, checked_names, checked_pairs, checked_texts, named_secrets
 from playhead.mcp.plain import one_line

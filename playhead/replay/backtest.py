@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from playhead.compose.killswitches.prices import PRICE_FORM
 from playhead.errors import NotATraceError, UsageError, nearest
-from playhead.kernel.threads import run_blocking
+from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.backtest_figures import figures_of
 from playhead.replay.backtest_model import RunBacktest, Summary
 from playhead.replay.backtest_play import Play

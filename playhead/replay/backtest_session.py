@@ -6,19 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from playhead.errors import NotATraceError
+from playhead.kernel.lifecycle.termination import Ending
 from playhead.kernel.place import Place
 from playhead.kernel.session import Gate
 from playhead.kernel.state import PlannedCall
-from playhead.kernel.termination import Ending
 from playhead.trace.events import AgentStarted, BudgetReserved, LlmResponded, RunStarted
 from playhead.trace.types import ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
-    from playhead.kernel.termination import Termination
     from playhead.trace.events import KillswitchFired, LlmRequested
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import AgentHeader, Message, Prices, Range, Request

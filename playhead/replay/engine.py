@@ -10,8 +10,8 @@ from playhead.agent.running import DEFAULT, TraceTo, check_guards, open_control,
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
+from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.kernel.threads import run_blocking
 from playhead.replay.cast import Address
 from playhead.replay.loading import read_reference
 from playhead.replay.missing import checked_policy

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison, Divergence, is_ending
 from playhead.errors import PlayheadError
+from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
-from playhead.kernel.threads import run_blocking
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.interrupts import ended_from_outside, raced
 from playhead.replay.loading import read_reference

@@ -15,9 +15,9 @@ from playhead.agent.agent import carry_on
 from playhead.agent.running import DEFAULT, Beginning, Default, record_run, redactor_of
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
+from playhead.kernel.lifecycle.signals import listening
+from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.session import RunContext
-from playhead.kernel.signals import listening
-from playhead.kernel.threads import Waiting, run_blocking
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import read_reference
 from playhead.replay.redacted import Rebinding, markers_in, require_whole

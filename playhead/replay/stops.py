@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.kernel.steering import STOP
+from playhead.kernel.lifecycle.steering import STOP
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session

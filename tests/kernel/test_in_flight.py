@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from playhead.kernel.in_flight import InFlight, Kind
+from playhead.kernel.lifecycle.termination import InFlight, Kind
 
 
 def test_what_has_begun_ends_once():

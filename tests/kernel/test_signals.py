@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import load_recording
-from playhead.kernel import signals
+from playhead.kernel.lifecycle import signals
 from playhead.trace.integrity import check_trace
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import pytest
 
 from playhead import Agent, load_recording, tool
 from playhead.compose.killswitches import circuit_breaker, clock, kill_file, timeout_after
-from playhead.kernel import watch as watching
-from playhead.kernel.watch import Watch
+from playhead.kernel.lifecycle import watch as watching
+from playhead.kernel.lifecycle.watch import Watch
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
 from playhead.trace.types import Prices, ToolCall

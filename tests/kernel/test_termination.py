@@ -13,11 +13,11 @@ import pytest
 import playhead
 from playhead import Agent, tool
 from playhead.errors import RunEndedError
+from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, Session
 from playhead.kernel.state import KernelState, Thread
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.termination import Termination
 from playhead.kernel.world import LiveWorld
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
@@ -218,17 +218,17 @@ def test_only_terminate_ends_an_agent():
         and node.attr == "_termination"
         and isinstance(node.ctx, (ast.Store, ast.Del))
     )
-    home = "kernel/termination.py"
+    home = "kernel/lifecycle/termination.py"
     assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
     assert [each for each in _calls_of("Termination") if not each[0].startswith("diagnose/")] == [
         ("agent/running.py", ""),  # Ctrl-C
         ("kernel/emission.py", "Emission.terminate"),
         ("kernel/guards.py", "termination_of"),
-        ("kernel/phases.py", "_end_by_hook"),
-        ("kernel/signals.py", ""),  # SIGTERM
-        ("kernel/supervision.py", ""),  # the two that need nothing of a run: cancelled, and the agent above has ended
-        ("kernel/supervision.py", ""),
+        ("kernel/lifecycle/signals.py", ""),  # SIGTERM
+        ("kernel/lifecycle/supervision.py", ""),  # the two that need nothing of a run: cancelled,
+        ("kernel/lifecycle/supervision.py", ""),  # and the agent above has ended
         (home, "Ending.withhold"),
+        ("kernel/phases.py", "_end_by_hook"),
     ]
 
 

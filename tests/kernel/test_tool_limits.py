@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from playhead import ToolContext, load_recording, tool
-from playhead.kernel import threads
+from playhead.kernel.lifecycle import threads
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.kernel import watch as watch_module
-from playhead.kernel.watch import Watch
+from playhead.kernel.lifecycle import watch as watch_module
+from playhead.kernel.lifecycle.watch import Watch
 from playhead.trace.forks import load_for_fork
 
 if TYPE_CHECKING:

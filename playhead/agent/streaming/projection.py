@@ -19,7 +19,7 @@ from playhead.agent import streaming as out
 from playhead.compose.runtime import ComposedHooks
 from playhead.errors import UsageError
 from playhead.kernel.hooks import PHASE_OF
-from playhead.kernel.threads import loop_scheduler
+from playhead.kernel.lifecycle.threads import loop_scheduler
 from playhead.trace import events as e
 from playhead.trace.types import text_of
 from playhead.trace.values import to_json

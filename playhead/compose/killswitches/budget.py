@@ -16,9 +16,9 @@ from playhead.compose.killswitches.prompt_bound import Bound, PromptBound, Promp
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, whole
 from playhead.errors import UsageError
 from playhead.kernel.hooks import Terminate, Wait
+from playhead.kernel.lifecycle.threads import loop_scheduler
 from playhead.kernel.output_cap import output_cap as stated_cap
 from playhead.kernel.output_cap import with_output_cap
-from playhead.kernel.threads import loop_scheduler
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
 from playhead.trace.types import Prices
 

@@ -9,7 +9,7 @@ from playhead.compose.durations import seconds
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import watch
+from playhead.kernel.lifecycle.watch import watch
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from playhead.compose.durations import Duration
     from playhead.compose.harness import Block
     from playhead.kernel.hooks import Stop, Terminate
+    from playhead.kernel.lifecycle.watch import Task
     from playhead.kernel.session import Session
-    from playhead.kernel.watch import Task
     from playhead.trace.events import EventBase
 
 

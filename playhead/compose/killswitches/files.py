@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.watch import file_watch
+from playhead.kernel.lifecycle.watch import file_watch
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from playhead.compose.harness import Block
+    from playhead.kernel.lifecycle.watch import Task
     from playhead.kernel.session import Session
-    from playhead.kernel.watch import Task
 
 POLL_S: Final = 0.05
 """Seconds between two looks."""

@@ -24,8 +24,8 @@ from playhead.kernel.arguments import Arguments, name_of
 from playhead.kernel.describe import describe
 from playhead.kernel.isolate.main_script import MAIN, require_guard, run_again
 from playhead.kernel.isolate.process import WorkerProcess, run_worker
+from playhead.kernel.lifecycle.threads import asyncio_loop
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.threads import asyncio_loop
 from playhead.kernel.tools import FunctionTool, LimitReachedError
 from playhead.trace.values import scrub, to_json
 

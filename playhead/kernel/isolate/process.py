@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from playhead.kernel.isolate import guardian
-from playhead.kernel.threads import loop_scheduler, start_in_thread
+from playhead.kernel.lifecycle.threads import loop_scheduler, start_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from playhead.kernel.lifecycle.threads import ThreadCall
     from playhead.kernel.session import ToolContext
-    from playhead.kernel.threads import ThreadCall
 
     Message = dict[str, Any]
 

@@ -22,12 +22,12 @@ from playhead.kernel.delegation import (
 )
 from playhead.kernel.describe import describe
 from playhead.kernel.effectiveness import effectiveness, task_type_of
+from playhead.kernel.lifecycle.threads import run_in_thread
 from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.registry import strategy_class, tools_of_all
-from playhead.kernel.threads import run_in_thread
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
 from playhead.trace.store import TraceStore
 from playhead.trace.types import Purpose, text_of

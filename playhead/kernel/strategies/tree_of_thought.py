@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from playhead.kernel.kernels import kernel_of
+from playhead.kernel.lifecycle.steering import steered_outside
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import ask_model, fresh_thread, in_phase
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, Step, transition
-from playhead.kernel.steering import steered_outside
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.thoughts import read_score, read_thoughts
 from playhead.trace.events import (

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from playhead.kernel.coroutines import LeavableTask, forget
 from playhead.kernel.execution import Execution, abandoned_execution, execute
+from playhead.kernel.lifecycle.coroutines import LeavableTask, forget
+from playhead.kernel.lifecycle.termination import Termination
+from playhead.kernel.lifecycle.threads import asyncio_loop
+from playhead.kernel.lifecycle.watch import watch
 from playhead.kernel.session import GRACE_S
-from playhead.kernel.termination import Termination
-from playhead.kernel.threads import asyncio_loop
-from playhead.kernel.watch import watch
 from playhead.trace.events import HookFailed
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
+    from playhead.kernel.lifecycle.watch import Task
     from playhead.kernel.session import Session
-    from playhead.kernel.watch import Task
     from playhead.trace.events import EventBase
     from playhead.trace.types import Content
 

@@ -13,7 +13,10 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from playhead.kernel.termination import Termination
+from playhead.kernel.guards import interrupt
+from playhead.kernel.hooks import Stop
+from playhead.kernel.lifecycle.termination import Termination
+from playhead.kernel.lifecycle.watch import file_watch
 from playhead.trace.haste import in_haste
 
 if TYPE_CHECKING:
@@ -29,6 +32,13 @@ WAKE_S: Final = 0.02
 TERMINATED: Final = Termination(
     "cancelled", source="signal:SIGTERM", failed=True, error="the process was told to end (SIGTERM)"
 )
+
+KILL_POLL_S: Final = 0.05
+"""Seconds between two looks at whether another process wants the run to end."""
+LONGEST_REASON: Final = 1000
+"""Characters of a reason."""
+KILL: Final = "kill"
+"""How `playhead kill` is called in traces and results."""
 
 _live: set[Session] = set()
 """The runs of this process, of all threads and loops."""
@@ -182,3 +192,26 @@ def _deliver_spans() -> None:
     current = sys.modules.get("playhead.trace.otlp.current")
     if current is not None:
         current.at_exit()
+
+
+@contextmanager
+def reachable(session: Session) -> Iterator[None]:
+    """Let `playhead kill` end the run, while this lasts."""
+    control = session.run.control
+    if control is None:
+        yield
+        return
+
+    def look() -> None:
+        why = control.kill_requested()
+        if why is not None:
+            polling.call_off()
+            plain = "".join(each if each.isprintable() else " " for each in why[:LONGEST_REASON])
+            interrupt(session, KILL, Stop(plain, KILL, KILL))
+
+    polling = file_watch.every(KILL_POLL_S, look)
+    try:
+        yield
+    finally:
+        polling.call_off()
+        control.close()
