@@ -23,8 +23,8 @@ SHORT: Final = 300
 LONG: Final = 1200
 """Characters of a goal or an answer that a debrief shows."""
 
-LAST_WORDS: Final = frozenset({"final-answer", "task-complete"})
-"""The kernel's own tools that end a run with an answer."""
+LAST_WORDS: Final = frozenset({"final-answer"})
+"""The kernel's own tool that ends a run with an answer."""
 
 
 def short(text: str, limit: int = SHORT) -> str:

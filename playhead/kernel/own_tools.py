@@ -21,7 +21,7 @@ BEARINGS: Final = {
     "find": "Find where words were seen so far: in notes, results and thoughts.",
 }
 """What each tool says with which a model finds its bearings."""
-META_TOOLS: Final = ("final-answer", "task-complete", *BEARINGS, "recall")
+META_TOOLS: Final = ("final-answer", *BEARINGS, "recall")
 
 
 class FinalAnswerArguments(Arguments):
@@ -31,12 +31,6 @@ class FinalAnswerArguments(Arguments):
     format: Literal["text", "json", "markdown", "csv", "html"] = "text"
     summary: str | None = None
     confidence: Literal["high", "medium", "low"] | None = None
-
-
-class TaskCompleteArguments(Arguments):
-    """What `task-complete` takes."""
-
-    summary: str
 
 
 class NoArguments(Arguments):
@@ -59,9 +53,6 @@ def make_meta_tools(names: tuple[str, ...]) -> dict[str, MetaTool]:
 def _made(name: str) -> MetaTool:
     if name == "final-answer":
         return MetaTool(name, "Give the final answer and end.", FinalAnswerArguments, _final_answer, ends_run=True)
-    if name == "task-complete":
-        told = "Say that the task is done, with a summary."
-        return MetaTool(name, told, TaskCompleteArguments, _task_complete, ends_run=True)
     from playhead.kernel import orientation  # noqa: PLC0415 - for few agents
 
     if name == "recall":
@@ -79,9 +70,4 @@ def _made(name: str) -> MetaTool:
 def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValue:
     answer = arguments.model_dump(exclude={"output"}, exclude_none=True)
     session.conclude("final_answer_tool", arguments.output, answer=answer)
-    return "accepted"
-
-
-def _task_complete(session: Session, arguments: TaskCompleteArguments) -> JsonValue:
-    session.conclude("final_answer_tool", arguments.summary, answer={"summary": arguments.summary})
     return "accepted"

@@ -28,7 +28,7 @@ def lookup(key: str) -> str:
     return f"{key} is 4,180 feet high"
 
 
-FINAL = {"meta_tools": ("final-answer", "task-complete")}
+FINAL = {"meta_tools": ("final-answer",)}
 RUNS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "end_turn": ([call("lookup", key="Mount Zed"), text("4,180 feet")], {}),
     "final_answer": ([text("So.\nFinal Answer: 42\n")], {}),

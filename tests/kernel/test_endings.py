@@ -24,7 +24,7 @@ def lookup(key: str) -> str:
     return f"{key} is 8848"
 
 
-FINAL = {"meta_tools": ("final-answer", "task-complete")}
+FINAL = {"meta_tools": ("final-answer",)}
 ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
     "end_turn": ([text(" 42 ")], {}, ended("done", "end_turn", "42", 1), True),
     "end_turn after a call": (
@@ -38,12 +38,6 @@ ENDINGS: dict[str, tuple[list[Any], dict[str, Any], dict[str, Any], bool]] = {
         [call("lookup", key="Everest"), call("final-answer", output="8848", format="json", confidence="high")],
         FINAL,
         ended("done", "final_answer_tool", "8848", 2),
-        True,
-    ),
-    "task-complete": (
-        [call("lookup", key="Everest"), call("task-complete", summary="Looked it up.")],
-        FINAL,
-        ended("done", "final_answer_tool", "Looked it up.", 2),
         True,
     ),
     "max_iterations": (
@@ -260,10 +254,10 @@ CALLS_OF_AN_END: list[tuple[list[Any], list[str], str]] = [
     (
         [
             call("final-answer", answer="1", text="1"),
-            call("task-complete", summary="2"),
+            call("final-answer", output="2"),
             call("final-answer", output="3"),
         ],
-        ["final-answer", "task-complete"],
+        ["final-answer", "final-answer"],
         "2",
     ),
 ]

@@ -14,7 +14,7 @@ from tests.kernel.runs import data, record
 if TYPE_CHECKING:
     from pathlib import Path
 
-META = ("final-answer", "task-complete", "context-status")
+META = ("final-answer", "context-status")
 
 
 @tool(read_only=True)
@@ -72,7 +72,7 @@ async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
     [
         ([call("final-answer", output="42")], {}, "it is offered from turn 2 on"),
         (
-            [call("task-complete", summary="42")],
+            [call("final-answer", output="42")],
             {"required_tools": ("lookup", "other")},
             "it is offered from turn 2 on; call lookup, other first",
         ),
@@ -93,21 +93,19 @@ async def test_too_early(tmp_path: Path, turns: list[Any], options: dict[str, An
     assert run.result.output != "42"
 
 
-@pytest.mark.parametrize("name", ["final-answer", "task-complete"])
-async def test_what_ends_the_run_comes_last(tmp_path: Path, name: str):
+async def test_what_ends_the_run_comes_last(tmp_path: Path):
     """Other calls of the same turn run first, wherever they stand, and keep their places."""
-    ending = call(name, **({"output": "42"} if name == "final-answer" else {"summary": "42"}))
-    turn = calls(ending, call("lookup", key="a"), call("lookup", key="bad"))
+    turn = calls(call("final-answer", output="42"), call("lookup", key="a"), call("lookup", key="bad"))
     run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
     assert [(event.tool, event.position, event.ok) for event in run.events("tool-call-completed")] == [
         ("other", 0, True),
         ("lookup", 1, True),
         ("lookup", 2, False),
-        (name, 0, True),
+        ("final-answer", 0, True),
     ]
     assert (run.result.output, run.result.terminated_by) == ("42", "final_answer_tool")
     assert [step for step in run.steps() if step[0] == "observation"][1:] == [
-        ("observation", name, "accepted"),
+        ("observation", "final-answer", "accepted"),
         ("observation", "lookup", "a"),
         ("observation", "lookup", "error: bad"),
     ]
@@ -116,7 +114,7 @@ async def test_what_ends_the_run_comes_last(tmp_path: Path, name: str):
 
 async def test_two_endings_in_one_turn(tmp_path: Path):
     """The first of two calls that end the run ends it, and what ran before it is in the result."""
-    turn = calls(call("lookup", key="a"), call("final-answer", output="one"), call("task-complete", summary="two"))
+    turn = calls(call("lookup", key="a"), call("final-answer", output="one"), call("final-answer", output="two"))
     run = await record(tmp_path, [call("other"), turn], lookup, other, meta_tools=META)
     assert (run.result.output, run.result.iterations) == ("one", 2)
     assert [event.tool for event in run.events("tool-call-started")] == ["other", "lookup", "final-answer"]

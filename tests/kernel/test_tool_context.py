@@ -142,9 +142,7 @@ async def test_a_failed_call_is_an_error_in_the_body(tmp_path: Path, name: str, 
         heard.append(str(caught.value))
         return "went on"
 
-    run = await record(
-        tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer", "task-complete")
-    )
+    run = await record(tmp_path, [call("outer"), text("done")], lookup, fails, outer, meta_tools=("final-answer",))
     assert (heard, run.result.output) == ([message], "done")
 
 

@@ -55,7 +55,7 @@ def _agent(chance: random.Random, canary: Canary, depth: int, **options: Any) ->
             max_parallel=chance.randint(1, 3),
             rationale=chance.random() < 0.5,
             required_tools=chance.sample(names, k=1) if chance.random() < 0.2 else (),
-            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "task-complete", "context-status")]),
+            meta_tools=chance.choice([(), ("final-answer",), ("final-answer", "context-status")]),
             system_prompt=chance.choice([None, "Be brief.", ""]),
             parameters=chance.choice([{}, {"temperature": 0}]),
             approver=approver,
@@ -204,7 +204,6 @@ def _last(chance: random.Random) -> Turn:
             text("cut of", finish_reason="length"),
             call("final-answer", output="42", confidence="high"),
             calls(call("final-answer", output="42"), call("nothing")),
-            call("task-complete", summary="done"),
             error("the provider is gone"),
         ]
     )
