@@ -34,10 +34,11 @@ _TOP: Final = frozenset({"type", "title", "description", "properties", "required
 
 def catalogue(specs: Iterable[ToolSpec]) -> str:
     """Return the tools, a line each, and how to call one."""
-    return "\n".join(["Tools:", *map(_told, specs), "", FORMAT])
+    return "\n".join(["Tools:", *map(tool_lines, specs), "", FORMAT])
 
 
-def _told(spec: ToolSpec) -> str:
+def tool_lines(spec: ToolSpec) -> str:
+    """Return a tool as a model reads it: its name, its parameters and what it is for."""
     schema, description = spec.parameters, " ".join(spec.description.split())
     properties: dict[str, Any] = schema.get("properties") or {}
     if _TOP.issuperset(schema) and all(map(_is_simple, properties.values())):

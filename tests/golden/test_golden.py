@@ -9,6 +9,7 @@ import pytest
 from playhead import check_trace, load_recording
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
+from playhead.trace.events import AgentStarted, LlmRequested, PhaseEntered, StrategySelected, StrategySwitched
 from tests.golden.record import GOLDEN
 
 FOLDER = Path(__file__).parent
@@ -65,3 +66,24 @@ def test_they_show_what_they_are_for(strategy: str, kinds: set[str], endings: se
     recordings = [load_recording(path) for path in FILES if NAMES[path.stem] == strategy]
     assert kinds <= {kind for recording in recordings for kind in recording.counts()}
     assert endings <= {recording.ending.terminated_by for recording in recordings if recording.ending}
+
+
+KERNELS_OWN = {"think", "switch"}
+"""Purposes of requests that the kernel makes for every strategy."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_a_strategy_does_it_declares(path: Path) -> None:
+    """Every purpose of a request and every phase is one that the header, or the event that chose a strategy, names."""
+    recording = load_recording(path)
+    declared = [recording.header.agent.strategy_declares]
+    declared += [
+        each.event.agent.strategy_declares for each in recording.records if isinstance(each.event, AgentStarted)
+    ]
+    declared += [
+        each.event.declares for each in recording.records if isinstance(each.event, StrategySelected | StrategySwitched)
+    ]
+    purposes = {each.name for facts in declared for each in facts.purposes} | KERNELS_OWN
+    asked = {each.event.purpose for each in recording.records if isinstance(each.event, LlmRequested)}
+    entered = {each.event.phase for each in recording.records if isinstance(each.event, PhaseEntered)}
+    assert (asked - purposes, entered - {phase for facts in declared for phase in facts.phases}) == (set(), set())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.plan.references import SUMMARY, shortened
 from playhead.kernel.plan.steps import ReflectionForm
 from playhead.kernel.structured import form_prompt
+from playhead.kernel.text_format import tool_lines
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -129,44 +130,24 @@ def _form(frame: Frame) -> str:
 
 def _example(frame: Frame) -> str:
     """Return two steps in the form of a plan, with the agent's own tools: small models write what they see."""
-    first, second = f"s{frame.plan.next_number}", f"s{frame.plan.next_number + 1}"
-    tools = list(frame.tools.values())
-    steps: list[dict[str, Any]] = []
-    for step_id, what in ((first, "..."), (second, f"... {{{{from_step:{first}}}}} ...")):
-        spec = tools[-1 if steps else 0] if tools else None
-        rest = {"type": "analysis", "title": "...", "instruction": what} if spec is None else _example_call(spec, what)
-        steps.append({"id": step_id, **rest})
-    if frame.plan.mode == "dag":
-        steps[1]["depends_on"] = [first]
+    number, tools, steps = frame.plan.next_number, list(frame.tools.values()), list[dict[str, Any]]()
+    for step_id, what in ((f"s{number}", "..."), (f"s{number + 1}", f"... {{{{from_step:s{number}}}}} ...")):
+        step: dict[str, Any] = {"id": step_id, "type": "analysis", "title": "...", "instruction": what}
+        if tools:
+            spec = tools[-1 if steps else 0]
+            names = list(spec.parameters.get("required") or spec.parameters.get("properties", {}))
+            args = dict.fromkeys(names, "...") | dict.fromkeys(names[-1:], what)
+            step = {"id": step_id, "type": "tool_call", "title": "...", "tool_name": spec.name, "tool_args": args}
+            step["rationale"] = {"why": "...", "confidence": 0.9}
+        steps.append(step | ({"depends_on": [f"s{number}"]} if steps and frame.plan.mode == "dag" else {}))
     return '{"steps": [\n ' + ",\n ".join(json.dumps(each, ensure_ascii=False) for each in steps) + "\n]}"
 
 
-def _example_call(spec: ToolSpec, value: str) -> dict[str, Any]:
-    args = dict.fromkeys(spec.parameters.get("required") or spec.parameters.get("properties", {}), "...")
-    args |= dict.fromkeys(list(args)[-1:], value)
-    why = {"why": "...", "confidence": 0.9}
-    return {"type": "tool_call", "title": "...", "tool_name": spec.name, "tool_args": args, "rationale": why}
-
-
 def _tools(tools: Mapping[str, ToolSpec]) -> str:
-    return _section("Tools", list(map(_tool, tools.values()))) or "There are no tools: all steps are of type analysis."
-
-
-def _tool(spec: ToolSpec) -> str:
-    """Return a tool in one line: its name, its parameters and what it is for."""
-    required = spec.parameters.get("required", ())
-    parameters = [
-        f"{name}{'' if name in required else '?'}: {_type(each)}"
-        for name, each in spec.parameters.get("properties", {}).items()
-    ]
-    return f"- {spec.name}({', '.join(parameters)}): {' '.join(spec.description.split())}"
-
-
-def _type(schema: Any) -> str:  # noqa: ANN401 - any JSON value
-    fields = schema if isinstance(schema, dict) else {}
-    if "enum" in fields:
-        return " | ".join(map(repr, fields["enum"]))
-    return " | ".join(map(_type, fields.get("anyOf", ()))) or str(fields.get("type", "any"))
+    return (
+        _section("Tools", list(map(tool_lines, tools.values())))
+        or "There are no tools: all steps are of type analysis."
+    )
 
 
 def _standing(plan: Plan) -> str:

@@ -56,21 +56,16 @@ def steps_in(form: PlanForm, frame: Frame) -> tuple[PlanStep, ...]:
 
 
 def _read(form: PlanForm, frame: Frame) -> tuple[tuple[PlanStep, ...], list[str]]:
-    kept, number = (
-        {each: step for each, step in frame.plan.by_id.items() if step not in frame.gone},
-        frame.plan.next_number,
-    )
+    number, problems = frame.plan.next_number, list[str]()
     names: dict[str, str] = {}
     drafts: list[PlanStep] = []
-    problems: list[str] = []
     for written in form.steps:
         draft = _draft(written, f"s{number + len(drafts)}", frame.version)
         label = written.id or draft.id
-        known = kept.get(label)
-        if known is not None and known.status == "completed" and _work(known) == _work(draft):
-            continue
-        if known is not None:
-            problems.append(f"{label} is the id of an earlier step; number new steps from s{number} on")
+        known = frame.plan.by_id.get(label)
+        if known is not None and known not in frame.gone:
+            if known.status != "completed" or _work(known) != _work(draft):
+                problems.append(f"{label} is the id of an earlier step; number new steps from s{number} on")
             continue
         if label in names:
             problems.append(f"two steps have the id {label}")
