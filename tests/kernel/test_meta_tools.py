@@ -229,6 +229,8 @@ def test_unknown_and_taken_names():
         Agent(model, context=Context(meta_tools=("final_answer",)))
     with pytest.raises(ToolDefinitionError, match=r"^'final-answer' is a tool of the kernel; rename yours or leave"):
         Agent(model, tools=[mine])
-    with pytest.raises(ToolDefinitionError, match=r"^two tools are called 'lookup'; a model tells them apart by name"):
+    with pytest.raises(
+        ToolDefinitionError, match=r"^two tools are called 'lookup', or nearly so; a model tells them apart by name"
+    ):
         Agent(model, tools=[lookup, lookup])
     assert list(Agent(model, tools=[mine], context=Context(meta_tools=())).tools) == ["final-answer"]
