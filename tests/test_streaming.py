@@ -458,18 +458,6 @@ class TestWhatHooksWithhold:
         assert "4711" not in repr(found)
         assert texts(found)[-1] == "censored"
 
-    async def test_after_each_hook_its_text(self, tmp_path: Path):
-        """With a hook on messages, each message is shown when it has passed, thoughts too."""
-        block = on(
-            "message.assistant", lambda message, _: message.model_copy(update={"content": f"<{message.content}>"})
-        )
-        turns = [calls(LOOK, text="I look."), text("42")]
-        found = await events(tmp_path, turns, lookup, compose=[block], density="full")
-        assert texts(found) == ["<I look.>", "<42>"]
-        assert [told(each) for each in found if type(each).__name__ == "ThoughtEmitted"] == [
-            ("ThoughtEmitted", "<I look.>", 0)
-        ]
-
     async def test_text_that_passes_no_hook(self, tmp_path: Path):
         """An answer that the kernel puts into a thread past the hooks on messages is not shown."""
         block = on("message.assistant", lambda message, _: message.model_copy(update={"content": "censored"}))

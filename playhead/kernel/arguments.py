@@ -139,15 +139,7 @@ def _is_coerced(error: str, value: object) -> bool:
     plain = _PLAIN.get(error)
     if plain is None or not isinstance(value, (bool, str)):
         return False
-    return isinstance(value, bool) or (_is_number(value) and plain.fullmatch(value.strip()) is None)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return isinstance(value, bool) or plain.fullmatch(value.strip()) is None
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:

@@ -67,8 +67,6 @@ class ThreadRecord:
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content stands in the response already; None when a hook removed it."""
         added = await self._added_reply(response)
-        if added is not None and self._session.run.listener is not None:
-            self._session.run.listener.joins(self._session, response, added.content)
         if added is not None and self._session.curator is not None:
             self._session.curator.note_reply(added, response)
         return added

@@ -32,8 +32,6 @@ NOT_PARAMETERS: Final = frozenset(
 """What would change who answers, how often, or what is asked behind the recording's back."""
 
 _KNOWN: Final = recorded.KNOWN | recorded.TEXTS | recorded.CONTAINERS
-_LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "stream_response", "verbose"})
-"""Names that litellm takes, and that look like a slip in one of the known."""
 _NEAR: Final = 0.75
 """Similarity from which an unknown name is taken for a slip."""
 
@@ -77,9 +75,9 @@ def checked_parameters(
 def _meant(name: str) -> str | None:
     """Return the known name that is meant by a name, or None when it is like none of them."""
     known = _KNOWN | NOT_PARAMETERS
-    if name in known or name in _LIKE_A_KNOWN_ONE:
+    if name in known:
         return name
     folded = name.replace("-", "_").lower()
     begun = [each for each in known if len(name) >= SHORTEST_BEGINNING and each.startswith(folded)]
-    close = get_close_matches(folded, sorted(known), n=1, cutoff=_NEAR)
-    return begun[0] if len(begun) == 1 else close[0] if close else None
+    close = begun if len(begun) == 1 else get_close_matches(folded, sorted(known), n=1, cutoff=_NEAR)
+    return close[0] if close else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from playhead.kernel.ports import CuratorPort, FactPort, ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
     from playhead.trace.control import Control
-    from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested, LlmResponded
+    from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
@@ -341,10 +341,6 @@ class Listener(Protocol):
 
     def piece(self, session: Session, asked: LlmRequested, text: str) -> None:
         """Hear a piece of the answer to a request; never raises."""
-        ...
-
-    def joins(self, session: Session, response: LlmResponded, content: Content) -> None:
-        """Hear what of an answer joins the thread, now that hooks have let it pass; never raises."""
         ...
 
 

@@ -96,7 +96,7 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
         arguments = Arguments.of(_checked_function(target))
         spec = _checked_spec(
             name=_checked_name(getattr(target, "__name__", "") if name is None else name),
-            description=description if description is not None else _summary(target),
+            description=description if description is not None else inspect.cleandoc(target.__doc__ or ""),
             parameters=arguments.schema(name_of(target)),
             read_only=read_only,
             timeout_s=_checked_timeout(timeout),
@@ -104,12 +104,16 @@ def tool(  # noqa: PLR0913 - every declaration is a keyword
             risk=risk,
             key=arguments.checked_key(key),
             reads=_checked_resources("reads", reads),
-            writes=_checked_writes(writes, read_only=read_only),
+            writes=_checked_resources("writes", writes),
             cache=_checked_cache(cache=cache, read_only=read_only),
             cache_s=None if isinstance(cache, bool) else cache,
             isolate=isolate,
             **({"untrusted": True} if untrusted else {}),
         )
+        if spec.writes and read_only:
+            raise ToolDefinitionError(
+                f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
+            )
         warn_of_name(spec)
         if not isolate:
             return FunctionTool(target, spec, arguments)
@@ -164,20 +168,9 @@ def _checked_resources(what: str, names: object) -> tuple[str, ...] | None:
     return tuple(sorted(set(names)))
 
 
-def _checked_writes(writes: object, *, read_only: bool) -> tuple[str, ...] | None:
-    names = _checked_resources("writes", writes)
-    if names and read_only:
-        raise ToolDefinitionError(f"a read_only tool writes nothing; it is declared to write {', '.join(names)}")
-    return names
-
-
 def _checked_cache(*, cache: bool | float, read_only: bool) -> bool:
     if not isinstance(cache, bool) and (type(cache) not in (int, float) or not 0 < cache < inf):
         raise ToolDefinitionError(f"cache is True, or a number of seconds above 0; it is {cache!r}")
     if cache and not read_only:
         raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
     return bool(cache)
-
-
-def _summary(function: Callable[..., Any]) -> str:
-    return inspect.cleandoc(function.__doc__ or "")

@@ -21,7 +21,6 @@ from playhead.errors import UsageError
 from playhead.kernel.hooks import PHASE_OF
 from playhead.kernel.lifecycle.threads import loop_scheduler
 from playhead.trace import events as e
-from playhead.trace.types import text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recorder import Recorder
     from playhead.trace.redaction import Redactor
-    from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
 
@@ -95,6 +93,10 @@ class EventQueue:
                 self._wake = None
 
 
+_TEXTS: Final = ("llm.response", "message.assistant", "answer.final")
+"""Tags at which hooks see what a model said."""
+
+
 class Level(IntEnum):
     """When the text of an answer is shown; the higher, the later."""
 
@@ -102,9 +104,7 @@ class Level(IntEnum):
     """While it is made."""
     RESPONSE = 1
     """When it is there: rules of the user's have to see it whole."""
-    MESSAGE = 2
-    """When hooks have let it into the thread."""
-    ANSWER = 3
+    ANSWER = 2
     """When hooks have let it out as the output; nothing else is shown."""
 
 
@@ -114,15 +114,10 @@ def level_of(hooks: Hooks | None, redactor: Redactor) -> Level:
     A function that changes, and one that is required, comes first; one that only looks does not hold anything back.
     """
     if hooks is not None:
-        if _holds(hooks, "answer.final") or (isinstance(hooks, ComposedHooks) and hooks.requires("complete")):
+        holds = hooks.may_withhold if isinstance(hooks, ComposedHooks) else hooks.wants
+        if any(map(holds, _TEXTS)) or (isinstance(hooks, ComposedHooks) and hooks.requires("complete")):
             return Level.ANSWER
-        if _holds(hooks, "llm.response") or _holds(hooks, "message.assistant"):
-            return Level.MESSAGE
     return Level.RESPONSE if redactor.has_rules else Level.LIVE
-
-
-def _holds(hooks: Hooks, tag: str) -> bool:
-    return hooks.may_withhold(tag) if isinstance(hooks, ComposedHooks) else hooks.wants(tag)
 
 
 class LiveText:
@@ -225,17 +220,6 @@ class Stream:
             live = self._live.get(key) or self._live.setdefault(key, LiveText(self._recorder.redactor))
             self._delta(*key, live.add(text), asked.purpose)
 
-    def joins(self, session: Session, response: e.LlmResponded, content: Content) -> None:
-        """Show what hooks have let into the thread, where an answer has to wait for them."""
-        owner = session.owner
-        if self._levels.get(owner) is not Level.MESSAGE or self._recorder is None:
-            return
-        text = self._recorder.redactor.redact(text_of(content))
-        with self._lock:
-            self._said[owner] = (response.request, text)
-            purpose = self._purposes.pop((owner, response.request), "think")
-            self._delta(owner, response.request, response.attempt, text, purpose)
-
     def leave_phase(self, owner: str) -> None:
         """Say that the phase of an agent is over, if it is in one."""
         with self._lock:
@@ -292,7 +276,7 @@ class Stream:
     def _responded(self, owner: str, event: e.LlmResponded) -> None:
         key = (owner, event.request, event.attempt)
         level, live = self._levels.get(owner, Level.ANSWER), self._live.pop(key, None)
-        if level > Level.RESPONSE:
+        if level is Level.ANSWER:
             return
         purpose = self._purposes.pop((owner, event.request), "think")
         self._said[owner] = (event.request, event.text)
@@ -316,11 +300,11 @@ class Stream:
             self._completed = event
 
     def _thought(self, event: e.Thought, record: Record) -> None:
-        level = self._levels.get(record.owner, Level.ANSWER)
         request, said = self._said.get(record.owner, (None, ""))
-        if event.text is not None and level <= Level.RESPONSE:
+        if event.text is not None:
             said, request = event.text, event.request
-        if self._full and level is not Level.ANSWER and request == event.request and said:
+        is_shown = self._levels.get(record.owner, Level.ANSWER) is not Level.ANSWER and request == event.request
+        if self._full and is_shown and said:
             self.queue.put(out.ThoughtEmitted(owner=record.owner, content=said, iteration=record.iteration))
 
     def _call(self, owner: str, event: e.ToolCallStarted | e.ToolCallCompleted) -> None:
