@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
@@ -17,16 +19,10 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader
 
-BUILT_IN: Final = (
-    "reactive",
-    "direct",
-    "chain-of-thought",
-    "reflexion",
-    "tree-of-thought",
-    "autonomous",
-    "plan-execute-reflect",
-    "adaptive",
-    "code-action",
+BUILT_IN: Final = tuple(
+    each.name.replace("_", "-")
+    for each in iter_modules([str(Path(__file__).parent)])
+    if each.name not in {"base", "registry"}
 )
 """Each in a module of its name, as a class of its name; imported when first used."""
 _registry: dict[str, type[Strategy]] = {}
