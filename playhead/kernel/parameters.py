@@ -32,6 +32,8 @@ NOT_PARAMETERS: Final = frozenset(
 """What would change who answers, how often, or what is asked behind the recording's back."""
 
 _KNOWN: Final = recorded.KNOWN | recorded.TEXTS | recorded.CONTAINERS
+_LIKE_A_KNOWN_ONE: Final = frozenset({"cache", "model_config", "prompt_id", "stream_response", "verbose"})
+"""Names that litellm takes, and that look like a slip in one of the known."""
 _NEAR: Final = 0.75
 """Similarity from which an unknown name is taken for a slip."""
 
@@ -75,7 +77,7 @@ def checked_parameters(
 def _meant(name: str) -> str | None:
     """Return the known name that is meant by a name, or None when it is like none of them."""
     known = _KNOWN | NOT_PARAMETERS
-    if name in known:
+    if name in known or name in _LIKE_A_KNOWN_ONE:
         return name
     folded = name.replace("-", "_").lower()
     begun = [each for each in known if len(name) >= SHORTEST_BEGINNING and each.startswith(folded)]
