@@ -100,7 +100,7 @@ class Emission:
         Raises:
             TraceWriteError: it could not be written, and the run was told to stop then.
         """
-        if self.left_behind:
+        if self.ending.left_behind or (self.parent is not None and self.parent.left_behind):
             return
         recorder = self.run.recorder
         if not recorder.emit(event, self.owner, self.at.iteration) and not recorder.sealed:
@@ -125,7 +125,8 @@ class Emission:
             self.require_running()
             in_flight.begin(self.owner, kind, name, leave)
             written = recorder.write(prepared, self.at.iteration)
-        recorder.tell(prepared)
+        if prepared.listeners:
+            recorder.tell(prepared)
         if not written and not recorder.sealed:
             self._on_lost(event)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
+from playhead.trace.made import made
 from playhead.trace.types import Message, text_of
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class ThreadRecord:
         return added
 
     async def _added_reply(self, response: LlmResponded) -> Message | None:
-        message = Message(id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
-        ref = MessageRef(request=response.request)
+        message = made(Message, id=self._next, role="assistant", content=response.text, tool_calls=response.tool_calls)
+        ref = made(MessageRef, request=response.request)
         if self._session.gate.hooks is None:
             return self._refer(message, ref)
         passed = await self._offered("message.assistant", message)
@@ -96,7 +97,7 @@ class ThreadRecord:
         fields: dict[str, Any] = {"name": completed.tool}
         if role == "tool":
             fields["tool_call_id"] = completed.call_id
-        message = Message(id=self._next, role=role, content=told or completed.message_text(role), **fields)
+        message = made(Message, id=self._next, role=role, content=told or completed.message_text(role), **fields)
         passed: Message | None = message
         if self._session.gate.hooks is not None:
             details = call_details(completed)
@@ -122,7 +123,7 @@ class ThreadRecord:
             stored = {} if shown.key is None else {"stored": shown.key}
             return self.add(passed.role, shown.content, **stored, **fields)
         if whole and completed.call_id not in self._session.gate.rewritten:
-            return self._refer(passed, MessageRef(call=completed.call_id))
+            return self._refer(passed, made(MessageRef, call=completed.call_id))
         return self.add(passed.role, passed.content, **fields)
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
@@ -190,7 +191,7 @@ class ThreadRecord:
             fields["tool_call_id"] = message.tool_call_id
         if message.name is not None:
             fields["name"] = message.name
-        self._session.emit(MessageAdded(id=message.id, role=message.role, ref=ref, **fields))
+        self._session.emit(made(MessageAdded, id=message.id, role=message.role, ref=ref, **fields))
         return message
 
     async def _offered(self, tag: str, message: Message, key: str = "", **details: Any) -> Message | None:  # noqa: ANN401

@@ -30,6 +30,7 @@ from playhead.trace.events import (
     LlmRetried,
 )
 from playhead.trace.forks import computed_once
+from playhead.trace.made import made
 from playhead.trace.redacted_errors import redact_error
 from playhead.trace.types import Request, ToolCall, ToolSpec, Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
@@ -95,7 +96,8 @@ class ModelDoor:
         if request.parameters is not sent:
             session.run.recorder.redactor.add_parameters(request.parameters, named)
             kept = request.recorded_parameters
-        asked = LlmRequested(
+        asked = made(
+            LlmRequested,
             request=number,
             model=header.model,
             messages=thread.ranges,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from playhead.trace.events import ToolCallCompleted
+from playhead.trace.made import altered
 from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage
 from playhead.trace.values import JsonValue
 
@@ -155,7 +156,7 @@ def transition(state: KernelState, **changes: Any) -> KernelState:  # noqa: ANN4
     if not changes.keys() <= _FIELDS:
         unknown = changes.keys() - _FIELDS
         raise TypeError(f"KernelState has no {', '.join(sorted(unknown))}")
-    return state.model_copy(update=changes)
+    return altered(state, **changes)
 
 
 def serialize_state(state: KernelState) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -29,6 +29,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.made import made
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
 
 Offered = tuple[PlannedCall, PlannedCall | None]
 """A call as it was asked for, and as the hooks want it to run: None when one removed it."""
+
+
+_CUT_OFF: Final = Outcome(
+    ok=False,
+    error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
+    ended="cancelled",
+)
 
 
 class ToolDoor:
@@ -160,7 +168,8 @@ class ToolDoor:
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash, fingerprint = recorder.identity_of(arguments)
         step = planned.step or (session.at.inner.step if session.at.inner else None)
-        started = ToolCallStarted(
+        started = made(
+            ToolCallStarted,
             call_id=call.id,
             tool=call.name,
             position=planned.position,
@@ -174,11 +183,7 @@ class ToolDoor:
         )
         self._take_id(call.id)
         started_us = recorder.clock.now_us()
-        outcome = Outcome(
-            ok=False,
-            error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
-            ended="cancelled",
-        )
+        outcome = _CUT_OFF
 
         def completed(outcome: Outcome, *, left: bool = False) -> ToolCallCompleted:
             return ToolCallCompleted(

@@ -159,12 +159,12 @@ def sync_folder(path: Path) -> None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write every byte, looping on short writes; raises `OSError` as `os.write` does."""
-    rest = memoryview(content)
-    while rest:
-        written = os.write(descriptor, rest)
+    left = len(content)
+    while left:
+        written = os.write(descriptor, content[-left:] if left < len(content) else content)
         if not written:
             raise OSError(errno.EIO, "the system took nothing and gave no reason")
-        rest = rest[written:]
+        left -= written
 
 
 def is_reference(value: object) -> bool:

@@ -48,6 +48,8 @@ _ENVELOPE_FIELDS: Final = {"kind"}
 _BRACKETS: Final = 100
 """Fewer than this cannot nest too deep for a parser."""
 
+_SHORT: Final = 2 * _BRACKETS
+"""Bytes that cannot hold so many, opened and closed."""
 _LONGEST_KEY: Final = 1024
 """Bytes; a longer name, which only a hostile file holds, is not remembered."""
 _T = TypeVar("_T")
@@ -109,9 +111,9 @@ class Envelope(NamedTuple):
 def encode_data(event: EventBase) -> bytes:
     """Return the JSON of the event's own fields; never raises. A field that is None is left out where it can be."""
     try:
-        if _nones_can_go(event):
+        if not (event.__pydantic_extra__ or _none_matters(type(event))) or _nones_can_go(event):
             data = event.__pydantic_serializer__.to_json(event, exclude=_ENVELOPE_FIELDS, exclude_none=True)
-            if _is_readable(data):
+            if (b"NaN" not in data and b"Infinity" not in data and len(data) < _SHORT) or _is_readable(data):
                 return data
     except Exception:  # noqa: BLE001, S110 - a field holds what is no JSON: lone surrogates, an object, 1,000 levels …
         pass
@@ -239,7 +241,8 @@ def _nones_can_go(event: EventBase) -> bool:
     extra = event.__pydantic_extra__
     if extra and None in extra.values():
         return False
-    return all(getattr(event, name) is not None for name in _none_matters(type(event)))
+    matter = _none_matters(type(event))
+    return not matter or all(getattr(event, name) is not None for name in matter)
 
 
 @cache
@@ -259,7 +262,7 @@ def _is_readable(data: bytes) -> bool:
     """Return whether every JSON parser reads this (text that only says NaN costs the careful way, nothing else)."""
     if b"NaN" in data or b"Infinity" in data:
         return False
-    if len(data) < 2 * _BRACKETS or data.count(b"[") + data.count(b"{") < _BRACKETS:
+    if len(data) < _SHORT or data.count(b"[") + data.count(b"{") < _BRACKETS:
         return True
     try:
         from_json(data)

@@ -46,13 +46,10 @@ class Subscriptions:
 
         return undo
 
-    def __bool__(self) -> bool:
-        """Return whether anybody listens."""
-        return bool(self._entries)
-
-    def of(self, kind: str) -> list[OnRecord]:
-        """Return the functions to call for this kind, in order of registration."""
-        return [function for wanted, function in self._entries if wanted is None or wanted == kind]
+    @property
+    def entries(self) -> tuple[tuple[str | None, OnRecord], ...]:
+        """The functions in order of registration, each with the kind that it is to be called with, or None for all."""
+        return self._entries
 
 
 class Prepared:
@@ -119,21 +116,27 @@ class Recorder:
         """
         prepared = self.prepare(event, owner)
         written = self.write(prepared, iteration)
-        self.tell(prepared)
+        if prepared.listeners:
+            self.tell(prepared)
         return written
 
     def prepare(self, event: EventBase, owner: str) -> Prepared:
         """Do what comes before an event is written: the user's rules are applied here, and may take their time."""
-        prepared = Prepared(event, owner)
+        prepared, kind = Prepared(event, owner), event.kind
         if self.sealed:
             prepared.state = "late"
             return prepared
-        prepared.listeners = [function for each in self._subscriptions if each for function in each.of(event.kind)]
+        for each in self._subscriptions:
+            if entries := each.entries:
+                prepared.listeners += [function for wanted, function in entries if wanted is None or wanted == kind]
         if self.writer is None and not prepared.listeners:
             prepared.state = "unheard"
             return prepared
         try:
-            prepared.event, prepared.data, prepared.owner = self._redacted(event, owner)
+            if self.redactor.active:
+                self._redact(prepared)
+            elif self.writer is not None:
+                prepared.data = encode_data(event)
         except Exception as error:  # noqa: BLE001 - what cannot be redacted is not recorded; the run goes on
             self._withheld += 1
             self._error = self._error or error
@@ -144,13 +147,19 @@ class Recorder:
         """Write an event: nothing of the user's runs here, so it may be done under a lock."""
         if prepared.state is not None or self.sealed:
             return prepared.state == "unheard"
-        prepared.record, written = self._write(prepared.event, prepared.owner, iteration, prepared.data)
-        return written
+        event, owner = prepared.event, prepared.owner
+        if self.writer is None:
+            prepared.record = Record(next(self._numbers), self.clock.now_us(), owner, iteration, event)
+            return True
+        seq, ts, h, ok = self.writer.append(event.kind, owner, iteration, prepared.data)
+        if prepared.listeners and seq >= 0:
+            prepared.record = Record(seq, ts, owner, iteration, event, h)
+        return ok
 
     def tell(self, prepared: Prepared) -> None:
         """Tell subscribers of an event that was written."""
         record = prepared.record
-        if record is None or record.seq < 0 or not prepared.listeners:
+        if record is None:
             return
         call = patiently if hasty() else directly
         for function in prepared.listeners:
@@ -173,20 +182,12 @@ class Recorder:
         if self.writer is not None:
             self.writer.close()
 
-    def _redacted(self, event: EventBase, owner: str) -> tuple[EventBase, bytes, str]:
-        data = b"" if self.writer is None and not self.redactor.active else encode_data(event)
-        if not self.redactor.active:
-            return event, data, owner
-        if self.redactor.concerns(data):
-            event = self.redactor.redact_model(event)
-            data = encode_data(event)
-        return event, data, self.redactor.redact_identity(owner)
-
-    def _write(self, event: EventBase, owner: str, iteration: int | None, data: bytes) -> tuple[Record, bool]:
-        if self.writer is None:
-            return Record(next(self._numbers), self.clock.now_us(), owner, iteration, event), True
-        written = self.writer.append(event.kind, owner, iteration, data)
-        return Record(written.seq, written.ts, owner, iteration, event, written.h), written.ok
+    def _redact(self, prepared: Prepared) -> None:
+        prepared.data = encode_data(prepared.event)
+        if self.redactor.concerns(prepared.data):
+            prepared.event = self.redactor.redact_model(prepared.event)
+            prepared.data = encode_data(prepared.event)
+        prepared.owner = self.redactor.redact_identity(prepared.owner)
 
     def _tell(self, function: OnRecord, record: Record) -> None:
         try:

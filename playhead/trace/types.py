@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from playhead.trace.guidance import Guidance, Synthesis
+from playhead.trace.made import made
 from playhead.trace.parameters import recorded
 from playhead.trace.values import JsonValue, scrub
 
@@ -195,7 +196,7 @@ class Usage(Value):
         if max(sums.values()) > LARGEST_COUNT:
             sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
             unknown = unknown or 1
-        return Usage(**sums, unknown=min(unknown, LARGEST_COUNT) or None)
+        return made(Usage, **sums, unknown=min(unknown, LARGEST_COUNT) or None)
 
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:

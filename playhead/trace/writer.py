@@ -130,13 +130,17 @@ class TraceWriter:
             return Written(-1, self._now_us(), "", ok=False)
         short = data if len(data) <= BLOB_BYTES else self._guarded(self._blobs.store_large, data)
         with self._lock:
-            self._settle()
-            self._ts = max(self._ts, self._now_us())
-            if self._state == "closed" or self._tail.ended:
-                return Written(-1, self._ts, "", ok=False)
-            seq = self._tail.seq
-            ok = self._write(kind, owner, iteration, short) and self._sync_as_asked()
-            return Written(seq, self._ts, self._tail.h if ok else "", ok)
+            if self._in_flight is not None:
+                self._settle()
+            now = self._now_us()
+            self._ts = now = max(now, self._ts)
+            seq, ended = self._tail.seq, self._tail.ended
+            if ended or self._state == "closed":
+                return Written(-1, now, "", ok=False)
+            ok = self._write(kind, owner, iteration, short)
+            if ok and self._durability != "write":
+                ok = self._sync_as_asked()
+            return Written(seq, now, self._tail.h if ok else "", ok)
 
     def close(self) -> None:
         """Sync and close the file; nothing is written afterwards. A second close does nothing."""
@@ -155,18 +159,23 @@ class TraceWriter:
             timer.join()
 
     def _write(self, kind: str, owner: str, iteration: int | None, data: bytes | None) -> bool:
-        tail = self._tail
-        line = data and self._guarded(encode_line, tail.seq, self._ts, kind, owner, iteration, data, tail.h)
-        if not line or (self._descriptor is None and self._state == "open"):
+        tail, descriptor = self._tail, self._descriptor
+        try:
+            content, h = encode_line(tail.seq, self._ts, kind, owner, iteration, data or b"", tail.h)
+        except Exception as error:  # noqa: BLE001 - whatever it is: the trace suffers, not the run
+            self._note(error)
+            data = None
+        if not data or (descriptor is None and self._state == "open"):
             self._tail = tail._replace(seq=tail.seq + 1, lost=tail.lost + 1)
             return False
-        content = TORN + b"\n" + line[0] if tail.torn else line[0]
-        self._in_flight = _Tail(tail.seq + 1, line[1], tail.size + len(content), tail.lost, ended=kind == _END)
+        if tail.torn:
+            content = TORN + b"\n" + content
+        self._in_flight = _Tail(tail.seq + 1, h, tail.size + len(content), tail.lost, False, kind == _END)  # noqa: FBT003
         try:
-            if self._descriptor is not None:
-                write_all(self._descriptor, content)
-            else:
+            if descriptor is None:
                 self._begin(content)
+            else:
+                write_all(descriptor, content)
         except OSError as error:
             self._note(error)
             self._settle()
@@ -217,7 +226,7 @@ class TraceWriter:
 
     def _sync_as_asked(self) -> bool:
         descriptor = self._descriptor
-        if self._durability == "write" or descriptor is None:
+        if descriptor is None:
             return True
         if self._tail.seq == 1:  # the first event: its file is new
             self._guarded(sync_folder, self.path.parent)

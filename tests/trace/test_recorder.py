@@ -225,7 +225,7 @@ def test_subscriptions_of_many_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(subscriptions.of("thought")) == 2000
+    assert len(subscriptions.entries) == 2000
 
 
 def test_a_subscriber_that_raises(path: Path, caplog: pytest.LogCaptureFixture):
