@@ -9,6 +9,7 @@ import pytest
 from playhead import Agent, Context, tool
 from playhead.errors import UsageError
 from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.strategies.registry import make_strategy
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.types import AgentHeader, Prices, Request, Usage
@@ -53,10 +54,12 @@ async def test_an_agent_as_a_tool(tmp_path: Path):
             repair=True,
             sources=(),
             prices=Prices(input_usd=0.0, output_usd=0.0),
+            strategy_declares=make_strategy("reactive").declared(),
         ).model_dump(),
         "task": "How high?",
         "parent": "root",
         "call_id": "call_0_0",
+        "span": None,
     }
     assert data(completed) == {
         "status": "done",

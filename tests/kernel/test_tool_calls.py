@@ -51,7 +51,8 @@ async def test_a_call_is_two_facts(tmp_path: Path):
         "rationale": None,
         "source": "native",
         "request": 0,
-        "transform": None,
+        "span": None,
+        "step": None,
     }
     assert completed.model_dump() == {
         "kind": "tool-call-completed",
