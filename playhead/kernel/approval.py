@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from playhead.errors import ReplayError, TraceWriteError
-from playhead.kernel.lifecycle.coroutines import TaskCall
-from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
+from playhead.kernel.lifecycle.bodies import run_body
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
@@ -72,54 +71,15 @@ async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s:
     if approver is None:
         return {"approved": False, "why": "nobody was there to ask"}
     late_at = None if timeout_s is None else anyio.current_time() + timeout_s
-    with anyio.move_on_after(timeout_s):
-        answer = await _answer_of(approver, request)
-        if late_at is None or anyio.current_time() < late_at:  # the loop may have been held up since it came
-            return _as_decision(answer)
-    return {"approved": False, "why": f"the approver did not answer within {timeout_s:g} s"}
-
-
-class _Raised:
-    """What stands for the answer of an approver that raised."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-async def _answer_of(approver: Approver, request: ApprovalRequest) -> object:
-    """Return whatever the approver answers; raises only what is to end the whole run."""
-    if _is_async(approver):
-        answer = await _in_task(approver, request)
-    else:
-        answer = await _in_thread(approver, request)
-        if inspect.isawaitable(answer):
-            answer = await _in_task(lambda _: answer, request)
-    if type(answer) is _Raised and isinstance(answer.error, (ReplayError, TraceWriteError)):
-        raise answer.error
-    return answer
-
-
-async def _in_thread(approver: Approver, request: ApprovalRequest) -> object:
-    call = start_in_thread(lambda: approver(request), lambda _: None)
-    await call.wait()
-    return call.value if call.error is None else _Raised(call.error)
-
-
-async def _in_task(approver: Callable[[ApprovalRequest], Any], request: ApprovalRequest) -> object:
-    """Return what the approver's coroutine does, in a task of its own: for it may swallow its cancellation."""
-
-    async def answer() -> object:
-        return await approver(request)
-
-    loop = asyncio_loop()
-    if loop is None:  # trio: there no task can be left behind
-        try:
-            return await answer()
-        except Exception as error:  # noqa: BLE001 - the approver's own
-            return _Raised(error)
-    call = TaskCall(loop, answer, lambda _: None)
-    await call.wait(None)
-    return call.value if call.error is None else _Raised(call.error)
+    ended = await run_body(lambda: approver(request), is_async=_is_async(approver), timeout_s=timeout_s)
+    # The loop may have been held up since the answer came.
+    if ended is None or (late_at is not None and anyio.current_time() >= late_at):
+        return {"approved": False, "why": f"the approver did not answer within {timeout_s:g} s"}
+    if isinstance(ended.error, (ReplayError, TraceWriteError)):
+        raise ended.error
+    if ended.error is not None:
+        return {"approved": False, "why": f"the approver raised {type(ended.error).__name__}"}
+    return _as_decision(ended.value)
 
 
 def _is_async(approver: Approver) -> bool:
@@ -130,8 +90,6 @@ def _is_async(approver: Approver) -> bool:
 
 def _as_decision(answer: object) -> dict[str, Any]:
     """Return the decision; `isinstance` would ask the answer itself what it is."""
-    if type(answer) is _Raised:
-        return {"approved": False, "why": f"the approver raised {type(answer.error).__name__}"}
     if answer is True or answer is False:
         return {"approved": True} if answer else {"approved": False, "why": "denied"}
     if type(answer) is not Approval:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from pydantic import ValidationError
 
 from playhead.kernel.bounded_schema import require_affordable
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.lifecycle.coroutines import TaskCall
-from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
+from playhead.kernel.lifecycle.bodies import run_body
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, content_hash, scrub, to_json
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable
 
     from playhead.kernel.arguments import Arguments
     from playhead.kernel.session import ToolContext
@@ -84,40 +82,24 @@ class FunctionTool:
 
     async def execute(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the function itself; raises what it raises, and `LimitReachedError`."""
-        value = await self._value(self._arguments.bind(arguments, context), context)
-        return Outcome(ok=True, result=to_json(value))
-
-    async def _value(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
-        loop = asyncio_loop()
-        if self._is_async and loop is not None:
-            return await _in_task(loop, lambda: self._begin(kwargs, context), context, self.spec.timeout_s)
-        with anyio.move_on_after(self.spec.timeout_s):
-            if self._is_async:
-                return await self.function(**kwargs)
-            value = await self._run_in_thread(kwargs, context)
-            if not inspect.isawaitable(value):
-                return value
-            return await (value if loop is None else _in_task(loop, lambda: _awaited(value), context, None))
-        raise LimitReachedError
+        kwargs, limit_s = self._arguments.bind(arguments, context), self.spec.timeout_s
+        body = partial(self._begin, kwargs, context)
+        ended = await run_body(
+            body, is_async=self._is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
+        )
+        if ended is None:
+            raise LimitReachedError
+        if ended.error is None:
+            return Outcome(ok=True, result=to_json(ended.value))
+        if ended.in_thread and not is_failure(ended.error):
+            raise RuntimeError(f"it raised {type(ended.error).__name__} in its thread") from ended.error
+        raise ended.error
 
     def _begin(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
         """Call the function, unless the run was ended from outside in the moment since it was asked for."""
         if context.session.cut_off:
             raise _NotBegunError
         return self.function(**kwargs)
-
-    async def _run_in_thread(self, kwargs: dict[str, Any], context: ToolContext) -> Any:  # noqa: ANN401 - any result
-        call = start_in_thread(lambda: self._begin(kwargs, context), context.report_late)
-        try:
-            await call.wait()
-        finally:
-            if call.abandoned:
-                context.give_up()
-        if call.error is not None:
-            if is_failure(call.error):
-                raise call.error
-            raise RuntimeError(f"it raised {type(call.error).__name__} in its thread") from call.error
-        return call.value
 
     def _explain(self, error: ValidationError) -> str:
         details = error.errors(include_url=False, include_context=False)
@@ -135,27 +117,3 @@ class LimitReachedError(Exception):
 
 class _NotBegunError(Exception):
     """The run ended before the body began."""
-
-
-async def _in_task(
-    loop: asyncio.AbstractEventLoop,
-    function: Callable[[], Coroutine[Any, Any, Any]],
-    context: ToolContext,
-    timeout_s: float | None,
-) -> Any:  # noqa: ANN401 - any result
-    """Return what a coroutine returns; it runs in a task of its own, for it may swallow its cancellation."""
-    call = TaskCall(loop, function, context.report_late)
-    try:
-        in_time = await call.wait(timeout_s)
-    finally:
-        if call.abandoned:
-            context.give_up()
-    if not in_time:
-        raise LimitReachedError
-    if call.error is not None:
-        raise call.error
-    return call.value
-
-
-async def _awaited(value: Awaitable[Any]) -> Any:  # noqa: ANN401 - any result
-    return await value

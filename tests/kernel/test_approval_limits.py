@@ -17,7 +17,7 @@ import pytest
 
 from playhead import Approval, ApprovalRequest, tool
 from playhead.kernel.approval import decide
-from playhead.kernel.lifecycle.coroutines import GRACE_S
+from playhead.kernel.lifecycle.bodies import GRACE_S
 from playhead.testing import call, calls, text
 from playhead.trace.asked import PendingApproval, answer_to
 from playhead.trace.control import Control

@@ -12,7 +12,7 @@ import pytest
 
 from playhead import ToolContext, tool
 from playhead.errors import RunEndedError
-from playhead.kernel.lifecycle.coroutines import GRACE_S
+from playhead.kernel.lifecycle.bodies import GRACE_S
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.clock import SystemClock

@@ -1,5 +1,5 @@
 """How runs begin to wait, are reached from outside, and end: whatever their code does, and each exactly once.
 
 `termination.py` says how an agent ended, `supervision.py` runs it so that it can be left behind; `watch.py` has the deadlines,
-`threads.py` and `coroutines.py` the bodies that nobody can stop; `signals.py` and `steering.py` are the ways in from outside.
+`threads.py` and `bodies.py` what nobody can stop; `signals.py` and `steering.py` are the ways in from outside.
 """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from playhead.kernel.execution import Execution, abandoned_execution, execute
-from playhead.kernel.lifecycle.coroutines import LeavableTask, forget
+from playhead.kernel.lifecycle.bodies import LeavableTask, forget
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.lifecycle.threads import asyncio_loop
 from playhead.kernel.lifecycle.watch import watch

@@ -1,18 +1,23 @@
-"""Coroutines of the user's in tasks of their own: wait for one, or walk away from it.
+"""Bodies of the user's (tools, approvers), sync or async: wait for one, or walk away from it.
 
-A coroutine may swallow its cancellation. In the task of whoever waits for it, it would then hold that up, too.
+A sync one runs in a thread. A coroutine runs in a task of its own: it may swallow its cancellation, and in the task of whoever
+waits for it, it would then hold that up, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from playhead.kernel.lifecycle.threads import asyncio_loop, start_in_thread
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable
 
 GRACE_S: Final = 0.08
 """Seconds from being cancelled to being left behind."""
@@ -34,7 +39,7 @@ class TaskCall:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        function: Callable[[], Coroutine[Any, Any, object]],
+        function: Callable[[], Awaitable[object]],
         on_late: Callable[[bool], None],
     ) -> None:
         """Start it; `on_late` is called with whether it returned, when nobody waits for it any more."""
@@ -103,3 +108,75 @@ def forget(task: LeavableTask) -> None:
     """See to it that the end of the loop does not wait for a task that was left behind."""
     task.cancel()
     asyncio._unregister_task(task)  # noqa: SLF001 - documented, for tasks that loops shall not know
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a body ended."""
+
+    value: Any = None
+    """What it returned."""
+    error: BaseException | None = None
+    """What it raised."""
+    in_thread: bool = False
+    """Whether it raised that in a thread."""
+
+
+async def run_body(
+    begin: Callable[[], Any],
+    *,
+    is_async: bool,
+    timeout_s: float | None,
+    on_late: Callable[[bool], None] = lambda _: None,
+    on_left: Callable[[], object] = lambda: None,
+) -> Finished | None:
+    """Run a body and return how it ended; None when its time was up first.
+
+    Args:
+        begin: calls it.
+        is_async: whether that only makes a coroutine; else what it returns may still have to be awaited.
+        timeout_s: seconds that it may take; None for no limit.
+        on_late: called with whether it returned, when that comes after its caller has gone; from any thread.
+        on_left: called when its caller goes while it still runs.
+    """
+    loop = asyncio_loop()
+    if is_async and loop is not None:
+        return await _in_task(loop, begin, timeout_s, on_late, on_left)
+    with anyio.move_on_after(timeout_s):
+        if is_async:
+            return await _here(begin())
+        call = start_in_thread(begin, on_late)
+        try:
+            await call.wait()
+        finally:
+            if call.abandoned:
+                on_left()
+        value: Any = call.value
+        if call.error is not None or not inspect.isawaitable(value):
+            return Finished(value, call.error, in_thread=True)
+        return await (_here(value) if loop is None else _in_task(loop, lambda: value, None, on_late, on_left))
+    return None
+
+
+async def _in_task(
+    loop: asyncio.AbstractEventLoop,
+    begin: Callable[[], Awaitable[object]],
+    timeout_s: float | None,
+    on_late: Callable[[bool], None],
+    on_left: Callable[[], object],
+) -> Finished | None:
+    call = TaskCall(loop, begin, on_late)
+    try:
+        in_time = await call.wait(timeout_s)
+    finally:
+        if call.abandoned:
+            on_left()
+    return Finished(call.value, call.error) if in_time else None
+
+
+async def _here(value: Awaitable[object]) -> Finished:
+    """Wait for it in this task: of trio, where none can be left behind."""
+    try:
+        return Finished(await value)
+    except Exception as error:  # noqa: BLE001 - whatever it raises belongs to the caller
+        return Finished(error=error)
