@@ -165,8 +165,6 @@ def _read_line(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401
         raise ChatError(f"{where} is none of a chat: {error.errors(include_url=False)[0]['msg']}") from None
 
 
-log = logging.getLogger("playhead")
-
 Run = Callable[["Content", Variant], Awaitable["RunResult"]]
 Start = Callable[["Content", Variant, "Density | None"], "RunHandle"]
 CALLS: Final = 20

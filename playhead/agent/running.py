@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import OnRecord
     from playhead.trace.redaction import RedactText
     from playhead.trace.types import AgentHeader, ChatTurn, Content
-    from playhead.trace.values import JsonValue
 
 
 log = logging.getLogger("playhead")
@@ -136,25 +135,16 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
     task: Content,
     composed: Composition | None = None,
     *,
-    replay_of: str | None = None,
-    replay_mode: str | None = None,
-    overrides: dict[str, JsonValue] | None = None,
     waiting: Waiting | None = None,
-    chat: ChatTurn | None = None,
-    resumed_from: str | None = None,
     earlier_trace_id: str | None = None,
+    **about: Any,  # noqa: ANN401 - of `RunStarted`
 ) -> RunResult:
     """Run an agent that is given by its parts, from its first event to its last; raises like `Agent.run`.
 
-    A thread that waits for it gets the result through `waiting` even when the event loop is held up.
+    A thread that waits for it gets the result through `waiting` even when the event loop is held up. `about` are the
+    fields of `run-started` that say what kind of run it is: `chat`, `resumed_from`, `replay_of`, ….
     """
-    session = open_session(
-        run,
-        header,
-        model,
-        tools,
-        composed=composed,
-    )
+    session = open_session(run, header, model, tools, composed=composed)
     started = RunStarted(
         format=FORMAT,
         run_id=run.run_id,
@@ -162,12 +152,8 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
         task=task,
         versions={"playhead": VERSION, "python": platform.python_version()},
         redacted=run.recorder.redactor.has_rules,
-        replay_of=replay_of,
-        replay_mode=replay_mode,
-        overrides=overrides or {},
-        chat=chat,
-        resumed_from=resumed_from,
         telemetry=ambient_telemetry(earlier_trace_id=earlier_trace_id),
+        **about,
     )
 
     def ending(reached: Execution) -> RunCompleted:
