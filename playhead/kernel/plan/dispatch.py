@@ -9,7 +9,7 @@ from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
-from playhead.kernel.plan.references import UnresolvedReferenceError, references, resolved, shortened
+from playhead.kernel.plan.references import references, resolved, shortened
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
 from playhead.trace.types import ToolCall
@@ -81,12 +81,7 @@ async def run_inner(progress: Progress, step: PlanStep) -> Failures:
     """Let the model do an analysis, in one answer without tools, or a composite step, in a loop with its tools."""
     session, text = progress.session, step.instruction or step.title
     results = progress.results
-    used = {name: shortened(as_text(results[name]), SHOWN) for name in references(text) if name in results}
-    try:
-        instruction = as_text(resolved(text, used))
-    except UnresolvedReferenceError as error:
-        progress.fail(step.id, str(error))
-        return {step.id: False}
+    instruction = as_text(resolved(text, {name: shortened(as_text(results[name]), SHOWN) for name in references(text)}))
     progress.change(step.id, "in_progress")
     is_analysis, run = step.type == "analysis", run_pass if step.type == "analysis" else answer_pass
     # One turn more may be needed for the result of a composite step, and one is for the answer.
@@ -112,11 +107,7 @@ async def run_inner(progress: Progress, step: PlanStep) -> Failures:
 def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
     """Return the call of a step, with results in place of references; None when the step is over without one."""
     assert step.tool_name is not None  # noqa: S101 - a plan with such a step is refused
-    try:
-        arguments = _as_declared(step, resolved(step.tool_args, progress.results), progress.tools[step.tool_name])
-    except UnresolvedReferenceError as error:
-        progress.fail(step.id, str(error))
-        return None
+    arguments = _as_declared(step, resolved(step.tool_args, progress.results), progress.tools[step.tool_name])
     earlier = progress.earlier(step.tool_name, arguments, step.version)
     if earlier is None:
         call_id = f"{progress.plan.id}_{step.id}_{step.retries}"

@@ -10,7 +10,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
-from playhead.errors import UsageError
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -22,10 +21,6 @@ SUMMARY: Final = 500
 """Characters of a summary."""
 _REFERENCE: Final = re.compile(r"\{\{\s*from_step\s*:\s*([\w-]{1,64})\s*(:\s*summary\s*)?\}\}")
 _LOOKS_LIKE_ONE: Final = re.compile(r'\{\{\s*(?:from_step|s\d+\b)[^"]{0,40}')
-
-
-class UnresolvedReferenceError(UsageError):
-    """A reference whose result is not there; what it stands in must not be used."""
 
 
 def references(*values: JsonValue) -> list[str]:
@@ -52,13 +47,10 @@ def renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
     """Return the value with results in place of references; a text that is nothing but one becomes the result itself.
 
-    Raises:
-        UnresolvedReferenceError: there is no result for one.
+    A step begins when all that it refers to is completed, so that there is a result for each.
     """
 
     def result_of(match: re.Match[str]) -> JsonValue:
-        if match[1] not in results:
-            raise UnresolvedReferenceError(f"{match[0]} has no result: {match[1]} is not completed")
         result = results[match[1]]
         return as_text(result)[:SUMMARY] if match[2] else result
 

@@ -11,9 +11,6 @@ import pytest
 
 from playhead import UsageError, tool
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.progress import Progress
-from playhead.kernel.plan.steps import Plan, PlanStep
 from playhead.kernel.strategies import plan_execute_reflect
 from playhead.replay import reproduce
 from playhead.testing import call, text
@@ -442,28 +439,6 @@ async def test_a_step_that_the_provider_cut_off_failed(tmp_path: Path):
     assert [each.reason for each in run.events("plan-step-changed") if each.status == "failed"] == [
         "output_truncated"
     ] * 2
-
-
-async def test_a_reference_without_a_result_never_reaches_a_tool(tmp_path: Path, register: Any):
-    """A step whose reference cannot be resolved fails, and says why; nothing is called."""
-
-    async def broken(state: Any, session: Any) -> Any:
-        steps = (
-            PlanStep(id="s1", type="tool_call", tool_name="send", tool_args={"to": "{{from_step:s9}}"}),
-            PlanStep(id="s2", type="analysis", instruction="Read {{from_step:s9}}"),
-        )
-        progress = Progress(session, state, Plan("p", "goal", "dag", {each.id: each for each in steps}))
-        assert await run_wave(progress, steps) == {"s1": False, "s2": False}
-        return progress.state
-
-    register("broken", broken)
-    tools = Tools()
-    run = await planned(tmp_path, tools, strategy="broken", strategy_settings={})
-    assert (tools.did, run.events("tool-call-started", "llm-requested")) == ([], [])
-    assert [each.reason for each in run.events("plan-step-changed")] == [
-        "{{from_step:s9}} has no result: s9 is not completed",
-        "{{from_step:s9}} has no result: s9 is not completed",
-    ]
 
 
 # --- plans that cannot be read ------------------------------------------------------------------------------------------
