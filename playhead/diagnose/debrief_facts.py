@@ -114,7 +114,7 @@ class CallFacts:
     @property
     def denied(self) -> bool:
         """Whether an approver said no."""
-        return self.error == "ApprovalDenied"
+        return self.ended == "denied"
 
     def complete(self, record: Record, event: ToolCallCompleted, result: str) -> None:
         """Take in what became of it; of the result no more than what tells it apart."""

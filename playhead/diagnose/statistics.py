@@ -160,8 +160,6 @@ class _Run:
         """Model of each attempt that is in flight."""
         self._running: dict[tuple[str, str], bool] = {}
         """Calls that run; whether their time counts as a tool's own."""
-        self._denied: set[tuple[str, str]] = set()
-        self._unfit: set[tuple[str, str]] = set()
         """Calls of no tool, or without readable arguments: the kernel refuses them, under names that a body may use too."""
         self._made: set[tuple[str, str, str]] = set()
         self._turns: dict[str, int] = {}
@@ -237,8 +235,6 @@ class _Run:
         match event:
             case e.ToolCallStarted():
                 self._call(owner, event)
-            case e.ApprovalDecided() if not event.approved:
-                self._denied.add((owner, event.call_id))
             case e.ToolCallCompleted():
                 self._return(owner, event)
             case _:
@@ -304,8 +300,6 @@ class _Run:
         kind = spec.kind if spec else "function"
         tool = self._fold.tools.setdefault(event.tool, ToolFigures(kind))
         tool.calls += 1
-        if (self._specs.get(owner) and spec is None) or not isinstance(event.args, dict):
-            self._unfit.add((owner, event.call_id))
         same = (owner, event.tool, event.args_hash)
         tool.marks["repeated"] += same in self._made
         self._made.add(same)
@@ -320,17 +314,14 @@ class _Run:
             return  # its start stands in a damaged line
         tool = self._fold.tools[event.tool] if event.tool in self._fold.tools else ToolFigures()
         call = (owner, event.call_id)
-        denied = not event.ok and (call in self._denied or call in self._unfit)
-        tool.ended[
-            "ok" if event.ok else "refused" if denied or event.ended == "stopped" else event.ended or "failed"
-        ] += 1
+        tool.ended["ok" if event.ok else event.ended or "failed" if event.end.body_ran else "refused"] += 1
         tool.marks["cached"] += event.cached
         tool.marks["abandoned"] += event.abandoned
         if not event.ok:
             tool.errors[event.error.type[:100] if event.error else "(no error given)"] += 1
         if event.rung is not None:
             self._serve(call, event.rung)
-        if event.ended not in ("refused", "stopped") and not event.cached and not denied:
+        if event.end.body_ran and not event.cached:
             tool.durations.append(finite(event.duration_ms))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, scrub
 
 if TYPE_CHECKING:
-    from playhead.trace.events.tools import Rung
+    from playhead.trace.events.tools import CallEnd, Rung
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Outcome:
     error: ErrorInfo | None = None
     cached: bool = False
     abandoned: bool = False
-    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
+    ended: CallEnd | None = None
     rung: Rung | None = None
     """In a replay, how the result came about."""
 

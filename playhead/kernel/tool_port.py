@@ -321,7 +321,7 @@ class ToolDoor:
         ends = None if guard is None else guard.denied(session, planned, why)
         if guard is not None and ends is not None:
             fire(guard, session, ends, "approval", call_id=call_id)
-        return Outcome.failure("ApprovalDenied", why)
+        return replace(Outcome.failure("ApprovalDenied", why), ended="denied")
 
     def _batches(self, calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
         batches: list[list[PlannedCall]] = []

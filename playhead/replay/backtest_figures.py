@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from playhead.replay.backtest_play import Play
     from playhead.trace.recording import RecordedCall
 
-NOT_RUN = frozenset({"ApprovalDenied", "Refused", "Stopped"})
-"""Types of the errors of calls that came as far as the guards, and no further."""
-
 Attempt = tuple[str, int, int]
 """An owner, the number of a request, and which attempt at it."""
 
@@ -63,5 +60,4 @@ def _figures(play: Play, answers: Mapping[Attempt, LlmResponded], requests: int,
 
 
 def _ran(call: RecordedCall) -> bool:
-    completed = call.completed
-    return completed is None or completed.error is None or completed.error.type not in NOT_RUN
+    return call.completed is None or call.completed.end.body_ran

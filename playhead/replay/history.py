@@ -87,7 +87,7 @@ class PastCall:
     def answered(self) -> bool:
         """Whether its body answered; or a cache did, at a moment that only the very same course of calls comes to again."""
         completed = self.completed
-        if completed is None or not self.ran or completed.ended not in (None, "timeout"):
+        if completed is None or not self.ran or not completed.end.served:
             return False
         if completed.cached and not self.timed:
             return False
@@ -214,7 +214,7 @@ class _Reader:
         spec, completed = call.recorded_spec, call.completed
         if spec is None or spec.kind != "function" or not isinstance(call.started.args, dict):
             return False
-        if completed is not None and completed.ended in ("refused", "stopped"):
+        if completed is not None and not completed.end.body_ran:
             return False
         if completed is not None and completed.rung is not None:
             return completed.rung != "synthetic-error" and allowed is not False
@@ -265,7 +265,7 @@ def _memory_key(call: PastCall) -> tuple[str, str, str]:
 def _is_left(call: PastCall) -> bool:
     """Return whether a body may have gone on after its call was over."""
     completed = call.completed
-    return completed is None or completed.abandoned or completed.ended in ("timeout", "cancelled")
+    return completed is None or completed.abandoned or completed.end.may_go_on
 
 
 def _doubt(call: PastCall) -> str | None:

@@ -75,7 +75,7 @@ class Script:
     ) -> Script:
         """Let a call end and its result join the thread."""
         call_id = f"c{number or self._calls}"
-        ended: Any = "refused" if error == "ApprovalDenied" else None
+        ended: Any = "denied" if error == "ApprovalDenied" else None
         self.events += [
             ToolCallCompleted(
                 call_id=call_id, tool=tool, position=0, ok=error is None, ended=ended,

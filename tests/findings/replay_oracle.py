@@ -534,7 +534,7 @@ def _settled(truth: dict[Place, Any], recorded: tuple[Any, ...], as_recorded: se
 
 
 def _is_answer(over: ToolCallCompleted) -> bool:
-    return over.ended in (None, "timeout") and (over.error is None or over.error.type != "ApprovalDenied")
+    return over.ended in (None, "timeout")
 
 
 def _named(began: ToolCallStarted, what: Any) -> str:

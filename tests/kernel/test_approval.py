@@ -90,7 +90,8 @@ async def test_anything_but_a_yes_is_a_no(tmp_path: Path, kind: str, answer: Any
         {"call_id": "call_0_0", "approved": False, **decision}
     ]
     message = f"pay was not approved: {told or decision['why']}"
-    assert data(run.events("tool-call-completed")[0])["error"] == {"type": "ApprovalDenied", "message": message}
+    completed = data(run.events("tool-call-completed")[0])
+    assert (completed["ended"], completed["error"]) == ("denied", {"type": "ApprovalDenied", "message": message})
     assert run.model.requests[1].messages[-1].content == f"error: {message}"
 
 

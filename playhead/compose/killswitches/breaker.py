@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block, names_of, whole
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import Stop, Terminate
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
-
-NOT_THE_TOOLS: Final = frozenset({"UnknownTool", "InvalidArguments", "ApprovalDenied", "Suppressed", "Stopped"})
-"""Errors of calls whose tool was never asked."""
 
 
 def circuit_breaker(
@@ -71,7 +68,7 @@ class CircuitBreaker(Switch):
     def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
         """Count, and end the agent at the last failure that it may have."""
         if isinstance(event, ToolCallCompleted) and ("*" in self._names or event.tool in self._names):
-            return self._count(f"the tool {event.tool}", event.ok, failed=is_tool_failure(event), why=_why(event))
+            return self._count(f"the tool {event.tool}", event.ok, failed=event.tool_failed, why=_why(event))
         if self._provider and isinstance(event, (LlmResponded, LlmFailed)):
             failed = isinstance(event, LlmFailed) and not event.cancelled
             who = f"the model {session.header.model}"
@@ -87,12 +84,6 @@ class CircuitBreaker(Switch):
                 times = "once" if self._failures == 1 else f"{self._failures} times in a row"
                 return self.answer(f"{who} failed {times}, at last with {why}")
         return None
-
-
-def is_tool_failure(event: ToolCallCompleted) -> bool:
-    """Return whether it was the tool that failed."""
-    asked = event.ended in (None, "timeout") and (event.error is None or event.error.type not in NOT_THE_TOOLS)
-    return not event.ok and asked
 
 
 def _why(event: ToolCallCompleted | LlmResponded | LlmFailed) -> str:

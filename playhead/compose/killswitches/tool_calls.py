@@ -92,7 +92,7 @@ class _ToolLimit(Switch):
 
     def recall(self, session: Session, event: EventBase, reserved: BudgetReserved | None) -> None:  # noqa: ARG002
         """Count a call that was let run."""
-        if not isinstance(event, ToolCallCompleted) or event.ended in ("refused", "stopped"):
+        if not isinstance(event, ToolCallCompleted) or not event.end.admitted:
             return
         tool = session.toolset.get(event.tool)
         if tool is not None and tool.spec.kind != "meta":

@@ -78,6 +78,8 @@ from playhead.trace.events.thread import (
     ToolsDefined,
 )
 from playhead.trace.events.tools import (
+    CALL_ENDS,
+    CallEnd,
     Rung,
     ToolCallCompleted,
     ToolCallLate,
@@ -157,6 +159,7 @@ EVENT_TYPES: Final[dict[str, type[EventBase]]] = {
 """Every kind and its type, in the order of the catalogue."""
 
 __all__ = [
+    "CALL_ENDS",
     "EVENT_TYPES",
     "AgentCompleted",
     "AgentStarted",
@@ -165,6 +168,7 @@ __all__ = [
     "ApprovalRequested",
     "AssumptionRecorded",
     "BudgetReserved",
+    "CallEnd",
     "ContextSynthesized",
     "Critique",
     "CuratorDecision",

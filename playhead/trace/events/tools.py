@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -19,6 +20,37 @@ Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault",
 """How a replayed result came about, from the surest to the least sure."""
 GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
 """Rungs of recorded answers that were given in the same state of the world."""
+
+
+CallEnd = Literal["refused", "denied", "stopped", "timeout", "cancelled"]
+"""How the kernel ended a call: it refused it, an approver denied it, a killswitch stopped it, its time was up, or nobody waits
+for it any more."""
+
+
+class CallEndMeaning(NamedTuple):
+    """What an ending of a call means, for everything that counts, serves or judges calls."""
+
+    body_ran: bool
+    """Whether its body was started."""
+    admitted: bool
+    """Whether killswitches let it through, so that it counts towards their limits."""
+    served: bool
+    """Whether a replay serves what the call got; otherwise the kernel works it out anew."""
+    may_go_on: bool
+    """Whether the body may have gone on after the call was over."""
+
+
+CALL_ENDS: Final[Mapping[CallEnd | None, CallEndMeaning]] = MappingProxyType(
+    {
+        None: CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=False),
+        "timeout": CallEndMeaning(body_ran=True, admitted=True, served=True, may_go_on=True),
+        "cancelled": CallEndMeaning(body_ran=True, admitted=True, served=False, may_go_on=True),
+        "denied": CallEndMeaning(body_ran=False, admitted=True, served=False, may_go_on=False),
+        "refused": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
+        "stopped": CallEndMeaning(body_ran=False, admitted=False, served=False, may_go_on=False),
+    }
+)
+"""None: the body returned, or raised."""
 
 
 def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
@@ -96,12 +128,22 @@ class ToolCallCompleted(EventBase):
     """Whether the answer came from this run's memory of an equal call."""
     abandoned: bool = False
     """Whether the body was still running when the call was given up."""
-    ended: Literal["refused", "timeout", "cancelled", "stopped"] | None = None
+    ended: CallEnd | None = None
     """How the kernel ended the call; absent when its body returned or raised (an exception may have any name)."""
     rung: Annotated[Rung | None, VOLATILE] = None
     """In a replay, how the result came about."""
     understood: str | None = None
     """What a malformed call was read as, for the model to learn from; absent when the call ran as it was written."""
+
+    @property
+    def end(self) -> CallEndMeaning:
+        """What its ending means."""
+        return CALL_ENDS[self.ended]
+
+    @property
+    def tool_failed(self) -> bool:
+        """Whether the tool itself failed: its body raised or took too long."""
+        return not self.ok and self.end.served
 
     def observation(self) -> str:
         """Return what the model is told about this result."""
