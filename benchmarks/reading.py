@@ -22,7 +22,8 @@ from playhead.trace.format import FORMAT
 from playhead.trace.line import chain, decoder_of, split_body, split_line
 from playhead.trace.reader import Lines, Problem, open_trace, scan
 from playhead.trace.recorder import Recorder
-from playhead.trace.store import TraceStore, new_run_id
+from playhead.trace.run_ids import new_run_id
+from playhead.trace.store import TraceStore
 from playhead.trace.types import AgentHeader, Rationale, ToolCall, Usage
 from playhead.trace.writer import TraceWriter
 

@@ -23,7 +23,7 @@ from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
-from playhead.trace.store import new_run_id
+from playhead.trace.run_ids import new_run_id
 from playhead.trace.types import FallbackInfo
 from playhead.trace.values import JsonValue, scrub, to_json
 

@@ -28,7 +28,7 @@ from playhead.trace.events.tools import grounded_share
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording
 from playhead.trace.redaction import Redactor
-from playhead.trace.store import new_run_id
+from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -26,7 +26,7 @@ from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.store import new_run_id
+from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from playhead.agent.agent import Agent

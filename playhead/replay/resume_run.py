@@ -37,7 +37,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.recording import Recording, read_recording
-from playhead.trace.store import new_run_id
+from playhead.trace.run_ids import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

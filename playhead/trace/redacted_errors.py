@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakSet
 
 from playhead.errors import PlayheadError
@@ -13,13 +13,25 @@ from playhead.trace.forks import SharedLock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.trace.redaction import Redactor
 
-_redactors: Final[WeakSet[Redactor]] = WeakSet()
+class Redacts(Protocol):
+    """What a redactor does for what stands beside a trace."""
+
+    def redact_text(self, text: str) -> str:
+        """Return a text without secrets."""
+
+    def redact_error(self, text: str) -> str:
+        """Return the message of a provider's error without secrets."""
+
+    def finds_in_error(self, text: str) -> bool:
+        """Return whether the message of an error shows a secret."""
+
+
+_redactors: Final[WeakSet[Redacts]] = WeakSet()
 _lock: Final = SharedLock()
 
 
-def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool = False) -> None:
+def redact_error(error: BaseException, redactor: Redacts, *, of_provider: bool = False) -> None:
     """Redact the messages of Playhead's exceptions, and detach any other cause that shows a secret.
 
     A traceback prints the causes too, and some servers repeat the headers that they refuse: with `of_provider`, every word
@@ -42,12 +54,12 @@ def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool 
                 left.append(led_to)
 
 
-def shows_secret(error: BaseException, redactor: Redactor) -> bool:
+def shows_secret(error: BaseException, redactor: Redacts) -> bool:
     """Return whether an exception, or a member of its group, shows a secret."""
     return any(map(redactor.finds_in_error, _texts(error)))
 
 
-def redact_log(redactor: Redactor) -> None:
+def redact_log(redactor: Redacts) -> None:
     """Redact the log lines of this process for as long as the redactor exists."""
     with _lock:
         _redactors.add(redactor)

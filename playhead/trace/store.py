@@ -6,10 +6,7 @@ import json
 import logging
 import os
 import re
-import secrets
-import time
 from dataclasses import asdict, dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -17,6 +14,7 @@ from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceN
 from playhead.trace.blobs import is_reference, run_id_of
 from playhead.trace.finish_reasons import ANSWERED
 from playhead.trace.format import other_format
+from playhead.trace.run_ids import checked_run_id, ulid_time_ms
 
 _log = logging.getLogger("playhead")
 
@@ -24,14 +22,7 @@ SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 REPLAYS: Final = "replays"
 """The folder inside a folder of traces where replays are."""
 Ending = Literal["answered", "stopped", "failed", "running", "interrupted", "resumed", "open", "unreadable"]
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _LATEST: Final = re.compile(r"latest(?:~(\d{1,6}))?")
-_ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Of ULIDs."""
-_CROCKFORD: Final = str.maketrans(_ALPHABET[10:], "ABCDEFGHIJKLMNOPQRSTUV")
-"""From the alphabet of ULIDs to the one that `int(…, 32)` reads."""
-_numbers: Final = count()
 _STARTED: Final = re.compile(rb'\{"seq":0,"ts":(\d{1,18}),')
 """How the first line begins, with its time in microseconds."""
 _LENGTHS: Final = (8 << 10, 512 << 10, 64 << 20)
@@ -260,35 +251,6 @@ def _is_alive(trace: Path) -> bool | None:
     return True if control.held else None if control.process.host != os.uname().nodename else False
 
 
-def checked_run_id(run_id: str) -> str:
-    """Return the id unchanged when it is a safe file name.
-
-    Raises:
-        RunIdError: it is not.
-    """
-    if not _RUN_ID.fullmatch(run_id):
-        raise RunIdError(
-            f"{run_id[:80]!r} is no run id: letters, digits, '.', '_' and '-' only, first a letter or digit, "
-            "at most 128 characters. (A trace outside the trace folder is named by its path, ending in .jsonl)"
-        )
-    return run_id
-
-
-def new_run_id() -> str:
-    """Return a new ULID: sorts by time, and its 128 bits are the OpenTelemetry trace id.
-
-    The ids that a process makes in one millisecond are told apart by a number, in their order, and by 64 random bits.
-    """
-    number = time.time_ns() // 1_000_000 << 80 | next(_numbers) % 2**16 << 64 | secrets.randbits(64)
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
-
-
-def ulid_number(run_id: str) -> int | None:
-    """Return the 128 bits of a ULID; None for an id that is none."""
-    text = run_id.upper()
-    return int(text.translate(_CROCKFORD), 32) if _ULID.fullmatch(text) else None
-
-
 def summarise(path: Path) -> RunSummary:
     """Return what the first and the last line of a trace say; never raises for what the file holds."""
     try:
@@ -406,8 +368,8 @@ def _is_trace(entry: os.DirEntry[str]) -> bool:
 
 def _started_ms(entry: os.DirEntry[str]) -> int:
     """Return when a run started: ULIDs say it themselves; for other ids the first event does, or else the file's time."""
-    if _ULID.match(entry.name):
-        return int(entry.name[:10].translate(_CROCKFORD), 32)
+    if (started_ms := ulid_time_ms(entry.name)) is not None:
+        return started_ms
     try:
         started = _STARTED.match(_first_bytes(Path(entry.path)))
         return int(started[1]) // 1000 if started else entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000

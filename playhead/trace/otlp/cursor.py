@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control_files import is_private, read_object, write_over
 from playhead.trace.otlp.naming import NAMED
-from playhead.trace.store import checked_run_id
+from playhead.trace.run_ids import checked_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

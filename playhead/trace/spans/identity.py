@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import SpanContext, TraceFlags
 
-from playhead.trace.store import ulid_number
+from playhead.trace.run_ids import ulid_number
 
 if TYPE_CHECKING:
     from playhead.trace.events import RunStarted
