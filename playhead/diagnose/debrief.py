@@ -194,7 +194,7 @@ class DebriefFold:
         for option in call.alternatives:
             self._reject(record, event.tool, option.option, option.rejected_because)
         if call.reason is not None:
-            self._decide(record, "tool-selection", "model", call.reason, event.tool)
+            self._decide(record, "call", "tool-selection", "model", call.reason, event.tool)
 
     @_take.register
     def _(self, event: e.ToolCallCompleted, record: Record) -> None:
@@ -249,30 +249,34 @@ class DebriefFold:
 
     @_take.register
     def _(self, event: e.StrategySelected, record: Record) -> None:
-        self._decide_if(record, f"strategy-selected:{event.strategy}", "strategy", event.reason)
+        self._decide_if(record, "strategy", f"strategy-selected:{event.strategy}", "strategy", event.reason)
 
     @_take.register
     def _(self, event: e.StrategySwitchEvaluated, record: Record) -> None:
         what = "switch-strategy" if event.will_switch else f"keep-strategy:{event.from_strategy}"
-        self._decide_if(record, f"reactive-{what}", "strategy", event.rationale)
+        self._decide_if(record, "strategy" if event.will_switch else "control", what, "strategy", event.rationale)
 
     @_take.register
     def _(self, event: e.StrategySwitched, record: Record) -> None:
         step = m.PathStep(**_at(record), action=f"switch:{event.to_strategy}", ok=True)
         self.path.append((step, None))
         self._decide_if(
-            record, f"strategy-switch:{event.from_strategy}→{event.to_strategy}", "strategy", event.rationale
+            record,
+            "strategy",
+            f"strategy-switch:{event.from_strategy}→{event.to_strategy}",
+            "strategy",
+            event.rationale,
         )
 
     @_take.register
     def _(self, event: e.DecisionEvaluated, record: Record) -> None:
-        self._decide_if(record, f"reactive-{event.decision}", "strategy", event.rationale)
+        self._decide_if(record, "control", event.decision, "strategy", event.rationale)
 
     @_take.register
     def _(self, event: e.CuratorDecision, record: Record) -> None:
         why = None if event.rationale is None else short(event.rationale)
         self.curator.append(m.CuratorAction(**_at(record), action=event.action, ref=short(event.ref), why=why))
-        self._decide_if(record, f"curator-{event.action}", "curator", event.rationale)
+        self._decide_if(record, "curator", f"curator-{event.action}", "curator", event.rationale)
 
     @_take.register
     def _(self, event: e.ApprovalDecided, record: Record) -> None:
@@ -284,13 +288,14 @@ class DebriefFold:
                 **_at(record), call_id=event.call_id, tool=tool, approved=event.approved, why=why, by=event.by
             )
         )
-        self._decide_if(record, f"approval-{'granted' if event.approved else 'denied'}", "approver", event.why, tool)
+        granted = "approval-granted" if event.approved else "approval-denied"
+        self._decide_if(record, "approval", granted, "approver", event.why, tool)
 
     @_take.register
     def _(self, event: e.HookFired, record: Record) -> None:
         what = f"{event.timing} {event.phase}: {event.action}"
         self._steer(record, event.hook, what, event.reason)
-        self._decide_if(record, f"hook-{event.action}:{event.phase}", "hook", event.reason)
+        self._decide_if(record, "hook", f"hook-{event.action}:{event.phase}", "hook", event.reason)
 
     @_take.register
     def _(self, event: e.HookFailed, record: Record) -> None:
@@ -309,7 +314,7 @@ class DebriefFold:
     def _(self, event: e.KillswitchFired, record: Record) -> None:
         what = "stopped the run" if event.on_trigger == "stop" else "terminated the run"
         self._steer(record, event.switch, what, event.reason)
-        self._decide_if(record, f"killswitch:{event.switch}", "killswitch", event.reason)
+        self._decide_if(record, "killswitch", f"killswitch:{event.switch}", "killswitch", event.reason)
 
     @_take.register
     def _(self, event: e.NudgeIssued, record: Record) -> None:
@@ -348,12 +353,17 @@ class DebriefFold:
 
     # --- entries ----------------------------------------------------------------------------------------------------
 
-    def _decide(self, record: Record, decision: str, by: m.Author, reason: m.Reason, tool: str | None = None) -> None:
-        self.decisions.append(m.Decision(**_at(record), decision=decision, tool_name=tool, by=by, rationale=reason))
+    def _decide(  # noqa: PLR0913, PLR0917 - the fields of a decision
+        self, record: Record, topic: m.Topic, decision: str, by: m.Author, reason: m.Reason, tool: str | None = None
+    ) -> None:
+        made = m.Decision(**_at(record), topic=topic, decision=decision, tool_name=tool, by=by, rationale=reason)
+        self.decisions.append(made)
 
-    def _decide_if(self, record: Record, decision: str, by: m.Author, why: str | None, tool: str | None = None) -> None:
+    def _decide_if(  # noqa: PLR0913, PLR0917 - the fields of a decision
+        self, record: Record, topic: m.Topic, decision: str, by: m.Author, why: str | None, tool: str | None = None
+    ) -> None:
         if why:
-            self._decide(record, short(decision), by, m.Reason(why=short(why)), tool)
+            self._decide(record, topic, short(decision), by, m.Reason(why=short(why)), tool)
 
     def _reject(self, record: Record, decision: str, option: str, because: str) -> None:
         self.alternatives.append(

@@ -208,7 +208,13 @@ def _last_decision(ended: m.Termination | None) -> Iterator[m.Decision]:
         kind = ended.source.partition(":")[0]
         by: m.Author = kind if kind in {"strategy", "hook", "killswitch"} else "kernel"  # type: ignore[assignment]
         yield m.Decision(
-            seq=ended.seq, owner="root", iteration=None, decision=f"termination:{ended.by}", by=by, rationale=reason
+            seq=ended.seq,
+            owner="root",
+            iteration=None,
+            topic="end",
+            decision=f"termination:{ended.by}",
+            by=by,
+            rationale=reason,
         )
 
 

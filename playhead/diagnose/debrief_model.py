@@ -23,6 +23,7 @@ Level = Literal["high", "medium", "low"]
 Severity = Literal["high", "warning", "info"]
 Honesty = Literal["consistent", "unverified", "suspect", "no-claim"]
 RecordingState = Literal["closed", "open", "truncated", "damaged"]
+Topic = Literal["call", "control", "strategy", "curator", "approval", "hook", "killswitch", "end"]
 Author = Literal["model", "strategy", "kernel", "curator", "hook", "killswitch", "approver"]
 
 
@@ -58,8 +59,10 @@ class Decision(Placed):
     """A decision for which somebody stated a reason."""
 
     decision: Text
-    """`tool-selection`, `curator-<action>`, `strategy-switch:<from>→<to>`, `reactive-<decision>`, `hook-<action>:<phase>`,
-    `killswitch:<name>`, `approval-granted`, `approval-denied` or `termination:<reason>`."""
+    """`tool-selection`, `curator-<action>`, `strategy-switch:<from>→<to>`, `hook-<action>:<phase>`, `killswitch:<name>`,
+    `approval-granted`, `approval-denied`, `termination:<reason>`, or a controller's decision in its own words."""
+    topic: Topic
+    """What it is about; `control` is what a controller decided while the run went on."""
     tool_name: Text | None = None
     """The tool, for a decision about one."""
     by: Author

@@ -167,11 +167,9 @@ def _call(step: m.PathStep) -> str:
 
 def _why(debrief: m.Debrief) -> Iterator[Row]:
     """Yield the reasons for what was done; those of curators, hooks, limits and the end stand in their own sections."""
-    apart = ("curator-", "approval-", "hook-", "killswitch:", "termination:", "strategy-", "reactive-switch-strategy")
     for each in debrief.rationale:
-        if each.decision.startswith(apart):
-            continue
-        yield indent(each), f"{when(each)} ", f"{_chosen(each)}: {_reason(each.rationale)}", ""
+        if each.topic in ("call", "control"):
+            yield indent(each), f"{when(each)} ", f"{_chosen(each)}: {_reason(each.rationale)}", ""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
         own = next((f", {_call(step)} not counted" for step in debrief.path if _call(step) in LAST_WORDS), "")
@@ -185,11 +183,7 @@ def _why(debrief: m.Debrief) -> Iterator[Row]:
 
 
 def _chosen(each: m.Decision) -> str:
-    """Return a decision in words; `reactive-` only says that a controller reacted."""
-    if each.decision == "tool-selection":
-        return f"chose tool:{each.tool_name}"
-    reacted = each.decision.removeprefix("reactive-")
-    return f"chose {reacted}" if reacted == each.decision else f"decided {reacted}"
+    return f"chose tool:{each.tool_name}" if each.topic == "call" else f"decided {each.decision}"
 
 
 def _reason(reason: m.Reason) -> str:

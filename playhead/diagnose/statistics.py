@@ -221,7 +221,7 @@ class _Run:
                 self._serve((owner, event.call_id), event.rung)
             case e.ReplayDiverged():
                 self._fold.divergences += 1
-                self._left |= {(owner, event.where.rpartition(", call ")[2])} & self._running.keys()
+                self._left |= {(owner, event.call_id or "")} & self._running.keys()
             case _:
                 return False
         return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from playhead.compose.killswitches.prices import PRICE_FORM
 from playhead.errors import NotATraceError, UsageError, nearest
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.backtest_figures import figures_of
@@ -96,7 +95,7 @@ async def _why_not(play: Play) -> str | None:
             try:
                 await maker.check(session.model.adapter)
             except UsageError as error:
-                return f"{str(error).partition(', so ')[0]}; {PRICE_FORM}"
+                return str(error)
     return None
 
 

@@ -397,7 +397,7 @@ class Answers:
         context = call.context
         where = f"{context.owner}, turn {context.iteration}, call {context.call_id}"
         actual: dict[str, JsonValue] = {"tool": call.spec.name, "arguments": call.arguments}
-        context.session.emit(ReplayDiverged(what=what, where=where, actual=actual))
+        context.session.emit(ReplayDiverged(what=what, where=where, call_id=context.call_id, actual=actual))
 
 
 def _rung_of(match: Match) -> Rung:

@@ -119,7 +119,7 @@ async def test_the_whole_account(tmp_path: Path):
     (decision,) = debrief.rationale
     assert decision.model_dump() == {
         "seq": ran.recording.records[decision.seq].seq, "owner": "root", "iteration": 1,
-        "decision": "tool-selection", "tool_name": "lookup", "by": "model",
+        "topic": "call", "decision": "tool-selection", "tool_name": "lookup", "by": "model",
         "rationale": {"why": "the table has heights", "refs": ("obs:1",), "confidence": 0.9},
     }  # fmt: skip
     (assumption,) = debrief.assumptions
@@ -170,9 +170,9 @@ def test_decisions_of_every_kind():
     debrief = build_debrief(recording)
     assert [(each.decision, each.by, each.rationale.why) for each in debrief.rationale] == [
         ("strategy-selected:reactive", "strategy", "short"),
-        ("reactive-switch-strategy", "strategy", "stuck"),
+        ("switch-strategy", "strategy", "stuck"),
         ("strategy-switch:a→b", "strategy", "stuck"),
-        ("reactive-early-stop", "strategy", "enough"),
+        ("early-stop", "strategy", "enough"),
         ("curator-dropped", "curator", "stale"),
         ("approval-denied", "approver", "too much"),
         ("hook-skip:think", "hook", "seen"),

@@ -36,6 +36,8 @@ class ReplayDiverged(EventBase):
     """What differs."""
     where: str
     """Owner, iteration and event."""
+    call_id: str | None = None
+    """The call that left the recording; absent when it was none."""
     expected: JsonValue = None
     """What the recording has."""
     actual: JsonValue = None
