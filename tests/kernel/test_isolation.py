@@ -303,7 +303,7 @@ async def test_a_guardian_that_dies(tmp_path: Path):
 async def test_a_caller_that_is_cancelled_twice(tmp_path: Path):
     """Who insists does not wait for SIGTERM: the process is killed, and the call counts as abandoned."""
     path, run = tmp_path / "pids", SimpleNamespace(isolated={})
-    session = SimpleNamespace(run=run, abandoned=set())
+    session = SimpleNamespace(run=run, toolset=SimpleNamespace(abandoned=set()))
     late: list[bool] = []
     context: Any = SimpleNamespace(owner="root", call_id="call", session=session, report_late=late.append)
     task = asyncio.ensure_future(isolated_tools.patient.run({"path": str(path)}, context))
