@@ -75,6 +75,10 @@ def _check(strategy: Any) -> None:  # noqa: ANN401 - anything that a caller may 
     if strategy.__abstractmethods__:
         raise UsageError(f"the strategy {strategy.name!r} has no `async def run(self, state, session)`")
     check_async(f"`run` of the strategy {strategy.name!r}", strategy.run)
+    try:
+        strategy.declared()
+    except ValidationError as error:
+        raise UsageError(f"the strategy {strategy.name!r} declares what cannot be: {first_problem(error)}") from None
 
 
 def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None) -> Strategy:

@@ -82,6 +82,8 @@ class Named(Nameless):
         (called("mine", aliases=("tot",)), "'tot' means the strategy 'tree-of-thought'; choose another name"),
         (called("mine", aliases=("direct",)), "'direct' is a strategy of Playhead; choose another name"),
         (called("mine", run=lambda self, state, session: state), "`run` of the strategy 'mine' must be an async function"),
+        (called("mine", phases="draft"), "the strategy 'mine' declares what cannot be: phases: Input should be a valid tuple"),
+        (called("mine", purposes=("draft",)), "the strategy 'mine' declares what cannot be: purposes.0: Input should be"),
         (Nameless, "Nameless has no name; write `name = "),
         (Idle, "the strategy 'idle' has no `async def run(self, state, session)`"),
         (Named, "Named: 'name' means something for every strategy; call the setting otherwise"),
@@ -89,7 +91,7 @@ class Named(Nameless):
         (Own(), "a strategy is a class: `class Mine(Strategy)` with a `name`"),
         (None, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
     ],
-    ids=range(17),
+    ids=range(19),
 )  # fmt: skip
 def test_what_is_no_strategy(strategy: Any, problem: str):
     """It is refused when it is registered, and what was known stays."""
