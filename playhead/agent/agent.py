@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.agent.options import Context, Execution
-from playhead.agent.running import DEFAULT, Default, TraceTo, check_guards, open_run, record_run, settings_now
+from playhead.agent.running import DEFAULT, Default, TraceTo, Variant, check_guards, open_run, record_run, settings_now
 from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.compose.policies.declared import Declared
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from playhead.agent.chat import ChatSession
     from playhead.agent.handle import RunControl, RunHandle
     from playhead.agent.result import RunResult
-    from playhead.agent.running import Beginning, Variant
+    from playhead.agent.running import Beginning
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
@@ -265,7 +265,7 @@ class Agent(CustomTools):
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
-        return await self._run(task, run_id, None)
+        return await self._run(task, run_id)
 
     def start(self, task: Content, *, run_id: str | None = None, density: Density | None = None) -> RunHandle:
         """Start a task in the running event loop, and return its handle: to await, to iterate, to steer.
@@ -278,7 +278,7 @@ class Agent(CustomTools):
         Raises:
             UsageError: an argument is not valid, or no asyncio loop runs here; what else is wrong, awaiting tells.
         """
-        return self._started(task, run_id, density, None)
+        return self._started(task, run_id, density=density)
 
     def session(
         self,
@@ -300,16 +300,12 @@ class Agent(CustomTools):
         """
         from playhead.agent.chat import ChatSession  # noqa: PLC0415 - few agents chat
 
-        async def run(message: Content, variant: Variant) -> RunResult:
-            return await self._run(message, None, None, variant=variant)
-
-        def start(message: Content, variant: Variant, density: Density | None) -> RunHandle:
-            return self._started(message, None, density, variant)
-
-        return ChatSession(self.header, self.tools, run, start, persist=persist, chat_id=id, context=context)
+        return ChatSession(
+            self.header, self.tools, self._run, self._started, persist=persist, chat_id=id, context=context
+        )
 
     def _started(
-        self, task: Content, run_id: str | None, density: Density | None, variant: Variant | None
+        self, task: Content, run_id: str | None = None, *, density: Density | None, variant: Variant | None = None
     ) -> RunHandle:
         from playhead.agent.handle import start  # noqa: PLC0415 - few runs are streamed or steered
 
@@ -323,8 +319,8 @@ class Agent(CustomTools):
     async def _run(  # noqa: PLR0913 - all in which runs differ
         self,
         task: Content,
-        run_id: str | None,
-        waiting: Waiting | None,
+        run_id: str | None = None,
+        waiting: Waiting | None = None,
         *,
         control: RunControl | None = None,
         variant: Variant | None = None,
@@ -339,10 +335,8 @@ class Agent(CustomTools):
             "hooks": self._harness.info(),
             "sources": root.sources(),
         }
-        tools, chat = self.tools, None
-        if variant is not None:
-            update, tools, chat = {**update, **variant.header}, variant.tools, variant.chat
-        header = self.header.model_copy(update=update)
+        variant = variant or Variant({}, self.tools)
+        header = self.header.model_copy(update={**update, **variant.header})
         await check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
         run = open_run(
@@ -358,11 +352,11 @@ class Agent(CustomTools):
             run,
             header,
             self.model,
-            tools,
+            variant.tools,
             task,
             root.composition(root.hooks()),
             waiting=waiting,
-            chat=chat,
+            chat=variant.chat,
             resumed_from=None if beginning is None else beginning.resumed_from,
             earlier_trace_id=None if beginning is None else beginning.earlier_trace_id,
         )

@@ -165,8 +165,8 @@ def _read_line(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401
         raise ChatError(f"{where} is none of a chat: {error.errors(include_url=False)[0]['msg']}") from None
 
 
-Run = Callable[["Content", Variant], Awaitable["RunResult"]]
-Start = Callable[["Content", Variant, "Density | None"], "RunHandle"]
+Run = Callable[..., Awaitable["RunResult"]]
+Start = Callable[..., "RunHandle"]
 CALLS: Final = 20
 """Calls that an account tells of, the last ones."""
 LONGEST: Final = 300
@@ -240,7 +240,7 @@ class ChatSession:
         """
         message, variant = self._begin(message, max_iterations)
         try:
-            return self._answered(await self._run(message, variant))
+            return self._answered(await self._run(message, variant=variant))
         finally:
             self._busy.release()
 
@@ -257,7 +257,7 @@ class ChatSession:
         """
         message, variant = self._begin(message, max_iterations)
         try:
-            handle = self._start(message, variant, density)
+            handle = self._start(message, variant=variant, density=density)
         except BaseException:
             self._busy.release()
             raise
