@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from asyncio import CancelledError
+from contextlib import aclosing
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -10,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import (
     ModelError,
     ModelRequestError,
+    ModelUnavailableError,
     PlayheadError,
     RateLimitError,
     ReplayError,
     UsageError,
 )
-from playhead.kernel.deltas import streamed
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.fallback import MAX_RETRY_DELAY_S, fall_back, tries, within_limits
 from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
+from playhead.kernel.models.base import StreamsText
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.state import Thread
 from playhead.trace.events import (
@@ -28,19 +30,24 @@ from playhead.trace.events import (
     LlmRequested,
     LlmResponded,
     LlmRetried,
+    ProviderFallback,
 )
 from playhead.trace.forks import computed_once
 from playhead.trace.made import made
 from playhead.trace.redacted_errors import redact_error
-from playhead.trace.types import Request, ToolCall, ToolSpec, Usage, believed, dollars
+from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.text_format import ToolsInText
-    from playhead.trace.types import Completion, FallbackInfo, Prices
+    from playhead.trace.types import FallbackInfo, Prices
 
+MAX_RETRY_DELAY_S: Final = 60.0
+"""Seconds between two attempts at most, whoever asks for more."""
 TEXT_CALL: Final = "text_"
 """How the ids begin that the kernel gives to calls which stand in text; no other call gets such a one."""
 
@@ -328,3 +335,58 @@ def _as_model_error(error: BaseException) -> BaseException:
     if isinstance(error, (PlayheadError, SystemExit)) or not is_failure(error):
         return error
     return ModelRequestError(f"the model adapter raised {type(error).__name__}: {describe(error)}")
+
+
+def tries(session: Session) -> int:
+    """Return how often the present model is asked before another one, or the failure, comes."""
+    header = session.header
+    every = header.max_retries + 1
+    return every if header.fallback_after is None or not session.model.fallbacks else min(every, header.fallback_after)
+
+
+def within_limits(session: Session, error: BaseException) -> BaseException:
+    """Return a failure; one whose provider asks for a longer pause than there is time for will not be tried again."""
+    pause_s = getattr(error, "retry_after_s", None)
+    if not isinstance(error, ModelError) or pause_s is None or not error.retryable:
+        return error
+    left_s = min((guard.left_s() for guard in session.gate.guards), default=math.inf)
+    if pause_s > MAX_RETRY_DELAY_S:
+        why = f"the {MAX_RETRY_DELAY_S:g} s that are waited at most"
+    elif pause_s >= left_s:
+        why = f"the {max(0.0, left_s):.1f} s that the run has left"
+    else:
+        return error
+    error.args = (f"{describe(error)}. It asks for a pause of {pause_s:g} s, longer than {why}: not asked again",)
+    vars(error)["retryable"] = False  # this one is not, whatever others of its class are
+    return error
+
+
+def fall_back(session: Session, error: ModelError, failures: int) -> bool:
+    """Let the next model take over for the rest of the agent's run, with its own prices; False when there is none."""
+    if not session.model.fallbacks:
+        return False
+    info, adapter = session.model.fallbacks.pop(0)
+    session.emit(
+        ProviderFallback(from_model=session.header.model, to_model=info.model, reason=describe(error), attempt=failures)
+    )
+    update = {"model": info.model, "address": info.address, "prices": info.prices}
+    session.header = session.header.model_copy(update=update)
+    session.model.adapter = adapter
+    return True
+
+
+async def streamed(model: Model, request: Request, hear: Callable[[str], object]) -> Completion:
+    """Return the model's answer, and let its pieces be heard; those of a model that cannot stream are not.
+
+    Raises:
+        ModelError: as `complete`; pieces that were heard before are part of no answer then.
+    """
+    if not isinstance(model, StreamsText):
+        return await model.complete(request)
+    async with aclosing(model.stream(request)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Completion):
+                return piece
+            if piece.text:
+                hear(scrub(piece.text))
+    raise ModelUnavailableError(f"the stream of {request.model} ended before the answer did")
