@@ -1,0 +1,52 @@
+"""What a strategy of the user's declares, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from playhead import Agent, Strategy, load_recording
+from playhead.diagnose.debrief import build_debrief
+from playhead.kernel import Purpose, answer_pass, ask_once, fresh_thread, in_phase
+from playhead.testing import ScriptedModel, text
+from playhead.trace.events import Critique
+from tests.trace.spans.span_runs import spans_in, tree_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Rounds(Strategy):
+    """Draft and judge, twice."""
+
+    name = "rounds"
+    phases: ClassVar[Any] = ("round",)
+    purposes: ClassVar[Any] = (
+        Purpose(name="draft", asks_for="a draft", is_answer=True),
+        Purpose(name="judge", asks_for="whether it is good"),
+    )
+
+    async def run(self, state: Any, session: Any) -> Any:
+        """Draft, judge, draft, judge."""
+        for number in (1, 2):
+            with in_phase(session, "round", number):
+                thread = await fresh_thread(session, f"Draft {number}")
+                state, draft = await answer_pass(state, session, thread, purpose="draft", max_iterations=2)
+                thread = await fresh_thread(session, f"Judge {draft.text}")
+                state, said = await ask_once(state, session, thread, purpose="judge")
+                session.emit(Critique(text=said, satisfied=said == "good"))
+        session.conclude(draft.reason, draft.output)
+        return state
+
+
+def test_spans_and_the_debrief_follow_what_it_declares(tmp_path: Path) -> None:
+    """Its phases are spans around what happened in them, and what answered is what was judged: nobody knows its name."""
+    turns = [text("one"), text("bad"), text("two"), text("good")]
+    result = Agent(ScriptedModel(turns), strategy=Rounds(), trace=tmp_path).run_sync("Write.")
+    recording = load_recording(result.trace_path or "")
+    assert recording.header.agent.strategy_declares == Rounds.declared()
+    model = "llm:scripted/model LLM"
+    rounds = [line for number in (1, 2) for line in (f"  round:{number} CHAIN", f"    {model}", f"    {model}")]
+    assert tree_of(spans_in(recording.records)) == ["agent:agent AGENT", *rounds]
+    judged = build_debrief(recording).judged_answers
+    assert [(each.answer, each.satisfied, each.kept) for each in judged] == [("one", False, False), ("two", True, True)]
+    assert recording.reproduce_sync().identical
