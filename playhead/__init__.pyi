@@ -8,6 +8,7 @@ from playhead.agent.one_call import reflexion as reflexion
 from playhead.agent.options import Context as Context
 from playhead.agent.options import Execution as Execution
 from playhead.agent.result import RunResult as RunResult
+from playhead.compose.policies.answers import Verdict as Verdict
 from playhead.diagnose.diff import diff_recordings as diff_recordings
 from playhead.errors import ModelError as ModelError
 from playhead.errors import PlayheadError as PlayheadError
@@ -20,7 +21,6 @@ from playhead.kernel.kernels import register_kernel as register_kernel
 from playhead.kernel.models.base import Model as Model
 from playhead.kernel.models.litellm import LiteLLM as LiteLLM
 from playhead.kernel.models.ollama import Ollama as Ollama
-from playhead.kernel.review import Verdict as Verdict
 from playhead.kernel.session import ToolContext as ToolContext
 from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy

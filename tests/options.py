@@ -30,7 +30,6 @@ POLICIES: dict[str, Callable[[Any], policies.Policy]] = {
     "verify": policies.verify,
     "min_iterations": policies.min_iterations,
     "loop_detection": lambda given: policies.detect_loops(None if given is True else given),
-    "switching": lambda given: policies.switch_strategy(None if given is True else given),
 }
 """The policies that take one thing, by the name that tests say."""
 _ABSENT = (None, False)
@@ -42,12 +41,15 @@ def grouped(**options: Any) -> dict[str, Any]:
     parts: dict[str, dict[str, Any]] = {}
     required: dict[str, Any] = {}
     blocks: list[Any] = []
+    switching: Any = None
     arguments: dict[str, Any] = {}
     for name, value in options.items():
         if name in _PLACES:
             parts.setdefault(_PLACES[name], {})[name] = value
         elif name in REQUIRE:
             required[REQUIRE[name]] = value
+        elif name == "switching":
+            switching = value
         elif name in POLICIES:
             blocks += [] if any(value is each for each in _ABSENT) else [POLICIES[name](value)]
         else:
@@ -59,6 +61,11 @@ def grouped(**options: Any) -> dict[str, Any]:
     if settings:
         arguments["strategy"] = make_strategy(arguments.get("strategy", "reactive"), settings)
     blocks += [policies.require_tools(**required)] if required else []
+    if switching not in _ABSENT:  # it looks for loops itself
+        detection = options.get("loop_detection")
+        blocks = [each for each in blocks if each.name != "detect_loops"]
+        given = (None if each is True else each for each in (switching, detection))
+        blocks.append(policies.switch_strategy(*given))
     if blocks:
         arguments["compose"] = [*arguments.get("compose", ()), *blocks]
     return {**arguments, **{place: _KINDS[place](**given) for place, given in parts.items()}}

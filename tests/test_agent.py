@@ -307,7 +307,7 @@ async def test_a_subscriber_that_raises(tmp_path: Path, caplog: pytest.LogCaptur
         (
             {"required_tools": ["look"]},
             UsageError,
-            "require_tools names 'look', which is no tool of this agent: lookup",
+            "require_tools names 'look', which is no tool of this agent. Did you mean 'lookup'?",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
         ({"max_iterations": True}, UsageError, "max_iterations must be a whole number of at least 1; it is True"),

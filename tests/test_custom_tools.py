@@ -89,7 +89,7 @@ def test_the_kernels_own_stay():
         (lambda agent: agent.add_tool(pay), UsageError, "pay require approval"),
         (lambda agent: agent.remove_tool("loko"), UsageError, "the agent has no tool 'loko'. Did you mean 'look'?"),
         (lambda agent: agent.remove_tool("final-answer"), UsageError, "'final-answer' is a tool of the kernel"),
-        (lambda agent: agent.remove_tool("look"), UsageError, "required_tools names 'look', so the agent cannot be without it"),
+        (lambda agent: agent.remove_tool("look"), UsageError, "require_tools names 'look', which is no tool of this agent"),
     ],
     ids=["twice", "of the kernel", "no tool", "nobody to ask", "unknown", "one of the kernel", "required"],
 )  # fmt: skip

@@ -47,6 +47,7 @@ def everything(passed: list[tuple[Any, Any]]) -> Agent:
     reason = '<rationale call="1">{"why": "the height is asked for"}</rationale>'
     script = [
         text("too early"),
+        text("still too early"),
         calls(call("lookup", key="Mount Zed"), text=reason),
         call("no_such_tool"),
         text(""),
@@ -122,6 +123,10 @@ class TestTheGuide:
             exec(compile(block, "hooks.md", "exec"), names)  # noqa: S102 - our own guide
         assert caplog.text == ""
         assert capsys.readouterr().out.startswith("prompt.system lambda in hooks.md")
+
+        turns = [call("lookup", key="Mount Zed"), text("4,180 feet"), text("The table."), text("4,180 feet (lookup)")]
+        citing = Agent(ScriptedModel(turns), tools=[lookup], compose=[names["cite_sources"]()], trace=None)
+        assert (await citing.run("How high?")).output == "4,180 feet (lookup)"
 
         model = ScriptedModel([error("no"), text("yes")])
         recovering = Agent(model, compose=[names["try_once_more"]], trace=None)

@@ -8,28 +8,28 @@ from playhead.agent.options import Context, Execution
 from playhead.agent.running import DEFAULT, Default, TraceTo, Variant, check_guards, open_run, record_run, settings_now
 from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
-from playhead.compose.policies.declared import Declared
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
-from playhead.kernel.context.settings import call_fields, context_fields, with_recall
+from playhead.kernel.context.settings import context_fields, with_recall
 from playhead.kernel.isolate.main_script import require_guard
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
-from playhead.kernel.reviewers import Reviews
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace.clock import Clock, SystemClock
 from playhead.trace.events import EVENT_TYPES
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
 from playhead.trace.run_ids import new_run_id
 from playhead.trace.types import FallbackInfo
-from playhead.trace.values import JsonValue, scrub, to_json
+from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from pydantic import TypeAdapter
 
     from playhead.agent.chat import ChatSession
     from playhead.agent.handle import RunControl, RunHandle
@@ -110,33 +110,27 @@ class Agent(CustomTools):
             make_fallback(each, self.model) for each in checks.listed("fallbacks", execution.fallbacks)
         )
         self._harness = Harness()
+        self._output_type: TypeAdapter[Any] | None = None
+        if output_type is not None:
+            from playhead.compose.policies.answers import adapter_of, of_type  # noqa: PLC0415 - few agents ask for a type
+
+            self._output_type = adapter_of(output_type)
+            self._harness.use(of_type(output_type, self._output_type))
         for block in checks.listed("compose", compose):
             self._harness.use(block)
-        policies = Declared(self._harness.policies)
         known = make_strategy(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self._description = description
         settings = known.recorded()
         meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
-        detection, switches, of_others = checks.checked_progress(policies.detection, policies.switching)
-        of_strategies = {**of_others, **known.tools_by_name()}
         past = context_fields(
             self.model.name,
             compression=context.compression,
             profile=context.profile,
             max_context_tokens=context.max_tokens,
-            novelty=policies.novelty,
         )
         meta_tools = with_recall(meta_tools, past["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, of_strategies, settings)
-        self._reviews = Reviews(
-            output_type=output_type,
-            validators=policies.validators,
-            output_retries=policies.output_retries,
-            done_when=policies.done_when,
-            verify=policies.verify,
-            min_iterations=policies.min_iterations,
-        )
+        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, known.tools_by_name(), settings)
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,
@@ -153,7 +147,7 @@ class Agent(CustomTools):
             meta_tools=tuple(meta_tools),
             repair=repair,
             tool_format=tool_format_of(self.model),
-            max_iterations=checks.checked_turns(turns, policies.min_iterations),
+            max_iterations=checks.at_least("max_iterations", turns, 1),
             max_retries=checks.at_least("retries", execution.retries, 0),
             retry_delay_s=checks.seconds("retry_delay_s", execution.retry_delay_s),
             max_parallel=checks.at_least("max_parallel", execution.max_parallel, 1),
@@ -161,21 +155,7 @@ class Agent(CustomTools):
             fallback_after=None
             if execution.fallback_after is None
             else checks.at_least("fallback_after", execution.fallback_after, 1),
-            reviews=self._reviews.infos,
             **past,
-            **call_fields(
-                self.tools,
-                required_tools=policies.required["tools"],
-                required_retries=policies.required["retries"],
-                infer_required=policies.required["infer"],
-                tool_budgets=policies.budgets,
-                max_parallel=execution.max_parallel,
-            ),
-            loop_detection=detection,
-            switching=switches,
-            max_required_failures=checks.checked_failures(policies.required["max_failures"])
-            if policies.required["tools"] or policies.required["infer"]
-            else None,
             hooks=self._harness.info(),
         ).with_parameters(checked_parameters(parameters or {}, getattr(self.model, "known_parameters", None)))
         self._redact = checks.functions("redact", redact)
@@ -183,10 +163,11 @@ class Agent(CustomTools):
         self._clock = clock
         self._subscriptions = Subscriptions()
         self._approver = checks.checked_approver(approver, self.tools, self._harness.approves)
+        self._check_blocks()
         self._made: AgentTool | None = None
 
     def compose(self, block: Block) -> Undo:
-        """Let a block register hooks for the runs that begin from now on; they are for agents below this one too.
+        """Compose the agent with another block, for the runs that begin from now on.
 
         Returns:
             A function that undoes what the block registered.
@@ -194,11 +175,12 @@ class Agent(CustomTools):
         Raises:
             UsageError: the block is none, or registers what cannot be.
         """
-        policies = self._harness.policies
         undo = self._harness.use(block)
-        if self._harness.policies != policies:
+        try:
+            self._check_blocks()
+        except BaseException:
             undo()
-            raise UsageError("a policy is part of what an agent is: give it as Agent(compose=[…])")
+            raise
         self.header = self.header.model_copy(update={"hooks": self._harness.info()})
 
         def undo_both() -> None:
@@ -240,7 +222,6 @@ class Agent(CustomTools):
             redact=self._redact,
             hooks=self._harness.hooks,
             guards=self._harness.guards,
-            judges=self._reviews.judges,
             fallbacks=self._fallbacks,
             composed=self._harness.sources,
         )
@@ -360,7 +341,9 @@ class Agent(CustomTools):
             resumed_from=None if beginning is None else beginning.resumed_from,
             earlier_trace_id=None if beginning is None else beginning.earlier_trace_id,
         )
-        return result.model_copy(update={"output": self._reviews.restored(result.output)}) if result.success else result
+        if self._output_type is None or not result.success:
+            return result
+        return result.model_copy(update={"output": self._output_type.validate_python(from_json(result.output))})
 
     def _as_root(self) -> AgentTool:
         """Return what the agent is made of now; it keeps the fingerprints of its code."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.agent.result import RunResult
 from playhead.agent.toolset import agents_below
+from playhead.compose.contexts import VERIFIED
 from playhead.errors import ReplayError, RunError, TraceWriteError
 from playhead.kernel import guards
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
@@ -209,7 +210,7 @@ def _finish(run: RunContext, session: Session, execution: Execution) -> RunResul
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
         strategy_used=session.at.strategy,
-        verified=session.at.verified,
+        verified=session.gate.notes.get(VERIFIED),
     )
     if writer is not None and not run.recorder.complete:
         log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)

@@ -183,16 +183,18 @@ class CustomTools:
         if name not in own:
             kernels = f"{name!r} is a tool of the kernel; leave it out of meta_tools" if name in self.tools else ""
             raise UsageError(kernels or f"the agent has no tool {name!r}.{nearest(str(name), own)}")
-        for setting in ("required_tools", "tool_budgets"):
-            if name in getattr(self.header, setting):
-                raise UsageError(f"{setting} names {name!r}, so the agent cannot be without it; make another agent")
         self._set_tools([each for each in own.values() if each.spec.name != name])
+
+    def _check_blocks(self) -> None:
+        """Let blocks look at the agent as it is."""
+        self._harness.check(self.header, {name: each.spec for name, each in self.tools.items()})
 
     def _own(self) -> list[Tool]:
         return [each for each in self.tools.values() if each.spec.kind != "meta"]
 
     def _set_tools(self, own: list[Any]) -> None:
         meta = with_recall(self.header.meta_tools, self.header.compression, has_tools=bool(own))
-        tools = make_toolset(own, meta, tools_of(self.header)[0], self.header.strategy_settings)
+        tools = make_toolset(own, meta, tools_of(self.header), self.header.strategy_settings)
         self._approver = checks.checked_approver(self._approver, tools, self._harness.approves)
+        self._harness.check(self.header, {name: each.spec for name, each in tools.items()})
         self.tools, self.header = tools, self.header.model_copy(update={"meta_tools": meta})

@@ -16,7 +16,6 @@ from playhead.cli.output import text_console, write_json
 from playhead.cli.reading import read_run
 from playhead.cli.result import print_result, result_as_json
 from playhead.cli.running import run_told
-from playhead.compose.policies import require_tools
 from playhead.errors import UsageError
 from playhead.kernel.models import resolve_model
 
@@ -183,6 +182,7 @@ def agent_of(  # noqa: PLR0913 - the options
     """Return the agent that a run was of, as far as its recording says; its tools and switches are given."""
     from playhead.agent.agent import Agent  # noqa: PLC0415 - bad options are told without the kernel
     from playhead.cli.toolbox import load_tools  # noqa: PLC0415 - as above
+    from playhead.compose.again import WITH_CODE, block_again  # noqa: PLC0415 - as above
     from playhead.compose.killswitches.expressions import parse_switch  # noqa: PLC0415 - as above
     from playhead.kernel.strategies.registry import strategy_of  # noqa: PLC0415 - as above
     from playhead.replay.cast import NO_ADAPTER, live_texts  # noqa: PLC0415 - as above
@@ -194,8 +194,10 @@ def agent_of(  # noqa: PLR0913 - the options
     name = model or header.model
     if name.partition("/")[0] in NO_ADAPTER:
         raise made_by_a_program(f"{name!r}, an object of that program")
-    if header.reviews or header.fallbacks:
-        raise made_by_a_program("checks of its answer" if header.reviews else "models that take over")
+    policies = [hook for hook in header.hooks if hook.role == "policy"]
+    checks = any(hook.name in WITH_CODE for hook in policies)
+    if checks or header.fallbacks:
+        raise made_by_a_program("checks of its answer" if checks else "models that take over")
     if header.address is not None and api_base is None:
         raise UsageError(
             f"{header.model} was reached at {header.address}; pass that address, or another one, with --api-base, or the "
@@ -204,7 +206,8 @@ def agent_of(  # noqa: PLR0913 - the options
     sent = {**header.parameters, **dict(map(read_parameter, parameters))}
     require_parameters(sent)
     given = [parse_switch(each, live=True) for each in switches]
-    had = [f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name for hook in header.hooks]
+    others = [hook for hook in header.hooks if hook not in policies]
+    had = [f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name for hook in others]
     if had and not given and not no_switches:
         raise UsageError(f"the run was under {', '.join(had)}: give that again with --switch, or pass --no-switches")
     agent = Agent(
@@ -226,7 +229,7 @@ def agent_of(  # noqa: PLR0913 - the options
         approver=approver,
         compose=[
             *(each.block for each in given),
-            *([require_tools(header.required_tools)] if header.required_tools else []),
+            *map(block_again, policies),
         ],
     )
     unlike = [each for each in different_fields(header, agent.header) if each != "model"]

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.copies import copy_json, twin
+from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.state import KernelState, Thread, transition
+from playhead.kernel.structured import Form, ask_for, form_prompt
+from playhead.trace.events import DecisionEvaluated, GuardrailViolation, VerifierVerdict
+from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+    from playhead.compose.registration import Registration
+    from playhead.kernel.hooks import Unmet
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
+    from playhead.trace.events import EventBase
+    from playhead.trace.types import Content, ToolSpec
+
+HOOK: Final = "hook"
+"""What requests of a hook are for, and the name of its facts."""
+POLICY: Final = "policy"
+"""Name of the facts of policies."""
+VERIFIED: Final = "playhead.verified"
+"""Where the notes of a run hold whether a check found its answer right, for the result."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -20,6 +38,7 @@ class HookContext:
     """Where in which run it happens."""
 
     _session: Session = field(repr=False)
+    _hook: Registration | None = field(default=None, repr=False, init=False)
     tag: str
     """What passes; for a phase hook the phase's name."""
     run_id: str
@@ -44,10 +63,10 @@ class HookContext:
     @property
     def strategy(self) -> str:
         """The strategy that runs."""
-        return self._session.header.strategy
+        return self._session.at.strategy
 
     @property
-    def notes(self) -> dict[str, Any]:
+    def notes(self) -> dict[Any, Any]:
         """A place to keep things from one call of a hook to the next: of this run and this agent, and in no trace."""
         return self._session.agent.gate.notes
 
@@ -64,6 +83,161 @@ class HookContext:
         """
         state = self._session.state
         return None if state is None else readable(state, self._session)
+
+    @property
+    def task(self) -> Content:
+        """The task as the model is told it."""
+        return self._session.task
+
+    @property
+    def tools(self) -> dict[str, ToolSpec]:
+        """The tools that the loop that runs may use, by name."""
+        return self._session.offered_specs()
+
+    @property
+    def unmet(self) -> tuple[Unmet, ...]:
+        """What blocks still require before an answer may stand."""
+        return self._session.unmet
+
+    @property
+    def in_tool(self) -> bool:
+        """Whether it happens inside the body of a tool."""
+        return self._session.agent is not self._session
+
+    @property
+    def turns(self) -> int:
+        """Turns of the loop that have begun."""
+        return self._session.at.turns
+
+    @property
+    def loop_began(self) -> int:
+        """The turn in which the loop that runs began: strategies may run several, each for a part of the task."""
+        return self._session.at.loop_began
+
+    @property
+    def terminated_by(self) -> str | None:
+        """How the agent has ended, at `complete`: the reason code of the result; None while it runs."""
+        return None if self._session.termination is None else self._session.termination.reason
+
+    @property
+    def answered(self) -> bool:
+        """Whether the agent has ended with an answer of the model's."""
+        return self.terminated_by in ANSWERED
+
+    @property
+    def model(self) -> Questions:
+        """The agent's model, for questions of your own: recorded and paid for like any request."""
+        return Questions(self._session, self._of_policy)
+
+    @property
+    def facts(self) -> Facts:
+        """Answers that steer the run and come from outside of it: asked once, recorded, served back in a replay."""
+        return Facts(self._session, self._name, self._of_policy)
+
+    def record(self, event: EventBase) -> None:
+        """Record an event of your own: a `DecisionEvaluated`, a `VerifierVerdict` or a `GuardrailViolation`.
+
+        Raises:
+            UsageError: it is of another kind, which says what the kernel itself did.
+        """
+        if not self._of_policy:
+            if not isinstance(event, RECORDABLE):
+                names = ", ".join(each.__name__ for each in RECORDABLE)
+                raise UsageError(f"a hook records a {names}; it is a {type(event).__name__}")
+            event = event.model_copy(update={"by": self._name})
+        self._session.emit(event)
+
+    async def offer(self, tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
+        """Return what other hooks make of a payload at a tag of yours, or SUPPRESS; see `declare_tag`."""
+        return await self._session.offer(tag, payload)
+
+    @property
+    def _name(self) -> str:
+        return self._hook.name if self._hook is not None else ""
+
+    @property
+    def _of_policy(self) -> bool:
+        return self._hook is not None and self._hook.policy is not None
+
+
+RECORDABLE: Final = (DecisionEvaluated, GuardrailViolation, VerifierVerdict)
+"""What a hook may record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Asks the agent's model, outside its thread."""
+
+    _session: Session
+    _of_policy: bool
+
+    async def ask(self, prompt: str, *, purpose: str = "") -> str:
+        """Return the text of the answer to a prompt, which is sent with the agent's system prompt and examples.
+
+        Give the hook time for it: `timeout_s=60`.
+
+        Raises:
+            ModelError: the model did not answer.
+        """
+        return await self._put(
+            lambda state, thread: ask_once(state, self._session, thread, **self._for(purpose)), prompt
+        )
+
+    async def ask_for(self, prompt: str, form: type[Form], *, purpose: str = "") -> Form | None:
+        """Return the answer as a pydantic model, which the prompt need not describe; None when it cannot be read so.
+
+        An answer that does not fit is sent back twice. Raises as `ask`.
+        """
+        told = f"{prompt}\n\n{form_prompt(form)}"
+        return await self._put(
+            lambda state, thread: ask_for(state, self._session, thread, form, **self._for(purpose)), told
+        )
+
+    def _for(self, purpose: str) -> dict[str, Any]:
+        return {"purpose": purpose if self._of_policy else HOOK}
+
+    async def _put(self, question: Callable[[KernelState, Thread], Awaitable[tuple[KernelState, T]]], prompt: str) -> T:
+        session = self._session
+        if session.state is None or not session.at.preamble.messages:
+            raise UsageError("a hook asks the model after bootstrap: before that there is no conversation")
+        with _not_ended(session, of_policy=self._of_policy):
+            state, answer = await question(session.state, await fresh_thread(session, prompt))
+            session.reach(state)
+        return answer
+
+
+@contextmanager
+def _not_ended(session: Session, *, of_policy: bool) -> Iterator[None]:
+    """Take back the end of an agent that has ended with an answer, while that is looked at; any other end stands."""
+    ended, state = session.termination, session.state
+    if ended is None or state is None:
+        yield
+        return
+    session.ending.overrule(None)
+    session.reach(transition(state, status="thinking"))
+    try:
+        yield
+    except BaseException as error:
+        if not (of_policy and isinstance(error, PlayheadError)):  # else that is how the run ends
+            session.ending.end(ended)
+        raise
+    session.ending.end(ended)
+    session.reach(transition(session.state or state, status=state.status))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Asks for what steers the run and is neither model nor tool."""
+
+    _session: Session
+    _hook: str
+    _of_policy: bool
+
+    async def ask(self, key: str, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any JSON value
+        """Return what `answer`, sync or async, returns, as JSON; in a replay what was recorded under the same key."""
+        name = POLICY if self._of_policy else HOOK
+        with _not_ended(self._session, of_policy=self._of_policy):
+            return await self._session.facts.ask(name, answer, key=f"{self._hook}:{key}")
 
 
 @dataclass(frozen=True)

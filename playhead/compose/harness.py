@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from playhead.compose.registration import Registration
+from playhead.compose.registration import Check, Declared, Policy, Registration
 from playhead.compose.runtime import ComposedHooks
 from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
@@ -14,16 +15,21 @@ from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoin
 from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
 from playhead.trace.types import HookInfo, Message, SourceInfo
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import Unpack
 
-    from playhead.compose.contexts import PhaseContext
-    from playhead.compose.policies.base import Policy
+    from playhead.compose.contexts import HookContext, PhaseContext
+    from playhead.kernel.hooks import Unmet
+    from playhead.trace.types import AgentHeader, ToolSpec
 
+T = TypeVar("T")
 AnyPhase = PhaseName | Literal["*"]
 PhaseHook = Callable[["PhaseContext"], PhaseAnswer | Awaitable[PhaseAnswer | None] | None]
-"""Returns nothing, or `Stop`, `Terminate`, `Skip`, and before complete `Resume`; sync or async."""
+"""Returns nothing, or `Stop`, `Terminate`, `Skip`; before think also `Nudge` and `SwitchTo`, before complete `Nudge`, `Answer`
+and `Resume`; sync or async."""
 ErrorHook = Callable[[Exception, "PhaseContext"], Recover | Awaitable[Recover | None] | None]
 """Returns nothing, or `Recover(state)` to go on; sync or async."""
 
@@ -36,14 +42,14 @@ class Harness(Registrar):
         self._seeds: tuple[tuple[str, Any], ...] = ()
         self._guards: tuple[GuardMaker, ...] = ()
         self._hooks: ComposedHooks | None = None
-        self.policies: tuple[Policy, ...] = ()
-        """What is declared beside hooks and guards, for the agent to read when it is made."""
-        self._collecting: list[list[Undo]] = []
+        self._blocks: list[_Block] = []
+        """The blocks that register just now, the outermost first."""
 
     def before(self, phase: AnyPhase, function: PhaseHook, **options: Unpack[Options]) -> Undo:
         """Ask a function before a phase, or before every phase for `*`.
 
-        Several are asked in order of registration; the first that returns something has said it.
+        Several are asked in order of registration, policies of Playhead's own last; the first that ends, skips, switches or
+        sends back has said it. After a `Nudge` before think, and after an `Answer`, the next one is asked all the same.
 
         Raises:
             UsageError: there is no such phase, or an option is not valid.
@@ -104,20 +110,45 @@ class Harness(Registrar):
 
         return self._collected(undo)
 
-    def declare(self, policy: Policy) -> Undo:
-        """Add a policy, which an agent reads when it is made.
+    def unmet(self, function: Callable[[HookContext], Iterable[Unmet]], **options: Unpack[Options]) -> Undo:
+        """Let strategies read what is still required before an answer may stand; the function is not async."""
+        return self.add([Registration(role="unmet", **checked_options(function, options))])
+
+    def per_run(self, factory: Callable[[], T]) -> Callable[[HookContext], T]:
+        """Return a function that gives the hooks of one agent in one run what `factory` made for them: nobody shares it."""
+        key = object()
+
+        def of(context: HookContext) -> T:
+            notes = context.notes
+            if key not in notes:
+                notes[key] = factory()
+            found: T = notes[key]
+            return found
+
+        return of
+
+    def declare(
+        self, name: str, settings: Mapping[str, Any] | None = None, *, once: bool = False, check: Check | None = None
+    ) -> None:
+        """Say, inside a block, what it is: the header of the trace has its name and settings.
+
+        Args:
+            name: the block's name.
+            settings: its arguments; what is no JSON is recorded as it is shown.
+            once: whether an agent may have one block of this name at most.
+            check: looks at the agent's header and tools when it is made, or composed with the block, and raises `UsageError`.
 
         Raises:
-            UsageError: the agent already has a policy of this name, and such policies do not stack.
+            UsageError: it is called outside of a block or twice in one, or the agent already has such a block.
         """
-        if not policy.stacks and any(each.name == policy.name for each in self.policies):
-            raise UsageError(f"the policy {policy.name} is there twice: an agent has one of it")
-        self.policies = (*self.policies, policy)
-
-        def undo() -> None:
-            self.policies = tuple(each for each in self.policies if each is not policy)
-
-        return self._collected(undo)
+        if not self._blocks or self._blocks[-1].declared is not None:
+            raise UsageError(
+                "harness.declare is called once, and inside a block: def block(harness): harness.declare(…)"
+            )
+        if once and any(each.name == name for each in self._declared()):
+            raise UsageError(f"{name} is there twice: an agent has one of it")
+        block = self._blocks[-1]
+        block.declared = Declared(name, to_json(dict(settings or {})), check, block.policy)
 
     def use(self, block: Block) -> Undo:
         """Let a block register what it has; what is returned undoes all of that.
@@ -127,24 +158,41 @@ class Harness(Registrar):
         """
         if not callable(block):
             raise UsageError(f"a block is a function that takes the harness; {block!r} is none")
-        undos: list[Undo] = []
-        self._collecting.append(undos)
+        entered = _Block(block if isinstance(block, Policy) else None)
+        self._blocks.append(entered)
 
         def undo() -> None:
-            for each in reversed(undos):
+            for each in reversed(entered.undos):
                 each()
 
         try:
-            _require_used(block, block(self), undos)
+            _require_used(block, block(self), entered.undos)
         except BaseException:  # half a block is none
             undo()
             raise
         finally:
-            self._collecting.pop()
+            self._blocks.pop()
         return self._collected(undo)
+
+    def check(self, header: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
+        """Let blocks look at an agent and at its tools.
+
+        Raises:
+            UsageError: a block cannot do there what it is for.
+        """
+        for each in self._declared():
+            if each.check is not None:
+                each.check(header, tools)
+
+    def _declared(self) -> list[Declared]:
+        return list(dict.fromkeys(each.block for each in self._registrations if each.block is not None))
 
     def add(self, registrations: list[Registration]) -> Undo:
         """Add registrations, and return what undoes that: at once, also in a run that goes on."""
+        declared = next((each.declared for each in reversed(self._blocks) if each.declared is not None), None)
+        if declared is not None:
+            for each in registrations:
+                each.belongs_to(declared)
         self._registrations = (*self._registrations, *registrations)
         self._hooks = None
 
@@ -159,7 +207,8 @@ class Harness(Registrar):
     def hooks(self) -> ComposedHooks | None:
         """Return what a run is to ask, as it is registered now; None when nothing is."""
         if self._hooks is None and (self._registrations or self._seeds):
-            self._hooks = ComposedHooks(self._registrations, self._seeds)
+            ordered = sorted(self._registrations, key=lambda each: each.policy is not None)
+            self._hooks = ComposedHooks(tuple(ordered), self._seeds)
         return self._hooks
 
     def guards(self) -> tuple[GuardMaker, ...]:
@@ -187,12 +236,21 @@ class Harness(Registrar):
         return self.add([Registration(role=role, phase=name, **checked_options(function, options))])
 
     def _collected(self, undo: Undo) -> Undo:
-        if self._collecting:
-            self._collecting[-1].append(undo)
+        if self._blocks:
+            self._blocks[-1].undos.append(undo)
         return undo
 
 
 Block = Callable[[Harness], object]
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block that registers just now."""
+
+    policy: Policy | None
+    declared: Declared | None = None
+    undos: list[Undo] = field(default_factory=list)
 
 
 def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -11,18 +12,64 @@ from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
 from playhead.kernel.sources import source_info
-from playhead.trace.types import HookInfo
+from playhead.trace.types import HookInfo, ToolSpec
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playhead.compose.patterns import Matcher
     from playhead.kernel.hooks import PhaseName
-    from playhead.trace.types import SourceInfo
+    from playhead.kernel.session import Tool
+    from playhead.trace.types import AgentHeader, SourceInfo, SourceKind
 
 DEFAULT_TIMEOUT_S: Final = 5.0
 """Seconds that an asynchronous hook may take."""
+
+
+NO_LIMIT_S: Final = 1e9
+"""The time of Playhead's own hooks, which ask models."""
+Check = Callable[["AgentHeader", Mapping[str, ToolSpec]], object]
+"""Looks at an agent and its tools by name, and raises `UsageError` for what a block cannot do there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A block of Playhead's own: data in the header, from which a replay makes it again."""
+
+    name: str
+    """Its name in the trace and in errors."""
+    settings: dict[str, Any]
+    """Its arguments, as JSON."""
+    register: Callable[[Any], object]
+    """Takes the harness and registers its hooks."""
+    stacks: bool = False
+    """Whether an agent may have several of this name."""
+    check: Check | None = None
+    functions: tuple[tuple[SourceKind, str, object], ...] = ()
+    """Code of the caller's that it holds: what it is for, its name, and the code."""
+    tools: dict[str, Tool] = field(default_factory=dict)
+    """Tools of strategies that may take over."""
+
+    def __call__(self, harness: Any) -> None:  # noqa: ANN401 - a `Harness`, which knows this class
+        """Register the policy; raises `UsageError` when the agent already has one of a name that does not stack."""
+        harness.declare(self.name, self.settings, once=not self.stacks, check=self.check)
+        self.register(harness)
+
+
+@dataclass(slots=True, eq=False)
+class Declared:
+    """What a block says of itself."""
+
+    name: str
+    settings: dict[str, Any]
+    check: Check | None = None
+    policy: Policy | None = None
+    """The policy that it is, of a block of Playhead's own."""
+
+    def info(self) -> HookInfo:
+        """Return what the header of a trace says about it."""
+        given = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+        role = "block" if self.policy is None else "policy"
+        return HookInfo(role=role, at=given, name=self.name, settings=self.settings)
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +78,7 @@ class Registration:
 
     function: Callable[..., Any]
     role: str
-    """`on`, `tap`, `before`, `after`, `on-error`."""
+    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`."""
     name: str
     """What the trace calls it."""
     matcher: Matcher | None = None
@@ -50,6 +97,20 @@ class Registration:
     """What a killswitch of Playhead's own was given."""
     origin: Registration | None = None
     """The hook itself, for one that stands in for it where its predicate fails."""
+    block: Declared | None = None
+    """The block that it belongs to, if that says what it is."""
+
+    @property
+    def policy(self) -> str | None:
+        """The policy of Playhead's own that it belongs to."""
+        return None if self.block is None or self.block.policy is None else self.block.name
+
+    def belongs_to(self, block: Declared) -> None:
+        """Note the block. A policy's hook has its name and time, ends the run when it fails, and is for one agent."""
+        self.block = block
+        if block.policy is not None:
+            self.name, self.timeout_s, self.inherit = block.name, NO_LIMIT_S, False
+            self.required = self.role != "tap"
 
     def end(self) -> None:
         """See to it that the function is not called any more, in no run."""

@@ -9,17 +9,35 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from time import perf_counter
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 
 from playhead.compose.contexts import PhaseContext, make_context
-from playhead.errors import RunEndedError
+from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.hooks import PHASES, SUPPRESS, Recover, Recovery, Resume, Said, Skip, Stop, Terminate
-from playhead.kernel.phases import state_changes
+from playhead.kernel.hooks import (
+    PHASES,
+    SUPPRESS,
+    Answer,
+    Nudge,
+    Recover,
+    Recovery,
+    Refuse,
+    Resume,
+    Said,
+    Skip,
+    Stop,
+    SwitchTo,
+    Terminate,
+    Unmet,
+)
+from playhead.kernel.phases import is_taken_up, state_changes
+from playhead.kernel.sources import source_info
 from playhead.kernel.state import KernelState
+from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace import fingerprint_key
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
 from playhead.trace.types import HookInfo, SourceInfo
@@ -29,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from playhead.compose.contexts import HookContext
-    from playhead.compose.registration import Registration
+    from playhead.compose.registration import Declared, Registration
     from playhead.kernel.hooks import PhaseName, Timing
-    from playhead.kernel.session import Hooks, Session
+    from playhead.kernel.session import Hooks, Session, Tool
 
 log = logging.getLogger("playhead")
 
@@ -65,14 +83,18 @@ class ComposedHooks:
         self._seeds = seeds
         self._by_tag: dict[str, _Route | None] = {}
         self._phases = frozenset(
-            name for each in registrations if each.matcher is None for name in ([each.phase] if each.phase else PHASES)
+            name
+            for each in registrations
+            if each.matcher is None and each.role != "unmet"
+            for name in ([each.phase] if each.phase else PHASES)
         )
         self._by_phase: dict[tuple[str, str], tuple[Registration, ...]] = {}
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
+        own = (each.info() for each in self.registrations if each.policy is None)
         seeds = (HookInfo(role="emit", at=tag, name="emit") for tag, _ in self._seeds)
-        return (*(each.info() for each in self.registrations), *seeds)
+        return (*own, *seeds, *(each.info() for each in self._blocks()))
 
     def sources(self) -> tuple[SourceInfo, ...]:
         """Return the fingerprints of the functions, and of what is emitted at the start."""
@@ -80,7 +102,9 @@ class ComposedHooks:
             SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint_key.fingerprint(to_json(payload)))
             for tag, payload in self._seeds
         )
-        return (*(each.source() for each in self.registrations), *seeds)
+        policies = (block.policy for block in self._blocks() if block.policy)
+        given = (source_info(*each) for policy in policies for each in policy.functions)
+        return (*(each.source() for each in self.registrations if each.policy is None), *given, *seeds)
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent below: those of this one that are for it too, then its own."""
@@ -88,6 +112,15 @@ class ComposedHooks:
         if isinstance(own, ComposedHooks):
             return ComposedHooks((*registrations, *own.registrations), own.seeds())
         return ComposedHooks(registrations) if registrations else None
+
+    def parted(self) -> tuple[ComposedHooks | None, ComposedHooks | None]:
+        """Return the caller's hooks, and those of policies, which run in a replay too."""
+        own = tuple(each for each in self.registrations if each.policy is None)
+        policies = tuple(each for each in self.registrations if each.policy is not None)
+        return (
+            ComposedHooks(own, self._seeds) if own or self._seeds else None,
+            ComposedHooks(policies) if policies else None,
+        )
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what is to be emitted when the agent starts."""
@@ -104,9 +137,8 @@ class ComposedHooks:
 
     def requires(self, phase: PhaseName) -> bool:
         """Return whether the run ends without an output when a hook of this phase fails."""
-        return any(
-            each.required and each.matcher is None and each.phase in (None, phase) for each in self.registrations
-        )
+        own = (each for each in self.registrations if each.required and each.policy is None)
+        return any(each.matcher is None and each.phase in (None, phase) for each in own)
 
     async def offer(
         self,
@@ -123,14 +155,15 @@ class ComposedHooks:
         context = make_context(session, tag, details)
         if route.transforms:
             payload = await _transformed(route, _Place(session, tag, key), payload, context)
-        if route.taps and payload is not SUPPRESS:
+        if route.taps and payload is not SUPPRESS and type(payload) is not Refuse:
             shown, started = route.point.copied(payload, session.gate.shown), perf_counter()
             for tap in route.taps:  # not through `_call`: it is the path that every event of a run takes
                 session.gate.asking = (tap.name, tag)
+                context.__dict__["_hook"] = tap
                 try:
                     answer = tap.function(shown, context)
                 except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
-                    _raise_unless_failure(error)
+                    _raise_unless_failure(error, tap, session)
                     fail(tap, _Place(session, tag, key), _said(error))
                     started = perf_counter()
                     continue
@@ -145,6 +178,23 @@ class ComposedHooks:
             session.gate.asking = None
         return payload
 
+    def tools(self) -> dict[str, Tool]:
+        """Return the tools of strategies that may take over."""
+        return {name: tool for block in self._blocks() if block.policy for name, tool in block.policy.tools.items()}
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return what blocks still require before an answer may stand."""
+        found: list[Unmet] = []
+        for hook in self._at("unmet", "*"):
+            context, place = make_context(session, "unmet", {}), _Place(session, "unmet")
+            context.__dict__["_hook"] = hook
+            try:
+                found += [*map(_checked_unmet, hook.function(context))]
+            except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
+                _raise_unless_failure(error, hook, session)
+                fail(hook, place, _said(error))
+        return tuple(found)
+
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether any hook is registered for this phase."""
         return phase in self._phases
@@ -158,9 +208,14 @@ class ComposedHooks:
             if answer is None:
                 continue
             problem = _problem(answer, phase, timing)
-            if problem is None:
-                return Said(hook.name, answer)
-            fail(hook, at, problem)
+            if problem is not None:
+                fail(hook, at, problem)
+                continue
+            if isinstance(answer, SwitchTo):
+                answer = replace(answer, strategy=make_strategy(cast("str", answer.strategy)))
+            said = Said(hook.name, answer, hook.policy)
+            if not await is_taken_up(said, phase, timing, session):
+                return said
         return None
 
     async def ask_after_error(
@@ -179,10 +234,14 @@ class ComposedHooks:
             fail(hook, at, problem)
         return None
 
+    def _blocks(self) -> dict[Declared, None]:
+        return dict.fromkeys(each.block for each in self.registrations if each.block is not None)
+
     def _route(self, tag: str) -> _Route | None:
         matching = [hook for each in self.registrations if (hook := _matching(each, tag))]
         transforms = [each for each in matching if each.role == "on"]
-        transforms.sort(key=lambda each: each.matcher.breadth if each.matcher else 0)  # stable: ties as registered
+        # Stable: ties as registered. What policies look at is as the caller's hooks left it.
+        transforms.sort(key=lambda each: (each.policy is not None, each.matcher.breadth if each.matcher else 0))
         taps = tuple(each for each in matching if each.role == "tap")
         route = self._by_tag[tag] = _Route(tuple(transforms), taps, chokepoint(tag)) if matching else None
         return route
@@ -194,6 +253,12 @@ class ComposedHooks:
                 each for each in self.registrations if each.role == timing and each.phase in (None, phase)
             )
         return found
+
+
+def _checked_unmet(each: object) -> Unmet:
+    if type(each) is not Unmet:
+        raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
+    return each
 
 
 def _matching(hook: Registration, tag: str) -> Registration | None:
@@ -229,7 +294,7 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     before, after = point.written(payload, accepted)
     if accepted == payload and same_json(before, after):
         return payload
-    session.emit(EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after))
+    session.emit(EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after, **_of_policy(hook)))
     return accepted
 
 
@@ -238,10 +303,12 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
     session, tag, key = at
     for hook in route.transforms:
         given = await _call(hook, at, route.point.copied(payload, session.gate.copies), context)
-        if given is SUPPRESS:
+        refuses = tag == "tool.call" and type(given) is Refuse and isinstance(given.why, str)
+        if given is SUPPRESS or refuses:
             before, _ = route.point.written(payload, payload)
-            session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before))
-            return SUPPRESS
+            why: dict[str, Any] = {"why": scrub(given.why)} if refuses else {}
+            session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before, **why, **_of_policy(hook)))
+            return given
         if given is not None:
             payload = _changed(hook, at, payload, given)
     return payload
@@ -250,11 +317,12 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
 async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # noqa: ANN401 - anything
     """Return what a hook returns, or None when it failed."""
     started = perf_counter()
+    arguments[-1].__dict__["_hook"] = hook
     at.session.gate.asking = (hook.name, at.where)
     try:
         answer = hook.function(*arguments)
     except BaseException as error:  # noqa: BLE001 - as above
-        _raise_unless_failure(error)
+        _raise_unless_failure(error, hook, at.session)
         at.session.gate.asking = None
         fail(hook, at, _said(error))
         return None
@@ -274,7 +342,7 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
         with anyio.move_on_after(hook.timeout_s) as scope:
             value = await answer
     except BaseException as error:  # noqa: BLE001 - as above
-        _raise_unless_failure(error)
+        _raise_unless_failure(error, hook, at.session)
         fail(hook, at, _said(error))
         return None
     finally:
@@ -299,7 +367,9 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
     if failures[hook.name, where] == 1 or asking:
         log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
-        session.emit_last(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends))
+        session.emit_last(
+            HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **_of_policy(hook))
+        )
     if asking:
         for each in asking:
             each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")
@@ -330,14 +400,35 @@ def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
 
 def _problem(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
     """Return what is wrong with the answer of a phase hook."""
-    if not issubclass(type(answer), (Stop, Terminate, Skip, Resume)):  # `isinstance` would ask the answer itself
-        return f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…), Skip() or Resume(…)"
-    if isinstance(answer, Resume) and (phase, timing) != ("complete", "before"):
-        return "it returned Resume, which only a hook before complete may do"
-    texts = [answer.reason, *((answer.switch, answer.terminated_by) if isinstance(answer, (Stop, Terminate)) else ())]
-    if not all(text is None or isinstance(text, str) for text in texts):
-        return f"it returned {type(answer).__name__} with a reason that is no text"
+    kind = type(answer)  # `isinstance` would ask the answer itself
+    if not issubclass(kind, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
+        return (
+            f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…) or Skip(), before think also "
+            "Nudge(…) or SwitchTo(…), and before complete Nudge(…), Answer(…) or Resume(…)"
+        )
+    places = next((places for each, places in _ONLY_BEFORE.items() if issubclass(kind, each)), None)
+    if places is not None and (timing != "before" or phase not in places):
+        return f"it returned {kind.__name__}, which only a hook before {' or '.join(places)} may do"
+    names = ("reason", "switch", "terminated_by", "text", "name", "why")
+    if not all(isinstance(getattr(answer, name, None), (str, NoneType)) for name in names):
+        return f"it returned {kind.__name__} with a reason that is no text"
+    if issubclass(kind, Nudge) and not issubclass(type(answer.otherwise), (Stop, Terminate, NoneType)):
+        return "it returned Nudge with otherwise= that is neither Stop(…) nor Terminate(…)"
+    if issubclass(kind, SwitchTo):
+        try:
+            make_strategy(answer.strategy)
+        except Exception as error:  # noqa: BLE001 - it may be anything
+            return f"it returned SwitchTo: {describe(error)}"
     return None
+
+
+_ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
+    Nudge: ("think", "complete"),
+    SwitchTo: ("think",),
+    Answer: ("complete",),
+    Resume: ("complete",),
+}
+"""Before which phases these may be returned."""
 
 
 def _problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
@@ -374,10 +465,17 @@ def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseCont
     )
 
 
-def _raise_unless_failure(error: BaseException) -> None:
-    """Pass on what is not the hook's own failure: a cancellation from outside, an interrupt."""
-    if not (isinstance(error, Exception) or is_failure(error)):
+def _raise_unless_failure(error: BaseException, hook: Registration, session: Session) -> None:
+    """Pass on what is not the hook's own failure: a cancellation, an interrupt, the end of the run, a replay that may not go on."""
+    ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
+    is_over = isinstance(error, RunEndedError) and session.ended
+    if not (isinstance(error, Exception) or is_failure(error)) or is_over or isinstance(error, ends):
         raise error
+
+
+def _of_policy(hook: Registration) -> dict[str, Any]:
+    """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
+    return {} if hook.policy is None else {"policy": hook.policy}
 
 
 def _said(error: BaseException) -> str:

@@ -30,6 +30,7 @@ NudgeTag = Literal[
     "nudge.unfinished",
     "nudge.task-framing",
     "nudge.continuation",
+    "nudge.hook",
     "nudge.error-recovery",
     "nudge.produce",
 ]

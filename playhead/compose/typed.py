@@ -20,7 +20,7 @@ from playhead.compose.registration import (
     checked_timeout,
 )
 from playhead.errors import UsageError, nearest
-from playhead.kernel.hooks import Suppressed
+from playhead.kernel.hooks import Refuse, Suppressed
 
 if TYPE_CHECKING:
     from playhead.compose.contexts import CallContext, HookContext, NudgeContext, ToolResultContext
@@ -55,6 +55,11 @@ ToolsTransform = Callable[
     "Sequence[ToolSpec] | Suppressed | Awaitable[Sequence[ToolSpec] | Suppressed | None] | None",
 ]
 """The same for the tools of a request; a list of them will do."""
+CallTransform = Callable[
+    ["ToolCall", "CallContext"],
+    "ToolCall | Refuse | Suppressed | Awaitable[ToolCall | Refuse | Suppressed | None] | None",
+]
+"""The same for a call, which may also be answered with `Refuse(why)`."""
 Tap = Callable[[Payload, SomeContext], object]
 """Sees a payload; what it returns is ignored. Sync or async."""
 
@@ -109,7 +114,7 @@ class Registrar(ABC):
         self, pattern: ObservationTag, function: Transform[Step, ToolResultContext], **options: Unpack[Options]
     ) -> Undo: ...
     @overload
-    def on(self, pattern: CallTag, function: Transform[ToolCall, CallContext], **options: Unpack[Options]) -> Undo: ...
+    def on(self, pattern: CallTag, function: CallTransform, **options: Unpack[Options]) -> Undo: ...
     @overload
     def on(
         self, pattern: ResultTag, function: Transform[ToolCallCompleted, ToolResultContext], **options: Unpack[Options]

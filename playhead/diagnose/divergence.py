@@ -11,6 +11,7 @@ from playhead.errors import RecordingEndedError
 from playhead.trace.events import (
     EmissionChanged,
     EmissionSuppressed,
+    FactRecorded,
     KillswitchFired,
     LlmFailed,
     LlmRequested,
@@ -90,7 +91,7 @@ class Comparison:
 
     def add(self, record: Record) -> bool:
         """Compare the next event of the replay; return whether there is a recorded one at its place."""
-        if record.event.incidental:
+        if record.event.incidental or _is_of_hook(record.event):
             return False
         now = self._order.place(record)
         place, recorded = self._seen[now.lane], self._lanes.get(now.lane, [])
@@ -131,7 +132,12 @@ class Comparison:
             self.not_compared.add(event.kind)
             return False
         self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__ or ())
-        return not event.incidental
+        return not (event.incidental or _is_of_hook(event))
+
+
+def _is_of_hook(event: EventBase) -> bool:
+    """Return whether a hook of the user's recorded or asked this: without its code it does not come again."""
+    return getattr(event, "by", None) is not None or (isinstance(event, FactRecorded) and event.name == "hook")
 
 
 class Placed(NamedTuple):

@@ -10,7 +10,6 @@ from playhead.kernel.execution import as_run_error, strategy_used
 from playhead.kernel.lifecycle.supervision import Supervisor
 from playhead.kernel.opening import Composition, open_session
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.reviewers import OUTPUT_TYPE
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
@@ -18,12 +17,11 @@ from playhead.trace.types import AgentHeader, Prices, SourceInfo, ToolSpec
 from playhead.trace.values import from_json, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.models.base import Model
-    from playhead.kernel.review import Judge
     from playhead.kernel.session import Hooks, Tool, ToolContext
     from playhead.trace.redaction import RedactText
     from playhead.trace.values import JsonValue
@@ -57,7 +55,6 @@ class AgentTool:
         redact: tuple[RedactText, ...] = (),
         hooks: Callable[[], Hooks | None] = lambda: None,
         guards: Callable[[], tuple[GuardMaker, ...]] = lambda: (),
-        judges: Mapping[str, Judge] | None = None,
         fallbacks: Sequence[Model] = (),
         composed: Callable[[], tuple[SourceInfo, ...]] | None = None,
     ) -> None:
@@ -71,7 +68,6 @@ class AgentTool:
         """Asked when the agent runs: hooks may be added until then."""
         self.guards = guards
         """The same for its killswitches."""
-        self.judges = judges
         self.fallbacks = fallbacks
         self.composed = composed
         """The fingerprints of hooks and killswitches, asked as they are; None where the header says all of the agent."""
@@ -102,7 +98,7 @@ class AgentTool:
 
     def composition(self, hooks: Hooks | None) -> Composition:
         """Return what a run of it is composed with, where these hooks are asked."""
-        return Composition(hooks, [each.make for each in self.guards()], self.judges or {}, self.fallbacks)
+        return Composition(hooks, [each.make for each in self.guards()], self.fallbacks)
 
     def sources(self) -> tuple[SourceInfo, ...]:
         """Return the fingerprints of the code that a recording of this agent answers for; the recorded ones without the code."""
@@ -195,8 +191,6 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
         yield source_info("approver", "approver", agent.approver, settings=True)
     for model in agent.models:
         yield source_info("model", model.name, type(model))
-    for name, judge in (agent.judges or {}).items():
-        yield source_info("output-type" if name == OUTPUT_TYPE else "validator", name, judge)
     for place, rule in enumerate(agent.redact):
         yield source_info("redactor", str(place), rule)
     yield from () if agent.composed is None else agent.composed()

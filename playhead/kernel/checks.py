@@ -34,47 +34,6 @@ def checked_header(**fields: Any) -> AgentHeader:  # noqa: ANN401 - of AgentHead
         raise UsageError(first_problem(error)) from None
 
 
-def checked_progress(
-    detection: object, switching: object
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Tool]]:
-    """Return when an agent counts as stuck, what may take over then, and the tools that those strategies bring along."""
-    if detection in (None, False) and switching in (None, False):
-        return None, None, {}
-    from playhead.kernel.loop_detector import LoopDetection  # noqa: PLC0415 - the same
-    from playhead.kernel.strategies.registry import tools_of_all  # noqa: PLC0415 - few agents are looked at
-    from playhead.kernel.switching import Switching  # noqa: PLC0415 - the same
-
-    switches = checked_option("switch_strategy", switching, Switching)
-    stuck = checked_option("detect_loops", True if detection is None else detection, LoopDetection)
-    _check_rules(stuck)
-    return stuck, switches, {} if switches is None else tools_of_all(switches["settings"])
-
-
-def _check_rules(detection: Mapping[str, Any] | None) -> None:
-    """Refuse a detector that can never find what it was told to look for."""
-    if detection is None:
-        return
-    rules = {name: limit for name, limit in detection.items() if name != "window" and limit is not None}
-    if not rules:
-        raise UsageError("detect_loops has no rule: each is None, so that it could never find a loop; set one of them")
-    window = detection["window"]
-    for name in ("identical_calls", "identical_thoughts"):
-        if rules.get(name, 0) > window:
-            raise UsageError(
-                f"detect_loops: {name}={rules[name]} can never be reached in a window of {window}; raise window, "
-                f"lower {name}, or set it to None"
-            )
-
-
-def checked_turns(most: int, least: int) -> int:
-    """Return the turns at most, which have to leave room for those before an answer is accepted."""
-    if at_least("min_iterations", least, 0) > at_least("max_iterations", most, 1):
-        raise UsageError(
-            f"min_iterations={least} is more than max_iterations={most}: no answer could be accepted; raise max_iterations"
-        )
-    return most
-
-
 def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str, Any] | None:
     """Return an option as JSON with its defaults; None when it is off."""
     if given is None or given is False:
@@ -89,11 +48,6 @@ def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str
         return model.model_validate(values).model_dump(mode="json")
     except ValidationError as error:
         raise UsageError(f"{name}: {first_problem(error)}") from None
-
-
-def checked_failures(limit: int | None) -> int | None:
-    """Return how often a required tool may fail in the same way."""
-    return None if limit is None else at_least("max_failures", limit, 1)
 
 
 def checked_name(name: str) -> str:
@@ -136,16 +90,6 @@ def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
         if not callable(value):
             raise UsageError(f"{name} must be a list of functions; {value!r} is none")
     return tuple(values)
-
-
-def known_tools(names: Iterable[str], tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """Return names of tools that the agent has."""
-    unknown = [name for name in listed("require_tools", names) if name not in tools]
-    if unknown:
-        raise UsageError(
-            f"require_tools names {unknown[0]!r}, which is no tool of this agent: {', '.join(tools) or 'none'}"
-        )
-    return tuple(names)
 
 
 def checked_approver(

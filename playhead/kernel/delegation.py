@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import UsageError
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.registry import strategy_class
+from playhead.trace.events import StrategySwitched
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from playhead.kernel.phases import GivenUpError
     from playhead.kernel.session import Session
-    from playhead.kernel.state import Thread
+    from playhead.kernel.state import Step, Thread
     from playhead.kernel.strategies.base import Strategy
 
 LONGEST_CHOICE: Final = 2_000
 """Characters that are read of an answer that should be a name."""
+LONGEST_STEP: Final = 2_000
+"""Characters of one step that are handed over; what is left out is said."""
+LONGEST: Final = 24_000
+"""Characters of all steps that are handed over; the newest come first in line, what is left out is said."""
+_HANDOFF: Final = (
+    "{task}\n\nThis was begun with another strategy ({old}), and you take over. {why}\n\n"
+    "What was done so far, and what came back:\n{steps}\n\nGo on from there. Use these results; do not make these calls again."
+)
 
 
 def told(names: Iterable[str]) -> str:
@@ -66,6 +76,59 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
     if not added:
         return state
     return transition(state, thread=await start_with(session, f"{text_of(session.task)}\n\n{added}"))
+
+
+async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tuple[Strategy, KernelState]:
+    """Return the strategy that takes over, and the state that it goes on from; `number` counts such switches of the run.
+
+    Raises:
+        UsageError: the agent has a tool that is called like one of the strategy's own.
+    """
+    old, state, strategy, why = (
+        session.at.strategy,
+        given_up.state,
+        cast("Strategy", given_up.answer.strategy),
+        given_up.answer.why,
+    )
+    switched = StrategySwitched(
+        from_strategy=old, to_strategy=strategy.name, switch_number=number, rationale=why, declares=strategy.declared()
+    )
+    session.emit(switched)
+    await session.offer("control.strategy-switched", switched.model_dump(exclude={"kind", "declares"}))
+    for name, tool in strategy.tools_by_name().items():
+        if name not in session.toolset.of_strategies and (name in session.toolset or tool.spec.kind != "meta"):
+            raise UsageError(f"{strategy.name} cannot take over: switch_strategy has to bring its tool {name!r} along")
+        session.toolset.setdefault(name, tool)
+    session.toolset.of_strategies |= strategy.tools_by_name().keys()
+    text = _HANDOFF.format(task=text_of(session.task), old=old, why=why, steps=steps_told(state.steps))
+    thread = await start_with(session, text)
+    decisions = (*state.decision_log, f"switched from {old} to {strategy.name}: {why}")
+    state = transition(
+        state, thread=thread, status="thinking", pending=(), completed=(), meta={}, decision_log=decisions
+    )
+    return strategy, session.reach(await put_in_charge(strategy, state, session))
+
+
+def steps_told(steps: tuple[Step, ...]) -> str:
+    """Return steps as a model reads them: the newest, as many as there is room for."""
+    lines: list[str] = []
+    room = LONGEST
+    for step in reversed(steps):
+        line = f"- {_line(step)}"
+        if len(line) > room:
+            lines.append(f"(the first {len(steps) - len(lines)} steps are left out)")
+            break
+        lines.append(line)
+        room -= len(line)
+    return "\n".join(reversed(lines)) or "(nothing)"
+
+
+def _line(step: Step) -> str:
+    said, more = step.content[:LONGEST_STEP], len(step.content) - LONGEST_STEP
+    said += f" [… {more} characters more]" if more > 0 else ""
+    if step.type == "action":
+        return f"call of {step.tool} with {said}"
+    return f"{step.tool} returned: {said}" if step.type == "observation" else f"{step.type}: {said}"
 
 
 async def start_with(session: Session, text: str) -> Thread:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from pydantic import ValidationError
 
 from playhead.errors import ModelError, PlayheadError, ReplayError, RunEndedError, StrategyError, UsageError
 from playhead.kernel.describe import describe
-from playhead.kernel.hooks import SUPPRESS, Resume, Skip
+from playhead.kernel.hooks import SUPPRESS, Nudge, Resume, Skip
 from playhead.kernel.loop import close_state, collect_spending
 from playhead.kernel.passes import closed_thread
-from playhead.kernel.phases import steer, visit
+from playhead.kernel.phases import GivenUpError, came_late, end_by_hook, record_steering, steer, visit
 from playhead.kernel.prompts import system_prompt
-from playhead.kernel.review import reviewed
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.strategies.registry import strategy_of
@@ -27,9 +26,10 @@ from playhead.trace.haste import in_haste
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from playhead.kernel.hooks import Said
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Session
     from playhead.kernel.strategies.base import Strategy
@@ -139,10 +139,6 @@ async def _strategy_run(
     try:
         with scope:
             state = await _begin(first, session, task)
-            if header.infer_required:
-                from playhead.kernel.inference import infer_required  # noqa: PLC0415 - only for agents that ask for it
-
-                state = session.reach(await infer_required(state, session))
             return await _run_strategy(state, session), None
     except RunEndedError:
         # Asked for something after the end: the end stands.
@@ -196,7 +192,7 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
         return session.reach(await bootstrap(state, session))
     session.at.phase = "bootstrap"
     if session.gate.hooks.at_phase("bootstrap"):
-        skipped = isinstance(await steer("bootstrap", "before", state, session), Skip)
+        skipped = await steer("bootstrap", "before", state, session) is not None
         session.require_running()
         session.at.task = task
         thread = Thread().add(await session.messages.add_user(task)) if skipped else None
@@ -215,49 +211,77 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
 
 async def _run_strategy(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, again and again when a hook does not let its answer stand."""
-    strategy = strategy_of(session.header)
-    refused: dict[str, int] = {}
+    strategy, switches = strategy_of(session.header), count(1)
     for resumed in count():
         session.require_running()
         if resumed < session.header.max_iterations:
-            strategy, state = await _run_to_end(strategy, state, session)
+            strategy, state = await _run_to_end(strategy, state, session, switches)
         else:  # a strategy without turns would be asked for ever
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
-        if session.header.reviews and session.ended:
-            state = await reviewed(state, session, refused)
-        if not session.ended:
+        state, resumes = await _looked_at(state, session)
+        if session.ended:
+            return state
+        if not (resumes or strategy.goes_on):
             strategy = Reactive()
-            continue
-        if session.gate.hooks is None:
-            return state
-        state = session.reach(close_state(state, session))
-        for phase in ("verify", "memory-flush", "cost-track", "audit"):
-            await visit(phase, state, session)
-        if not session.gate.hooks.at_phase("complete"):
-            return state
-        session.at.phase = "complete"
-        answer = await steer("complete", "before", state, session)
-        if not isinstance(answer, Resume):
-            return state
-        thread = await session.messages.nudge(await closed_thread(state, session), "resume", answer.reason)
-        state = session.reach(transition(state, status="thinking", thread=thread, output=None, error=None))
     raise AssertionError("unreachable")  # it counts for ever
 
 
-async def _run_to_end(strategy: Strategy, state: KernelState, session: Session) -> tuple[Strategy, KernelState]:
-    """Run a strategy, or those that take over from it; return the last one, and its last state."""
-    if session.header.switching is None:
-        return strategy, _checked_state(strategy, await strategy.run(state, session))
-    from playhead.kernel.progress import GivenUpError  # noqa: PLC0415 - few agents switch
-    from playhead.kernel.switching import hand_over  # noqa: PLC0415 - the same
+async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState, bool]:
+    """Let hooks look at what the strategy ended with; where that does not stand, the agent has not ended.
 
+    Returns also whether the same strategy is to go on.
+    """
+    hooks = session.gate.hooks
+    if hooks is None:
+        return state, False
+    state = session.reach(close_state(state, session))
+    for phase in ("verify", "memory-flush", "cost-track", "audit"):
+        await visit(phase, state, session)
+    if not hooks.at_phase("complete"):
+        return state, False
+    session.at.phase = "complete"
+    said = await steer("complete", "before", state, session)
+    state = cast("KernelState", session.state)
+    if said is None or isinstance(said.answer, Skip):
+        return state, False
+    return await _sent_back(said, state, session), isinstance(said.answer, Resume)
+
+
+async def _sent_back(said: Said, state: KernelState, session: Session) -> KernelState:
+    """Return the state from which the model goes on, as a hook wants it to; where it cannot be told, the agent stays ended."""
+    answer, ended = said.answer, session.termination
+    word = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
+    if word.otherwise is None or state.iteration < session.header.max_iterations:
+        if ended is None or not session.ending.overrule(None):
+            came_late(said, "complete", "before", session)
+            return state
+        record_steering(said, "complete", "before", session)
+        state = session.reach(transition(state, status="thinking", error=None))
+        closed = await closed_thread(state, session)
+        thread = await session.messages.nudge(closed, word.name, word.text, severity=word.severity)
+        if isinstance(answer, Resume):
+            return session.reach(transition(state, thread=thread, output=None))
+        if thread is not closed:
+            return session.reach(transition(state, thread=thread))
+        session.ending.end(ended)  # a hook removed the word, and asking again would change nothing
+    if word.otherwise is not None:
+        end_by_hook(replace(said, answer=word.otherwise), "complete", "before", state, session)
+    return state
+
+
+async def _run_to_end(
+    strategy: Strategy, state: KernelState, session: Session, switches: Iterator[int]
+) -> tuple[Strategy, KernelState]:
+    """Run a strategy, or those that take over from it; return the last one, and its last state."""
     while True:
         try:
             return strategy, _checked_state(strategy, await strategy.run(state, session))
         except GivenUpError as given_up:
-            strategy, state = await hand_over(given_up, session)
+            from playhead.kernel.delegation import hand_over  # noqa: PLC0415 - few agents switch
+
+            strategy, state = await hand_over(given_up, session, next(switches))
 
 
 async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import anyio
 
     from playhead.kernel.state import KernelState, Status
+    from playhead.trace.values import JsonValue
 
 PhaseName = Literal[
     "bootstrap",
@@ -100,7 +101,50 @@ class Resume:
     """What the model is told."""
 
 
-PhaseAnswer = Stop | Terminate | Skip | Resume
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Tell the model something; before `complete` that also sends its answer back, and the loop goes on."""
+
+    text: str
+    """What the model is told."""
+    name: str = "hook"
+    """Its tag is `nudge.<name>`; one of your own is made known with `declare_tag`."""
+    severity: Literal["info", "warn", "critical"] = "info"
+    """How grave it is."""
+    otherwise: Stop | Terminate | None = None
+    """Before `complete`, how the run ends when no turn is left or a hook removes the text; None: the answer stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Another output in place of the model's answer; the hooks after this one are asked about it."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchTo:
+    """Another strategy takes over, with the steps and turns so far."""
+
+    strategy: object
+    """A strategy, such as `Reflexion(max_retries=1)`, or the name of one."""
+    why: str = ""
+    """Why; the strategy that takes over is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """Something that a block still requires before an answer may stand."""
+
+    what: str
+    """What is to be done, as the model is told it: `call search (2 more times)`."""
+    tool: str | None = None
+    """The tool that is to be called, if that is what is missing."""
+    calls: int = 1
+    """Results that the tool still has to return."""
+
+
+PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +155,8 @@ class Said:
     """The hook's name."""
     answer: PhaseAnswer
     """What it wants."""
+    policy: str | None = None
+    """The policy of Playhead's own that the hook belongs to."""
 
 
 @dataclass(frozen=True, slots=True)

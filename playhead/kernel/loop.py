@@ -12,7 +12,6 @@ from playhead.kernel.state import FINAL, KernelState, transition
 
 if TYPE_CHECKING:
     from playhead.kernel.lifecycle.termination import Termination
-    from playhead.kernel.progress import Progress
     from playhead.kernel.session import Kernel, Session
     from playhead.trace.values import JsonValue
 
@@ -30,7 +29,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
         ModelError: the model did not answer.
         TraceWriteError: an event was lost and the run was told to stop then.
     """
-    progress = _watched(state, session)
+    session.at.loop_began = state.iteration
     while state.status not in FINAL and (state.status == "observing" or not session.concluded):
         if state.status == "thinking" and not _has_turns_left(state, session):
             break
@@ -40,7 +39,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
                 if state.status == "thinking" and session.concluded:
                     break
             if state.status == "thinking":
-                state = await _enter_turn(state, session, progress)
+                session.at.enter_iteration(state.iteration)
             session.reach(state)
             phase, body = PHASE_OF[state.status], kernel.phases[state.status]
             session.at.phase = phase
@@ -54,27 +53,6 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
             break
         state = collect_spending(state, session)
     return close_state(state, session)
-
-
-async def _enter_turn(state: KernelState, session: Session, progress: Progress | None) -> KernelState:
-    if progress is not None:
-        state = await progress.look(state, session)
-    session.at.enter_iteration(state.iteration)
-    return state
-
-
-def _watched(state: KernelState, session: Session) -> Progress | None:
-    """Return who looks at how this loop gets on; None when nobody does."""
-    header = session.header
-    watched = header.loop_detection is not None or header.max_required_failures is not None
-    if watched and session.at.progress is None:
-        from playhead.kernel.progress import Progress  # noqa: PLC0415 - few agents are looked at
-
-        session.at.progress = Progress(header)
-    if session.at.progress is not None:
-        session.at.progress.begin(state)
-    progress: Progress | None = session.at.progress
-    return progress
 
 
 def _has_turns_left(state: KernelState, session: Session) -> bool:

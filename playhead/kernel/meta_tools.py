@@ -88,17 +88,10 @@ def unmet_gates(session: Session, state: KernelState) -> list[str]:
     unmet = []
     if state.iteration + 1 < MIN_ITERATIONS:
         unmet.append(f"it is offered from turn {MIN_ITERATIONS} on")
-    missing = [] if session.at.inner else missing_required_tools(session, state)
-    if missing:
-        unmet.append(f"call {', '.join(missing)} first")
+    unmet += [] if session.at.inner else [f"{each.what} first" for each in session.unmet]
     if _last_turn_failed(session, state):
         unmet.append("a call of the last turn failed; deal with it first")
     return unmet
-
-
-def missing_required_tools(session: Session, state: KernelState) -> list[str]:
-    """Return the required tools that have not returned as many results as they have to."""
-    return session.tools.tally.missing(state.tools_used)
 
 
 def _last_turn_failed(session: Session, state: KernelState) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from playhead.kernel.context import curator_for
 from playhead.kernel.fact_port import FactDoor
@@ -14,7 +14,7 @@ from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_port import ToolDoor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
@@ -30,8 +30,6 @@ class Composition:
     """Who is asked at the chokepoints."""
     guards: Sequence[Callable[[Session], Guard]] = ()
     """Make the killswitches at the ports."""
-    judges: Mapping[str, Any] = field(default_factory=dict)
-    """The code that looks at answers, by the names of the header's reviews."""
     fallbacks: Sequence[Model] = ()
     """The models that take over when the agent's does not answer."""
 
@@ -55,12 +53,13 @@ def open_session(  # noqa: PLR0913 - what an agent is made of
     session = Session(run, header, owner, parent=parent, below=below)
     session.gate.approver = approver or session.gate.approver
     composed = composed or Composition()
-    session.gate.judges = composed.judges
-    of_strategies, hidden = tools_of(header)
+    hooks = session.gate.hooks = run.world.hooks_for(session, composed.hooks)
+    own, others = tools_of(header), {} if hooks is None else hooks.tools()
+    of_strategies = {**others, **own}
     session.toolset = Toolset(
         run.world.tools_for(owner, {**tools, **of_strategies}), of_strategies=frozenset(of_strategies)
     )
-    session.toolset.hidden = hidden
+    session.toolset.hidden = frozenset(others.keys() - own.keys())
     _add_ports(session, model, composed)
     session.curator = curator_for(session)
     return session
@@ -75,13 +74,13 @@ def _for_tool(caller: Session, context: ToolContext) -> Session:
     session = Session(caller.run, caller.header, context.child_owner, parent=caller, payer=caller.agent, below=below)
     others = {name: tool for name, tool in caller.toolset.items() if name != context.tool and tool.spec.kind != "meta"}
     session.toolset = Toolset(caller.run.world.tools_for(context.child_owner, others))
-    _add_ports(session, caller.model.adapter, Composition(caller.gate.hooks))
+    session.gate.hooks = caller.run.world.hooks_for(session, caller.gate.hooks)
+    _add_ports(session, caller.model.adapter, Composition())
     return session
 
 
 def _add_ports(session: Session, model: Model, composed: Composition) -> None:
     world, owner = session.run.world, session.owner
-    session.gate.hooks = world.hooks_for(owner, composed.hooks)
     session.gate.guards = world.guards_for(session, composed.guards)
     session.messages = ThreadRecord(session)
     session.model = ModelDoor(

@@ -50,17 +50,15 @@ def context_status(session: Session, _: Arguments) -> JsonValue:
     state = session.state
     if state is None:
         return None
-    tally, shelf = session.tools.tally, None if session.curator is None else session.curator.shelf
+    shelf = None if session.curator is None else session.curator.shelf
     status: dict[str, JsonValue] = {
         "iteration": state.iteration,
         "max_iterations": session.header.max_iterations,
         "tools_used": sorted(state.tools_used),
-        "tools_required": tally.missing(state.tools_used),
+        "required": [each.what for each in session.unmet],
         "messages": len(state.thread.messages),
         "tokens": state.usage.total_tokens,
     }
-    if tally.budgets:
-        status["calls_left"] = {name: tally.left(name) for name in tally.budgets}
     if shelf is not None and (shelf.notes or shelf.stored):
         status["stored"] = [*shelf.notes, *shelf.stored][-SEARCHED:]
     return status
@@ -87,7 +85,7 @@ def pulse(session: Session, _: Arguments) -> JsonValue:
     return {
         "iteration": state.iteration,
         "phase": task_phase(session, state),
-        "tools_required": session.tools.tally.missing(state.tools_used),
+        "required": [each.what for each in session.unmet],
         "recent_calls": sum(step.type == "action" for step in recent),
         "recent_failures": len(failed),
         "failures_in_a_row": session.gate.failures,

@@ -5,23 +5,33 @@ A phase with nothing to do costs nothing and writes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import ReplayError, RunEndedError, TraceWriteError
-from playhead.kernel.hooks import PHASE_OF, Resume, Skip, Stop, Terminate
+from playhead.kernel.hooks import PHASE_OF, Answer, Nudge, Resume, Skip, Stop, SwitchTo, Terminate
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.trace.events import ErrorInfo, HookFailed, HookFired, KillswitchFired
-from playhead.trace.values import JsonValue, repair_json
+from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Recovery, Said, Timing
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
     from playhead.kernel.session import Hooks, Session
 
 RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
 """The fields of a state that an error hook may set."""
+
+
+class GivenUpError(RunEndedError):
+    """A strategy is given up for another one. For strategies it is as if the run had ended; none may catch it."""
+
+    def __init__(self, state: KernelState, answer: SwitchTo) -> None:
+        super().__init__(f"the strategy is given up: {answer.why}")
+        self.state = state
+        self.answer = answer
 
 
 async def run_phase(
@@ -34,12 +44,16 @@ async def run_phase(
 
     Raises:
         RunEndedError: a hook ended the agent.
+        GivenUpError: a hook wants another strategy to take over.
     """
     turns, session.at.turns = session.at.turns, state.iteration if phase == "think" else session.at.turns
-    answer = await steer(phase, "before", state, session)
-    if isinstance(answer, Skip):
+    said = await steer(phase, "before", state, session)
+    state = cast("KernelState", session.state)
+    if said is not None and isinstance(said.answer, SwitchTo):
+        raise GivenUpError(state, said.answer)
+    if said is not None:
         session.at.turns = turns
-        return await _skip(phase, state, session, answer.reason)
+        return await _skip(phase, state, session, cast("Skip", said.answer).reason)
     if phase != "observe":  # what came back joins the thread, whatever ended the agent meanwhile
         session.require_running()
     session.at.turns = turns
@@ -50,10 +64,10 @@ async def run_phase(
         if recovered is None:
             raise
         return await _close_turn(state, recovered, session, f"the turn failed: {type(error).__name__}")
-    answer = await steer(phase, "after", reached, session)
-    if isinstance(answer, Skip) and reached.status in ("acting", "observing"):
+    said = await steer(phase, "after", reached, session)
+    if said is not None and reached.status in ("acting", "observing"):
         session.at.phase = PHASE_OF[reached.status]
-        return await _skip(session.at.phase, reached, session, answer.reason)
+        return await _skip(session.at.phase, reached, session, cast("Skip", said.answer).reason)
     return reached
 
 
@@ -62,32 +76,104 @@ async def visit(phase: PhaseName, state: KernelState | None, session: Session) -
     if session.gate.hooks is None or not session.gate.hooks.at_phase(phase) or state is None:
         return
     session.at.phase = phase
-    if not isinstance(await steer(phase, "before", state, session), Skip):
-        await steer(phase, "after", state, session)
+    if await steer(phase, "before", state, session) is None:
+        await steer(phase, "after", cast("KernelState", session.state), session)
 
 
-async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> PhaseAnswer | None:
-    """Ask the hooks of a phase and do what they say to the end of the run; the answer, if that is for the caller."""
+async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> Said | None:
+    """Ask the hooks of a phase and do what they say to the end of the run; what they say, if that is for the caller.
+
+    `session.state` is the state as they leave it.
+    """
+    session.reach(state)
     hooks = cast("Hooks", session.gate.hooks)
     said = await hooks.ask(session, phase, timing, state)
     if said is None:
         return None
     if isinstance(said.answer, (Stop, Terminate)):
-        before = session.termination
-        # Without one it is the newest result; those of this turn may not have been read yet.
-        output = state.output if before is None or before.output is None else before.output
-        if _end_by_hook(session, said, output):
-            _record_steering(session, said, phase, timing)
+        end_by_hook(said, phase, timing, cast("KernelState", session.state), session)
         return None
-    if isinstance(said.answer, Resume) and not session.ending.overrule(None):
-        ended = session.termination
-        late = (
-            f"it returned Resume, but the run has ended by {ended.reason if ended else 'something else'}, which stands"
-        )
-        session.emit_last(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=late))
-        return None
-    _record_steering(session, said, phase, timing)
-    return said.answer
+    if not isinstance(said.answer, (Resume, Nudge)):  # whether the model can be told is for the caller to see
+        record_steering(said, phase, timing, session)
+    return said
+
+
+async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Session) -> bool:
+    """Do what a hook says where the next one is to be asked all the same: a word before `think`, another output."""
+    answer, state = said.answer, cast("KernelState", session.state)
+    if isinstance(answer, Nudge) and phase == "think":
+        record_steering(said, phase, timing, session)
+        thread = await session.messages.nudge(state.thread, answer.name, answer.text, severity=answer.severity)
+        session.reach(transition(state, thread=thread))
+        return True
+    if not isinstance(answer, Answer):
+        return False
+    ended, output = session.termination, repair_json(answer.value)
+    if ended is None or not session.ending.overrule(replace(ended, output=output)):
+        came_late(said, phase, timing, session)
+    elif output != ended.output:
+        record_steering(said, phase, timing, session)
+        session.reach(transition(state, output=output))
+    return True
+
+
+def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> None:
+    """End because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
+    answer, before = cast("Stop | Terminate", said.answer), session.termination
+    # Without one it is the newest result; those of this turn may not have been read yet.
+    output = state.output if before is None or before.output is None else before.output
+    failed = isinstance(answer, Terminate)
+    termination = Termination(
+        answer.terminated_by,
+        repair_json(output),
+        source=f"killswitch:{answer.switch}" if answer.switch else f"{'policy' if said.policy else 'hook'}:{said.hook}",
+        failed=failed,
+        error=(answer.reason or said.hook) if failed else None,
+        because=answer.reason or None,
+    )
+    if session.ending.end(termination) or session.ending.overrule(termination):
+        record_steering(said, phase, timing, session)
+
+
+def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
+    """Record that a hook wants another answer than what has ended the run."""
+    ended = session.termination
+    why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
+    error = f"it returned {type(said.answer).__name__}, but {why}"
+    session.emit_last(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said)))
+
+
+def of_policy(said: Said) -> dict[str, Any]:
+    """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
+    return {} if said.policy is None else {"policy": said.policy}
+
+
+def record_steering(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
+    """Record that a phase hook steers the run."""
+    answer = said.answer
+    fields = of_policy(said)
+    reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
+    match answer:
+        case Stop() | Terminate():
+            fields |= {"switch": answer.switch, "terminated_by": answer.terminated_by}
+        case Nudge(otherwise=ends):
+            reason = answer.text
+            fields["changes"] = {"name": answer.name, "severity": answer.severity}
+            if ends is not None:
+                kind = type(ends).__name__.lower()
+                fields["changes"]["otherwise"] = [kind, ends.reason, ends.terminated_by]
+        case Answer():
+            fields["changes"] = {"output": repair_json(answer.value)}
+        case SwitchTo():
+            strategy: Any = answer.strategy
+            reason, action = answer.why, "switch-to"
+            fields["changes"] = {"strategy": strategy.name, "settings": strategy.recorded()}
+        case _:
+            pass
+    session.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason or None, **fields))
+    if fields.get("switch"):
+        trigger: Any = "stop" if isinstance(answer, Stop) else "terminate"
+        session.emit(KillswitchFired(switch=fields["switch"], reason=reason, on_trigger=trigger))
 
 
 async def recover(phase: PhaseName, state: KernelState, session: Session, error: Exception) -> KernelState | None:
@@ -176,33 +262,3 @@ async def _close_turn(before: KernelState, state: KernelState, session: Session,
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of the state
     return list(value) if isinstance(value, tuple) else value
-
-
-def _end_by_hook(session: Session, said: Said, output: JsonValue) -> bool:
-    """End the agent because a phase hook says so, unless it has ended already; an answer of the model is overruled."""
-    answer = said.answer
-    assert isinstance(answer, (Stop, Terminate))  # noqa: S101 - asked by the caller
-    failed = isinstance(answer, Terminate)
-    termination = Termination(
-        answer.terminated_by,
-        repair_json(output),
-        source=f"killswitch:{answer.switch}" if answer.switch else f"hook:{said.hook}",
-        failed=failed,
-        error=(answer.reason or said.hook) if failed else None,
-        because=answer.reason or None,
-    )
-    return session.ending.end(termination) or session.ending.overrule(termination)
-
-
-def _record_steering(session: Session, said: Said, phase: PhaseName, timing: Timing) -> None:
-    """Record that a phase hook steers the run."""
-    answer = said.answer
-    ends: dict[str, Any] = {}
-    if isinstance(answer, (Stop, Terminate)):
-        ends = {"switch": answer.switch, "terminated_by": answer.terminated_by}
-    action = type(answer).__name__.lower()
-    reason = answer.reason or None
-    session.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason, **ends))
-    if ends.get("switch"):
-        trigger: Literal["stop", "terminate"] = "stop" if isinstance(answer, Stop) else "terminate"
-        session.emit(KillswitchFired(switch=ends["switch"], reason=answer.reason, on_trigger=trigger))

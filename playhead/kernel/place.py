@@ -80,8 +80,8 @@ class Place:
     """The end that the state says, once it does."""
     started_us: int = 0
     """When the agent began to run, in microseconds since the Unix epoch."""
-    progress: Any = None
-    verified: bool | None = None
+    loop_began: int = 0
+    """The turn in which the loop that runs began: the agent's own, or that of a pass inside it."""
     _position: int = 0
 
     def reach(self, state: KernelState) -> KernelState:

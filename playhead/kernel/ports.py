@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from playhead.kernel.context.shelf import Shelf
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState, PlannedCall, Thread
-    from playhead.kernel.tally import Tally
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import Content, FallbackInfo, Message, Range, Request, Role, ToolSpec
     from playhead.trace.values import JsonValue
@@ -60,8 +59,6 @@ class ToolPort(Protocol):
     """Calls of which nothing was done."""
     changed: dict[str, PlannedCall]
     """Calls as they ran, where a hook or a repair changed them."""
-    tally: Tally
-    """How often each tool was called."""
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
         """Run the calls of a turn and return how they ended, in the order they were asked for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.strategies.registry import strategy_if_known
@@ -24,7 +23,6 @@ RATIONALE: Final = (
 )
 """Worded on a 1.5B model: longer rules made it write blocks without calls until its tokens were used up."""
 FACTS: Final = "Background facts:"
-FORM: Final = "Give the final answer as one JSON value that fits this schema, with nothing around it:\n{}"
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 
 
@@ -40,8 +38,7 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
         parts.append(RATIONALE)
     facts = "\n".join(f"- {name}: {as_text(value)}" for name, value in header.task_context.items())
     parts += [f"{FACTS}\n{facts}"] if facts else []
-    forms = (json.dumps(info.form, ensure_ascii=False) for info in header.reviews if info.form is not None)
-    return "\n\n".join([*parts, *map(FORM.format, forms)])
+    return "\n\n".join(parts)
 
 
 def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
@@ -50,8 +47,3 @@ def default_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     if strategy is not None and strategy.prompt:
         return strategy.prompt
     return DEFAULT if has_tools else DEFAULT_WITHOUT_TOOLS
-
-
-def missing_tools(names: list[str]) -> str:
-    """Return the word to a model that answers before it has called the tools it was told to call."""
-    return f"The task requires a successful call of {', '.join(names)} first. Make it, then answer."

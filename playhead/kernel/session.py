@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.hooks import PhaseName, Recovery, Refuse, Said, Stop, Terminate, Timing, Wait
+    from playhead.kernel.hooks import PhaseName, Recovery, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import CuratorPort, FactPort, ModelPort, ThreadPort, ToolPort
@@ -159,6 +159,11 @@ class Session(Emission):
         }
         await self.offer("lifecycle.failure", failure, key=key)
 
+    @property
+    def unmet(self) -> tuple[Unmet, ...]:
+        """What blocks still require before an answer may stand."""
+        return () if self.gate.hooks is None else self.gate.hooks.unmet(self)
+
     # --- what is offered ----------------------------------------------------------------------------------------------
 
     def offered_specs(self) -> dict[str, ToolSpec]:
@@ -232,13 +237,11 @@ class Gate:
     """The killswitches at the ports: those of the agents above first."""
     approver: Approver | None = None
     """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
-    judges: Mapping[str, Any] = field(default_factory=dict)
-    """The code of the header's reviews, by their names; none in a replay, which serves what it said."""
     copies: Copies = field(default_factory=lambda: Copies(shared=False))
     """What hooks are given that may return it."""
     shown: Copies = field(default_factory=lambda: Copies(shared=True))
     """What hooks are given that only look."""
-    notes: dict[str, Any] = field(default_factory=dict)
+    notes: dict[Any, Any] = field(default_factory=dict)
     """What hooks keep from one call to the next, in this run of this agent."""
     hook_failures: dict[tuple[str, str], int] = field(default_factory=dict)
     """How often which hook failed, and where."""
@@ -315,8 +318,8 @@ class World(Protocol):
         """Return what runs this owner's calls, by name, in the order the model is offered them."""
         ...
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
-        """Return what is asked at this owner's chokepoints and phases; None when nothing is."""
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return what is asked at this session's chokepoints and phases; None when nothing is."""
         ...
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
@@ -392,6 +395,14 @@ class Hooks(Protocol):
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Return what the transforms make of a payload; taps have seen it then."""
+        ...
+
+    def tools(self) -> dict[str, Tool]:
+        """Return the tools of strategies that may take over; they are offered from then on."""
+        ...
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return what blocks still require before an answer may stand."""
         ...
 
     def at_phase(self, phase: PhaseName) -> bool:

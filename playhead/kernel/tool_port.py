@@ -15,13 +15,12 @@ from playhead.errors import (
     nearest,
 )
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
-from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.hooks import SUPPRESS, Refuse
 from playhead.kernel.messages import call_details
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repairer import Repairer
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
-from playhead.kernel.tally import Tally
 from playhead.trace.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Session
 
 
-Offered = tuple[PlannedCall, PlannedCall | None]
-"""A call as it was asked for, and as the hooks want it to run: None when one removed it."""
+Offered = tuple[PlannedCall, PlannedCall | ErrorInfo]
+"""A call as it was asked for, and as the hooks want it to run, or why they do not."""
 
 
 _CUT_OFF: Final = Outcome(
@@ -64,8 +63,6 @@ class ToolDoor:
         self.changed: dict[str, PlannedCall] = {}
         """Calls as they ran, where a hook changed them."""
         self._repairer = Repairer(session) if session.header.repair else None
-        self.tally = Tally(session.header)
-        """How often each tool was called."""
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
         """Run the calls of a turn and return how they ended, in the order they were asked for.
@@ -80,7 +77,7 @@ class ToolDoor:
             if len(batch) == 1:
                 completed.append(await self.run(batch[0]))
             else:
-                completed += map(self.tally.count, await self._run_together(batch))
+                completed += await self._run_together(batch)
         return completed
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
@@ -106,8 +103,8 @@ class ToolDoor:
         session.require_running()
         planned = await self._repaired(planned)
         if session.gate.hooks is None:
-            return self.tally.count(await self._run_offered(planned, planned))
-        return self.tally.count(await self._passed(await self._run_offered(planned, await self._offered(planned))))
+            return await self._run_offered(planned, planned)
+        return await self._passed(await self._run_offered(planned, await self._offered(planned)))
 
     def meant(self, name: str) -> str:
         """Return the tool that a name stands for, or the name itself."""
@@ -122,23 +119,24 @@ class ToolDoor:
             self.changed[planned.call.id] = repaired
         return repaired
 
-    async def _offered(self, planned: PlannedCall) -> PlannedCall | None:
-        """Return the call as the hooks want it to run; None when one removed it."""
+    async def _offered(self, planned: PlannedCall) -> PlannedCall | ErrorInfo:
+        """Return the call as the hooks want it to run, or why they do not."""
         asked = planned.call
         call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
         if call is SUPPRESS:
-            return None
+            return ErrorInfo(type="Suppressed", message=f"a hook removed the call of {asked.name}")
+        if isinstance(call, Refuse):
+            return ErrorInfo(type="Refused", message=call.why)
         if call is asked:
             return planned
         changed = self.changed[asked.id] = replace(planned, call=call)
         return changed
 
-    async def _run_offered(self, planned: PlannedCall, offered: PlannedCall | None) -> ToolCallCompleted:
-        if offered is None:
-            refusal = ErrorInfo(type="Suppressed", message=f"a hook removed the call of {planned.call.name}")
-            return await self._recorded(planned, refusal)
+    async def _run_offered(self, planned: PlannedCall, offered: PlannedCall | ErrorInfo) -> ToolCallCompleted:
+        if isinstance(offered, ErrorInfo):
+            return await self._recorded(planned, offered)
         self._session.require_running()
-        return await self._recorded(offered, self.tally.refusal(offered))
+        return await self._recorded(offered, None)
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
@@ -362,7 +360,7 @@ class ToolDoor:
         batches: list[list[Offered]] = []
         joinable = False
         for planned, call in offered:
-            beside = call is None or self._runs_beside(call)
+            beside = isinstance(call, ErrorInfo) or self._runs_beside(call)
             if beside and joinable:
                 batches[-1].append((planned, call))
             else:
@@ -373,12 +371,9 @@ class ToolDoor:
     async def _run_beside(self, batch: list[Offered]) -> list[ToolCallCompleted]:
         results: list[ToolCallCompleted | None] = [None] * len(batch)
         errors: list[PlayheadError] = []
-        for _, call in batch:  # in asking order: which of them is over a budget must not depend on which begins first
-            if call is not None:
-                self.tally.refusal(call)
         limit = anyio.Semaphore(self._session.header.max_parallel)
 
-        async def run_one(place: int, planned: PlannedCall, call: PlannedCall | None) -> None:
+        async def run_one(place: int, planned: PlannedCall, call: PlannedCall | ErrorInfo) -> None:
             async with limit:
                 try:
                     results[place] = await self._run_offered(planned, call)

@@ -36,7 +36,7 @@ class LiveWorld:
         """Return the tools themselves."""
         return tools
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
         """Return the hooks themselves."""
         return hooks
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.lowlevel import checkpoint
 
 from playhead import errors
+from playhead.compose.again import joined, made_again
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
@@ -81,10 +82,12 @@ class FrozenWorld:
         specs = given if self._tools_from_code else list(self.of(owner).own_tools.values())
         return {spec.name: self._tool(spec, tools.get(spec.name)) for spec in specs}
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
-        """Return what this owner's hooks did then, in their place."""
-        recorded = self._recording.owners.get(owner)
-        return None if recorded is None else recorded_hooks(recorded)
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:  # noqa: ARG002
+        """Return what this owner's hooks did then, in their place, and its policies."""
+        recorded = self._recording.owners.get(session.owner)
+        if recorded is None:
+            return None
+        return joined(recorded_hooks(recorded), made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
         """Return what this owner's killswitches did then, in their place."""

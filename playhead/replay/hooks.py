@@ -11,15 +11,28 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import NotReplayableError, RunEndedError
 from playhead.kernel.chokepoints import chokepoint
 from playhead.kernel.execution import SEED
-from playhead.kernel.hooks import SUPPRESS, Recovery, Resume, Said, Skip, Stop, Terminate
-from playhead.kernel.phases import apply_changes
+from playhead.kernel.hooks import (
+    SUPPRESS,
+    Answer,
+    Nudge,
+    Recovery,
+    Refuse,
+    Resume,
+    Said,
+    Skip,
+    Stop,
+    SwitchTo,
+    Terminate,
+)
+from playhead.kernel.phases import apply_changes, is_taken_up
+from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
-    from playhead.kernel.session import Hooks, Session
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing, Unmet
+    from playhead.kernel.session import Hooks, Session, Tool
     from playhead.kernel.state import KernelState
     from playhead.trace.recording import OwnerRecording
     from playhead.trace.types import HookInfo
@@ -39,15 +52,15 @@ class RecordedHooks:
     """Every change and every word at its own place."""
 
     def __init__(self, owner: OwnerRecording) -> None:
-        self._emissions = emissions_of(owner)
+        self._emissions = {place: own for place, made in emissions_of(owner).items() if (own := of_callers(made))}
         self._fired: dict[Turn, deque[HookFired]] = defaultdict(deque)
         self._failed: dict[tuple[str, str, int | None], HookFailed] = {}
         self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
         for record in owner.records:
             match record.event:
-                case HookFired() as event:
+                case HookFired(policy=None) as event:
                     self._fired[event.phase, event.timing, record.iteration].append(event)
-                case HookFailed(ends=(_, *_)) as event:
+                case HookFailed(ends=(_, *_), policy=None) as event:
                     self._failed[event.where, event.key, record.iteration] = event
         self._tags = {tag for tag, _ in self._emissions} | {where for where, _, _ in self._failed}
         self._phases = {phase for phase, _, _ in self._fired} | {where.split(" ")[-1] for where, _, _ in self._failed}
@@ -85,13 +98,21 @@ class RecordedHooks:
         for event in self._emissions.pop((tag, key), ()):
             if isinstance(event, EmissionSuppressed):
                 session.emit(event.model_copy(update={"before": before_of(tag, payload)}))
-                return SUPPRESS
+                return removed(event)
             changed = apply_emission(event, payload)
             before, after = chokepoint(tag).written(payload, changed)
             session.emit(event.model_copy(update={"before": before, "after": after}))
             payload = changed
         self._fail_again(session, tag, key)
         return payload
+
+    def tools(self) -> dict[str, Tool]:
+        """Return none: only policies know which strategies may take over."""
+        return {}
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:  # noqa: ARG002
+        """Return nothing: what the caller's blocks required is not recorded; where that showed, the events differ."""
+        return ()
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase."""
@@ -101,7 +122,11 @@ class RecordedHooks:
         """Return what was said here."""
         self._fail_again(session, f"{timing} {phase}", "")
         fired = self._fired.get((phase, timing, session.iteration))
-        return said_again(fired.popleft()) if fired else None
+        while fired:
+            said = said_again(fired.popleft())
+            if said is None or not await is_taken_up(said, phase, timing, session):
+                return said
+        return None
 
     async def ask_after_error(
         self,
@@ -131,6 +156,16 @@ class RecordedHooks:
             raise RunEndedError(error)
 
 
+def of_callers(made: list[Emission]) -> list[Emission]:
+    """Return what the caller's hooks made of a payload: policies are asked anew."""
+    return [event for event in made if event.policy is None]
+
+
+def removed(event: EmissionSuppressed) -> Any:  # noqa: ANN401 - SUPPRESS, or a refusal
+    """Return what a hook returned that removed a payload."""
+    return SUPPRESS if event.why is None else Refuse(event.why)
+
+
 def emissions_of(owner: OwnerRecording) -> dict[tuple[str, str], list[Emission]]:
     """Return what was made of each payload of an owner, by tag and key."""
     found: dict[tuple[str, str], list[Emission]] = defaultdict(list)
@@ -145,7 +180,20 @@ _ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {
     "terminate": lambda event: Terminate(event.reason or "", event.switch, event.terminated_by or "hook_terminate"),
     "skip": lambda event: Skip(event.reason or ""),
     "resume": lambda event: Resume(event.reason or ""),
+    "nudge": lambda event: _nudge(event.reason or "", event.changes or {}),
+    "answer": lambda event: Answer((event.changes or {}).get("output")),
+    "switch-to": lambda event: _switch(event.reason or "", event.changes or {}),
 }
+
+
+def _nudge(text: str, given: dict[str, Any]) -> Nudge:
+    ends = given.get("otherwise")
+    otherwise = None if ends is None else (Stop if ends[0] == "stop" else Terminate)(ends[1], None, ends[2])
+    return Nudge(text, str(given.get("name", "hook")), given.get("severity", "info"), otherwise)
+
+
+def _switch(why: str, given: dict[str, Any]) -> SwitchTo:
+    return SwitchTo(strategy_class(str(given["strategy"])).from_recorded(given.get("settings", {})), why)
 
 
 def said_again(event: HookFired) -> Said | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead.compose.killswitches.again import is_made_again
+from playhead.compose.again import is_made_again
 from playhead.kernel.prompts import system_prompt
 from playhead.replay.redacted import markers_in
 from playhead.replay.tool_changes import changes, specs_of
@@ -57,7 +57,9 @@ def _of_hooks(recording: Recording) -> Iterator[str]:
     guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
     if guards:
         yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
-    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard")]
+    names = [
+        f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard", "policy", "block")
+    ]
     if names or any(counts.get(kind) for kind in HOOKS):
         who = ", ".join(dict.fromkeys(names)) or "hooks"
         yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"

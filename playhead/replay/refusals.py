@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playhead.compose.contexts import HOOK
 from playhead.errors import NotReplayableError, UnknownStrategyError
 from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
 from playhead.kernel.strategies.registry import strategy_of
@@ -35,11 +36,17 @@ def require_sound(recording: Recording) -> None:
 
 
 def require_own(recording: Recording, what: str) -> None:
-    """Refuse an imported run where the events of Playhead's own loop are needed; `what` is what cannot be done.
+    """Refuse a run of which not all events could come again, where that is needed; `what` an import cannot do.
 
     Raises:
-        NotReplayableError: it was imported.
+        NotReplayableError: it was imported, or a hook of the caller's asked the model: only its code could ask again.
     """
+    for owner in recording.owners.values():
+        if any(each.requested.purpose == HOOK for each in owner.exchanges):
+            raise NotReplayableError(
+                f"a hook of {owner.owner} asked the model when {recording.run_id} was recorded, and only its code could ask again. "
+                "The model can be asked again, with the tools frozen and agent= for the hook: playhead replay"
+            )
     if recording.header.imported is not None:
         raise NotReplayableError(
             f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}. "

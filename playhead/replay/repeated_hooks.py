@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, UsageError
 from playhead.kernel.execution import SEED
-from playhead.kernel.hooks import SUPPRESS, Resume
-from playhead.replay.hooks import apply_emission, before_of, said_again
+from playhead.kernel.hooks import Answer, Nudge, Resume
+from playhead.kernel.phases import is_taken_up
+from playhead.replay.hooks import apply_emission, before_of, removed, said_again
 from playhead.replay.seen import REQUEST, Seen, SeenPayloads
 from playhead.trace.events import EmissionSuppressed, HookFired, ReplayDiverged
 from playhead.trace.values import json_hash
@@ -23,8 +24,8 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
-    from playhead.kernel.session import Hooks, Session
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
+    from playhead.kernel.session import Hooks, Session, Tool
     from playhead.kernel.state import KernelState
     from playhead.trace.types import HookInfo
 
@@ -71,7 +72,7 @@ class RepeatedHooks:
         self._seeds = tuple((fact.key, fact.value) for fact in first.facts if fact.name == SEED)
         self._fired: dict[tuple[str, str, int | None], deque[HookFired]] = defaultdict(deque)
         for record in first.records:
-            if isinstance(record.event, HookFired):
+            if isinstance(record.event, HookFired) and record.event.policy is None:
                 self._fired[record.event.phase, record.event.timing, record.iteration].append(record.event)
         header = first.started.agent if first.started else None
         self._hooks = header.hooks if header else ()
@@ -83,7 +84,8 @@ class RepeatedHooks:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do again, and nothing to guard."""
-        return not (self._tags or self._fired or self._seeds or any(hook.required for hook in self._hooks))
+        asks = any(hook.required or hook.role == "unmet" for hook in self._hooks)
+        return not (self._tags or self._fired or self._seeds or asks)
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return nothing: what was registered stands in the recorded header, which is kept."""
@@ -131,9 +133,20 @@ class RepeatedHooks:
         for event in seen.made:
             session.emit(event.model_copy(update={"key": key}))
             if isinstance(event, EmissionSuppressed):
-                return SUPPRESS
+                return removed(event)
             payload = apply_emission(event, payload)
         return payload
+
+    def tools(self) -> dict[str, Tool]:
+        """Return none: only policies know which strategies may take over."""
+        return {}
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return nothing: what the caller's blocks would require is not known."""
+        names = [hook.name for hook in self._hooks if hook.role == "unmet"]
+        if names:
+            self._say(session, f"what {', '.join(names)} required when this was recorded is not known in the replay")
+        return ()
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase, or a required hook is asked at it."""
@@ -152,15 +165,18 @@ class RepeatedHooks:
                 "the hook, and it is asked"
             )
         fired = self._fired.get((phase, timing, session.iteration))
-        said = said_again(fired.popleft()) if fired else None
-        if said is None:
-            return None
-        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
-        if isinstance(said.answer, Resume):
-            self._say(session, f"{what} when this was recorded, and was not asked about the answer of the replay")
-            return None
-        self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
-        return said
+        while fired:
+            said = said_again(fired.popleft())
+            if said is None:
+                return None
+            what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
+            if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
+                self._say(session, f"{what} when this was recorded, and was not asked about the answer of the replay")
+                continue
+            self._say(session, f"{what} when this was recorded; the replay did the same, without asking it")
+            if not await is_taken_up(said, phase, timing, session):
+                return said
+        return None
 
     async def ask_after_error(
         self,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing
-    from playhead.kernel.session import Hooks, Session
+    from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
+    from playhead.kernel.session import Hooks, Session, Tool
     from playhead.kernel.state import KernelState
     from playhead.replay.hooks import RecordedHooks
     from playhead.trace.types import HookInfo
@@ -73,6 +73,14 @@ class ResumedHooks:
             return payload
         return await hooks.offer(session, tag, payload, key, details)
 
+    def tools(self) -> dict[str, Tool]:
+        """Return none: only policies know which strategies may take over."""
+        return {}
+
+    def unmet(self, session: Session) -> tuple[Unmet, ...]:
+        """Return what blocks require now; what they required then is not recorded."""
+        return () if self.live is None else self.live.unmet(session)
+
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything is, or was, asked at this phase."""
         return any(each is not None and each.at_phase(phase) for each in (self._recorded, self.live))
@@ -95,8 +103,3 @@ class ResumedHooks:
         if self.live is not None:
             await self._go_live()
         return self.live
-
-
-def live_hooks(hooks: Hooks | None) -> Hooks | None:
-    """Return an agent's own hooks."""
-    return hooks.live if isinstance(hooks, ResumedHooks) else hooks

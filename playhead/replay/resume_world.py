@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from anyio.lowlevel import checkpoint
 
+from playhead.compose.again import joined
+from playhead.compose.runtime import ComposedHooks
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.world import LiveWorld
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
@@ -21,7 +23,7 @@ from playhead.replay.hooks import recorded_hooks
 from playhead.replay.recorded import same_call, scope_of
 from playhead.replay.resume_follow import Follower
 from playhead.replay.resume_guards import CatchUpGate, ResumedGuard, recall_all, reserved_for, without_open_calls
-from playhead.replay.resume_hooks import ResumedHooks, live_hooks
+from playhead.replay.resume_hooks import ResumedHooks
 from playhead.replay.serving import KEPT
 from playhead.trace.events import (
     KillswitchFired,
@@ -102,13 +104,18 @@ class ResumeWorld(FrozenWorld):
             return {name: tool.live if isinstance(tool, ResumedTool) else tool for name, tool in tools.items()}
         return {name: ResumedTool(self, tool) if tool.spec.kind == "function" else tool for name, tool in tools.items()}
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
-        """Return what hooks did, and after that the hooks themselves."""
-        recorded, own = self.settled.frozen(owner), live_hooks(hooks)
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return what hooks did, and after that the hooks themselves; policies are asked from the start."""
+        live, owner = getattr(hooks, "live", hooks), session.owner
+        own, policies = live.parted() if isinstance(live, ComposedHooks) else (live, None)
+        recorded = self.settled.frozen(owner)
         done = None if recorded is None else recorded_hooks(recorded)
-        if done is None and own is None:
-            return None
-        return ResumedHooks(done, own, lambda: not self.follower.left[owner], lambda: self.go_live(owner, ended=True))
+        first = None
+        if done is not None or own is not None:
+            first = ResumedHooks(
+                done, own, lambda: not self.follower.left[owner], lambda: self.go_live(owner, ended=True)
+            )
+        return joined(first, policies, live)
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return what killswitches did, and the killswitches themselves, which count it."""

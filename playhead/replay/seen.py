@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.state import Step
-from playhead.replay.hooks import apply_emission, before_of, emissions_of
+from playhead.replay.hooks import apply_emission, before_of, emissions_of, of_callers
 from playhead.trace.events import EmissionSuppressed, HookFailed, MessageAdded, NudgeIssued, RunStarted
 from playhead.trace.values import json_hash
 
@@ -58,7 +58,7 @@ class SeenPayloads:
         self.failed = {
             (record.event.where, record.event.key): record.event
             for record in owner.records
-            if isinstance(record.event, HookFailed) and record.event.ends
+            if isinstance(record.event, HookFailed) and record.event.ends and record.event.policy is None
         }
         self._exchanges = {str(each.requested.request): each for each in owner.exchanges}
         self._made = emissions_of(owner)
@@ -91,7 +91,7 @@ class SeenPayloads:
         Messages are part of it where hooks changed them, or ended the run for them: parameters alone tell little.
         """
         exchange = self._exchanges.get(key)
-        made = tuple(self._made.get((REQUEST, key), ()))
+        made = tuple(of_callers(self._made.get((REQUEST, key), [])))
         seen = Seen(made, self.failed.get((REQUEST, key)))
         if made:
             return seen if self._fits(made, request) else None
@@ -103,14 +103,18 @@ class SeenPayloads:
     @property
     def tags(self) -> set[str]:
         """The tags under which hooks changed or removed something, or failed and had to look."""
-        return {tag for tag, _ in (*self._made, *self.failed)}
+        return {tag for tag, _ in (*(place for place, made in self._made.items() if of_callers(made)), *self.failed)}
 
     def hooks_at(self, tag: str) -> list[str]:
         """Return the names of the hooks that changed or removed something under a tag."""
-        return sorted({event.hook for (each, _), events in self._made.items() if each == tag for event in events})
+        made = (event for (each, _), events in self._made.items() if each == tag for event in of_callers(events))
+        return sorted({event.hook for event in made})
 
     def _add(self, tag: str, key: str, before: JsonValue) -> None:
-        name, seen = json_hash(before), Seen(tuple(self._made.get((tag, key), ())), self.failed.get((tag, key)))
+        name, seen = (
+            json_hash(before),
+            Seen(tuple(of_callers(self._made.get((tag, key), []))), self.failed.get((tag, key))),
+        )
         self._at[tag, key] = (name, seen)
         self._alike[tag, name].setdefault(seen.key, seen)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead.compose.killswitches.again import made_again
+from playhead.compose.again import joined, made_again
+from playhead.compose.contexts import HOOK, POLICY
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
-from playhead.kernel.review import FACT as REVIEW
 from playhead.kernel.world import LiveWorld
 from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
@@ -83,10 +83,13 @@ class ReplayWorld:
         specs = self.specs(owner, tools)
         return {spec.name: self._tool(self.rebinding.restored_model(spec), tools.get(spec.name)) for spec in specs}
 
-    def hooks_for(self, owner: str, hooks: Hooks | None) -> Hooks | None:
-        """Return the hooks themselves, when code was given; else what they did when this was recorded."""
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return the hooks themselves, when code was given; else what they did when this was recorded, and the policies."""
         if self._tools_from_code:
             return hooks
+        return joined(self._repeated(session.owner), made_again(session.header.hooks).hooks())
+
+    def _repeated(self, owner: str) -> Hooks | None:
         place = self.places.of(owner)
         if not place.sources or not self._had_hooks:
             return None
@@ -101,7 +104,7 @@ class ReplayWorld:
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
-        again = [] if self._tools_from_code else [each.make for each in made_again(session.header.hooks)]
+        again = [] if self._tools_from_code else [each.make for each in made_again(session.header.hooks).guards()]
         return LiveWorld().guards_for(session, again or makers)
 
     def _seen(self, owner: str) -> SeenPayloads:
@@ -127,12 +130,12 @@ class ReplayWorld:
             recorded = serving.call
             source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
         answers = self._facts[source, name, key]
-        if not answers and name == REVIEW and self._tools_from_code:
-            return await LiveWorld().fact(owner, name, key, answer)  # it only looks at an answer
+        if not answers and name in (HOOK, POLICY) and self._tools_from_code:
+            return await LiveWorld().fact(owner, name, key, answer)  # it only looks at what the replay did
         if not answers:
             raise UnrecordedCallError(
                 f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
-                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == REVIEW else ''}"
+                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == POLICY else ''}"
             )
         return answers.popleft()
 
@@ -207,7 +210,7 @@ class ReplayAgent:
         if self._given is None:
             return await AgentTool(header, model, tools).run(arguments, context)
         given = self._given
-        agent = AgentTool(header, model, tools, hooks=given.hooks, guards=given.guards, judges=given.judges)
+        agent = AgentTool(header, model, tools, hooks=given.hooks, guards=given.guards)
         return await agent.run(arguments, context)
 
     def _decide(self, call: Call) -> Serving:

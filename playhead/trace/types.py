@@ -328,9 +328,11 @@ class HookInfo(Value):
     """A function of the user's that may change, see or stop a run: all of it that is data."""
 
     role: str
-    """`on`, `tap`, `before`, `after`, `on-error`, `emit` for what is emitted at the start, or `guard` for a killswitch."""
+    """`on`, `tap`, `before`, `after`, `on-error`, `unmet`; `emit` for what is emitted at the start, `guard` for a killswitch,
+    `policy` for a policy of Playhead's own, `block` for a block of the user's that says what it is."""
     at: str
-    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag; for a guard its settings."""
+    """The pattern of tags or the phase; `*` for all phases, `<name>` for a function of the tag; for guards and blocks the
+    settings."""
     name: str
     """What events call it."""
     tags: tuple[str, ...] = ()
@@ -338,7 +340,7 @@ class HookInfo(Value):
     required: bool = False
     """Whether the run ends when it fails: nothing may pass that it has not looked at."""
     settings: dict[str, JsonValue] | None = None
-    """Of a killswitch of Playhead's own: what it was given, so that a replay can make it again."""
+    """What a killswitch or a block was given; a replay makes Playhead's own again from it."""
     timeout_s: float | None = None
     """Seconds that it may take, where that is not the usual time."""
     inherit: bool | None = None
@@ -363,23 +365,6 @@ SourceKind = Literal[
     "agent",
 ]  # fmt: skip
 """`emission` is what is emitted at the start, `agent` all that an agent below is made of: it may never be entered."""
-
-
-class ReviewInfo(Value):
-    """Something that looks at an answer before it stands: all of it that is data."""
-
-    kind: Literal["min-iterations", "output-type", "validator", "verification"]
-    """A least number of turns, the form of the answer, a function of the caller's, or a check by the model."""
-    name: str
-    """What facts and errors call it; unique within an agent."""
-    max_retries: Integer = 2
-    """How often the model is asked again when it refuses an answer; after that the run ends as `output_rejected`."""
-    least: Integer | None = None
-    """The least number of turns."""
-    form: dict[str, Any] | None = None
-    """JSON Schema of the answer."""
-    mode: Literal["reflect", "loop"] | None = None
-    """Whether a check by the model only says what it found, or sends the answer back."""
 
 
 class FallbackInfo(Value):
@@ -504,18 +489,6 @@ class AgentHeader(Value):
     """Seconds before the first retry; doubled for each further one."""
     max_parallel: int = Field(default=3, ge=1, lt=INTEGER_LIMIT)
     """Read-only calls of one turn that run at once."""
-    required_tools: tuple[str, ...] = ()
-    """Tools that have to be called before the run may end by itself."""
-    required_calls: dict[str, Integer] = Field(default_factory=dict)
-    """How many successful calls each of them needs; 1 for one that is not named."""
-    required_retries: int = Field(default=2, ge=0, le=1000)
-    """How often the model is sent back to them; then its answer is taken, as `required_tools_missing`."""
-    infer_required: bool = False
-    """Whether the model itself is asked first which tools the task requires."""
-    tool_budgets: dict[str, Integer] = Field(default_factory=dict)
-    """Calls that each tool has; one more is refused, and the model is told to work with what it has."""
-    novelty: float | None = Field(default=None, gt=0, le=1)
-    """Share of new words below which a turn's results count as nothing new; None: nobody looks."""
     compression: Compression | None = None
     """How long results are shown; None: whole."""
     profile: ContextProfile | None = None
@@ -530,14 +503,6 @@ class AgentHeader(Value):
     """The models that take over, in order, when the one before does not answer."""
     fallback_after: Integer | None = None
     """Attempts that fail in a row before the next model is asked; None: as many as `max_retries` allows."""
-    reviews: tuple[ReviewInfo, ...] = ()
-    """What looks at an answer before it stands, in order."""
-    loop_detection: dict[str, JsonValue] | None = None
-    """When the agent counts as stuck; None: nobody looks."""
-    switching: dict[str, JsonValue] | None = None
-    """Which strategy may take over from one that is stuck; None: none may."""
-    max_required_failures: int | None = None
-    """Failures in a row, with the same error, of a tool in `required_tools` that end the run; None: no number does."""
 
     @property
     def request_parameters(self) -> dict[str, JsonValue]:

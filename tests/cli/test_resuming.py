@@ -122,7 +122,7 @@ def test_what_cannot_be_is_said(died: Any, chat: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"novelty": 0.4, "facts": {"height": "feet"}}, "does not have (task_context, novelty)"),
+        ({"novelty": 0.4, "facts": {"height": "feet"}}, "does not have (task_context)"),
         ({"repair": False}, "does not have (repair)"),
         ({"fallbacks": [ScriptedModel([], name="ollama/other")]}, "models that take over"),
         ({"validators": [bool]}, "checks of its answer"),

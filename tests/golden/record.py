@@ -140,7 +140,7 @@ GOLDEN: dict[str, dict[str, Golden]] = {
     "direct": {
         "no-tools": Golden([text("Red, green, blue.")], {"tools": []}, "Name the primary colours of light."),
         "tools": Golden([calls(ZED, QUILL), call("note", line="both"), text(ANSWER)]),
-        "required-tool-missing": Golden([text(ANSWER)], {"required_tools": ["lookup"]}),
+        "required-tool-missing": Golden([text(ANSWER)], {"required_tools": ["lookup"], "required_retries": 0}),
         "turns-used-up": Golden([ZED, QUILL, text(ANSWER)], {"max_iterations": 2}),
     },
     "chain-of-thought": {

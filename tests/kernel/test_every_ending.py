@@ -121,12 +121,12 @@ CASES: dict[str, tuple[Any, str, tuple[str, Any]]] = {
     "output_filtered": (lambda folder: agent(folder, [LOOK, text("", finish_reason="safety")]), "kernel", FOUND),
     "required_tools_missing": (
         lambda folder: agent(folder, [text("42")] * 5, required_tools=["lookup"]),
-        "kernel",
+        "policy:require_tools",
         ("done", "42"),
     ),
     "output_rejected": (
         lambda folder: agent(folder, [LOOK, text("42")], validators=[lambda _: False], output_retries=0),
-        "kernel",
+        "policy:validate",
         ("failed", "42"),
     ),
     "unsatisfied": (

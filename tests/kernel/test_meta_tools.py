@@ -74,7 +74,7 @@ async def test_without_tools_there_is_only_the_kernels_own(tmp_path: Path):
         (
             [call("final-answer", output="42")],
             {"required_tools": ("lookup", "other")},
-            "it is offered from turn 2 on; call lookup, other first",
+            "it is offered from turn 2 on; call lookup first; call other first",
         ),
         (
             [call("lookup", key="bad"), call("final-answer", output="42")],
@@ -176,10 +176,9 @@ async def test_context_status(tmp_path: Path):
         "iteration": 1,
         "max_iterations": 7,
         "tools_used": ["lookup"],
-        "tools_required": ["other"],
+        "required": ["call other"],
         "messages": 6,
         "tokens": 2 + 1 + 5 + 1,
-        "calls_left": {"other": 3},
     }
 
 

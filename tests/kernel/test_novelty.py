@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playhead import UsageError, tool
-from playhead.kernel.context.novelty import MIN_WORDS, Novelty
+from playhead.compose.policies.searching import MIN_WORDS, Words
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from tests.kernel.runs import Ran, make_agent, record
@@ -95,14 +95,15 @@ async def test_not_while_something_is_required(tmp_path: Path):
 async def test_off_by_default(tmp_path: Path):
     """Nothing is said, and nothing recorded, unless it was asked for."""
     run = await run_with(tmp_path, [page("old"), page("old")], novelty=None)
-    assert (told(run), run.recording.header.agent.novelty) == ([], None)
+    assert (told(run), run.recording.header.agent.hooks) == ([], ())
 
 
 @pytest.mark.parametrize(("threshold", "words"), [(1, 1), (0.2, 1), (0.05, 0)])
 async def test_the_threshold_is_recorded_and_counts(tmp_path: Path, threshold: float, words: int):
     """Seven words in a hundred are new: little for one, enough for another."""
     run = await run_with(tmp_path, [page("old"), page("new"), page("mixed")], novelty=threshold)
-    assert (run.recording.header.agent.novelty, len(told(run))) == (threshold, words)
+    assert [each.settings for each in run.recording.header.agent.hooks] == [{"least": threshold}]
+    assert len(told(run)) == words
 
 
 async def test_the_kernels_own_tools_say_nothing_new(tmp_path: Path):
@@ -125,7 +126,7 @@ some_words = st.lists(st.sampled_from([f"w{number}" for number in range(40)]), m
 @given(st.lists(some_words, max_size=8))
 def test_the_share(turns: list[list[str]]):
     """New words of the newest turn by all of its words; None for the first, and for few words."""
-    novelty = Novelty(0.2)
+    novelty = Words()
     known: set[str] = set()
     for turn in turns:
         now = set(turn)

@@ -45,8 +45,8 @@ async def test_brief(tmp_path: Path):
         "task": "How high is Zed?",
         "tools": {"look": "Look a key up.", "save": "Save."},
         "status": {
-            "iteration": 2, "max_iterations": 10, "tools_used": ["look", "recall"], "tools_required": ["save"],
-            "messages": 7, "tokens": 15, "calls_left": {"save": 3, "look": 1}, "stored": ["n"],
+            "iteration": 2, "max_iterations": 10, "tools_used": ["look", "recall"], "required": ["call save"],
+            "messages": 7, "tokens": 15, "stored": ["n"],
         },
     }  # fmt: skip
 
@@ -57,7 +57,7 @@ async def test_pulse(tmp_path: Path):
     assert await asked(tmp_path, turns, required_tools=["save"]) == {
         "iteration": 2,
         "phase": "produce",
-        "tools_required": ["save"],
+        "required": ["call save"],
         "recent_calls": 3,
         "recent_failures": 1,
         "failures_in_a_row": 0,

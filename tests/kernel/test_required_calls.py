@@ -7,14 +7,14 @@ import pytest
 
 from playhead import Agent, ToolContext, UsageError, tool
 from playhead.compose import SUPPRESS
-from playhead.kernel.inference import PURPOSE
-from playhead.kernel.tally import Tally
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from tests.kernel.runs import Ran, make_agent, record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+PURPOSE = "required-tools"
 
 
 @tool(read_only=True, name="web-search")
@@ -53,7 +53,7 @@ async def run_with(folder: Path, turns: list[Any], **options: Any) -> Ran:
 def refused(run: Ran) -> list[tuple[str, str]]:
     """Return the calls that were refused for their budget, and why."""
     completed = run.events("tool-call-completed")
-    return [(each.call_id, each.error.message) for each in completed if each.error and each.error.type == "OverBudget"]
+    return [(each.call_id, each.error.message) for each in completed if each.error and each.error.type == "Refused"]
 
 
 def nudges(run: Ran) -> list[tuple[str, str]]:
@@ -65,25 +65,14 @@ class TestRequired:
     """How often a tool has to return a result."""
 
     def test_what_is_recorded(self):
-        """A list asks for one result each, a dict says how many; a tool has two calls more than it needs."""
+        """A list asks for one result each, a dict says how many."""
         (one, many) = (
-            make_agent(None, [], web_search, other, required_tools=required).header
+            make_agent(None, [], web_search, other, required_tools=required).header.hooks
             for required in (["other"], {"web-search": 4, "other": 1})
         )
-        assert (one.required_tools, one.required_calls, one.tool_budgets) == (("other",), {"other": 1}, {"other": 3})
-        assert many.required_tools == ("web-search", "other")
-        assert (many.required_calls, many.tool_budgets) == (
-            {"web-search": 4, "other": 1},
-            {"web-search": 6, "other": 3},
-        )
-
-    def test_without_parallel_calls_there_is_no_budget_of_its_own_accord(self):
-        """One call after the other: only budgets that were given count."""
-        agent = make_agent(None, [], web_search, other, required_tools={"web-search": 4}, max_parallel=1)
-        assert agent.header.tool_budgets == {}
-        given = {"web-search": 5}
-        agent = make_agent(None, [], web_search, required_tools={"web-search": 4}, max_parallel=1, tool_budgets=given)
-        assert agent.header.tool_budgets == given
+        assert [(each.role, each.name) for each in one] == [("policy", "require_tools")]
+        assert one[0].settings == {"tools": {"other": 1}, "retries": 2, "max_failures": 3, "infer": False}
+        assert many[0].settings == {**one[0].settings, "tools": {"web-search": 4, "other": 1}}
 
     async def test_answers_before_that_are_sent_back(self, tmp_path: Path):
         """The model is told how many results are missing; failed calls are none, and other tools pass meanwhile."""
@@ -159,10 +148,6 @@ class TestRequired:
             ({"required_tools": {"web-serch": 1}}, "require_tools names 'web-serch', which is no tool"),
             ({"required_tools": {"other": 0}}, "require_tools of other must be a whole number of at least 1; it is 0"),
             (
-                {"required_tools": {"other": 3}, "tool_budgets": {"other": 2}},
-                "other has to be called 3 times, and its budget is 2",
-            ),
-            (
                 {"tool_budgets": {"othr": 2}},
                 "tool_budgets names 'othr', which is no tool of this agent. Did you mean 'other'?",
             ),
@@ -212,7 +197,8 @@ class TestBudgets:
     async def test_what_is_required_is_never_refused(self, tmp_path: Path):
         """However often it failed before: a budget must not make the task impossible."""
         turns = [*[search("bad")] * 4, search("a"), search("b"), text("done")]
-        run = await run_with(tmp_path, turns, required_tools=["web-search"], max_required_failures=None)
+        options = {"required_tools": ["web-search"], "max_required_failures": None, "tool_budgets": {"web-search": 3}}
+        run = await run_with(tmp_path, turns, **options)
         assert [call_id for call_id, _ in refused(run)] == ["call_5_0"]
         assert (run.result.terminated_by, run.result.output) == ("end_turn", "done")
 
@@ -265,14 +251,6 @@ class TestBudgets:
         )  # fmt: skip
         assert (nudges(run), run.result.output) == ([], "done")
 
-    def test_a_tally_counts_what_runs_as_good(self):
-        """A call is let through when it may be needed: what runs at this moment may fail, but is taken as a result."""
-        agent = make_agent(None, [], web_search, required_tools={"web-search": 2}, max_parallel=3)
-        tally = Tally(agent.header)
-        assert (tally.required, tally.budgets, tally.left("web-search"), tally.left("other")) == (
-            {"web-search": 2}, {"web-search": 4}, 4, None,
-        )  # fmt: skip
-
 
 class TestInference:
     """Tools that the model itself finds necessary."""
@@ -300,4 +278,4 @@ class TestInference:
 
     def test_off_by_default(self):
         """Nobody pays for a question that was not asked for."""
-        assert not Agent(ScriptedModel([]), trace=None).header.infer_required
+        assert Agent(ScriptedModel([]), trace=None).header.hooks == ()

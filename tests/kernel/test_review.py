@@ -136,10 +136,10 @@ async def test_validators_get_an_object(tmp_path: Path):
 
 
 async def test_a_refused_answer_is_the_best_there_was(tmp_path: Path):
-    """When the turns are used up after it, it is kept; it is no success."""
+    """Where no turn is left to send it back, it is kept; it is no success."""
     agent = make_agent(tmp_path, [text("no")], validators=[lambda _: False], max_iterations=1)
     result = await agent.run("Say.", run_id="run")
-    assert (result.output, result.terminated_by, result.success) == ("no", "max_iterations", False)
+    assert (result.output, result.terminated_by, result.success) == ("no", "output_rejected", False)
 
 
 @pytest.mark.parametrize("said", [None, "yes", 1], ids=str)
@@ -278,7 +278,7 @@ async def test_a_replay_with_another_answer_asks_the_code(tmp_path: Path):
     [
         ({"output_type": object()}, "has no JSON form"),
         ({"validators": ["x"]}, "validate must be a list of functions"),
-        ({"verify": "always"}, "verify must be 'reflect', 'loop' or None"),
+        ({"verify": "always"}, "verify must be 'reflect' or 'loop'"),
         ({"min_iterations": -1}, "min_iterations must be a whole number of at least 0"),
     ],
     ids=["output_type", "validators", "verify", "min_iterations"],

@@ -2,21 +2,22 @@
 
 >>> agent = Agent(model, tools=[search], compose=[require_tools("search"), verify("loop")])  # doctest: +SKIP
 
-Each is data in the trace's header, so a replay applies it without the caller's code; for a function in it, the replay serves
-the recorded verdicts.
+Each is data in the trace's header, so a replay makes it again without the caller's code; for a function in it, the replay
+serves the recorded verdicts.
 """
 
-from playhead.compose.policies.answers import done_when, min_iterations, output_retries, validate, verify
-from playhead.compose.policies.base import Policy
+from playhead.compose.policies.answers import Verdict, done_when, min_iterations, output_retries, validate, verify
 from playhead.compose.policies.calls import require_tools, tool_budgets
-from playhead.compose.policies.progress import detect_loops, novelty, switch_strategy
-from playhead.kernel.loop_detector import LoopDetection
-from playhead.kernel.switching import Switching
+from playhead.compose.policies.loops import LoopDetection, detect_loops
+from playhead.compose.policies.searching import novelty
+from playhead.compose.policies.switching import Switching, switch_strategy
+from playhead.compose.registration import Policy
 
 __all__ = [
     "LoopDetection",
     "Policy",
     "Switching",
+    "Verdict",
     "detect_loops",
     "done_when",
     "min_iterations",

@@ -1,15 +1,70 @@
-"""Policies about answers: the conditions under which one is accepted."""
+"""Policies about answers: the conditions under which one is accepted.
+
+An answer that is refused goes back to the model with the reason. What the caller's code says of an answer is a fact:
+recorded, and served back in a replay, which needs none of that code.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from playhead.compose.policies.base import Policy
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+from playhead.compose.contexts import VERIFIED
+from playhead.compose.registration import Policy
+from playhead.errors import UsageError, first_problem
+from playhead.kernel.arguments import name_of
+from playhead.kernel.checks import at_least, functions
+from playhead.kernel.describe import describe
+from playhead.kernel.hooks import Answer, Nudge, Terminate
+from playhead.kernel.repair.lenient_json import json_blocks
+from playhead.trace.events import VerifierVerdict
+from playhead.trace.types import text_of
+from playhead.trace.values import as_text, from_json, repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from playhead.kernel.review import Validator
+    from playhead.compose.contexts import HookContext, PhaseContext
+    from playhead.compose.harness import Harness
+    from playhead.trace.types import AgentHeader
+    from playhead.trace.values import JsonValue
+
+DONE_RETRIES: Final = 3
+"""How often a run goes on because its caller says that it is not done."""
+OUTPUT_RETRIES: Final = 2
+FORM: Final = "Give the final answer as one JSON value that fits this schema, with nothing around it:\n{}"
+_RETRIES: Final = "playhead.output_retries"
+_ADAPTER: Final = "playhead.output_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a validator says of an answer."""
+
+    valid: bool
+    """Whether it may stand."""
+    feedback: str = ""
+    """What the model is told, when it may not."""
+
+
+Validator = Callable[[Any], "bool | Verdict | Awaitable[bool | Verdict]"]
+"""Takes the output; True or `Verdict(True)` lets it stand."""
+
+
+class Verification(BaseModel):
+    """Whether an answer does what the task asks for."""
+
+    reason: str
+    """What is right or wrong with it, in one or two sentences."""
+    verified: bool
+    """Whether it solves the task."""
 
 
 def validate(*validators: Validator) -> Policy:
@@ -18,24 +73,240 @@ def validate(*validators: Validator) -> Policy:
     Each is given the output and returns True, False or `Verdict(valid, feedback)`; they may be async. An answer that is refused
     after all `output_retries` ends the run as `output_rejected`, which is a failure.
     """
-    return Policy("validate", {"validators": validators}, stacks=True)
+    given = functions("validate", validators)
+    return validate_by([name_of(each) for each in given], given)
 
 
-def output_retries(retries: int) -> Policy:
-    """Set how often an answer without the form of `output_type`, or refused by a validator, is retried; the default is 2."""
-    return Policy("output_retries", {"retries": retries})
+def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Policy:
+    """Return the policy `validate` with functions of these names; without them a replay serves what they said."""
+
+    def register(harness: Harness) -> None:
+        for place, name in enumerate(validators):
+            _ask_code(harness, name, given[place] if given else None, f"{name} does not accept it.", None)
+
+    held = tuple(("validator", name, each) for name, each in zip(validators, given, strict=False))
+    return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)  # type: ignore[arg-type]
 
 
 def done_when(function: Callable[[Any], bool]) -> Policy:
     """Continue the run while a function of the output returns False, at most three times."""
-    return Policy("done_when", {"function": function})
+    (given,) = functions("done_when", [function])
+    return done_by(given)
 
 
-def verify(mode: Literal["reflect", "loop"]) -> Policy:
-    """Let the model check its answer: `reflect` records what it says, `loop` sends a wrong answer back once."""
-    return Policy("verify", {"mode": mode})
+def done_by(function: Validator | None = None) -> Policy:
+    """Return the policy `done_when`; without its function a replay serves what it said."""
+    return Policy(
+        "done_when",
+        {},
+        lambda harness: _ask_code(harness, "done_when", function, "The task is not done yet.", DONE_RETRIES),
+        functions=() if function is None else (("validator", "done_when", function),),
+    )
+
+
+def output_retries(retries: int) -> Policy:
+    """Set how often an answer without the form of `output_type`, or refused by a validator, is retried; the default is 2."""
+    at_least("output_retries", retries, 0)
+
+    def note(context: HookContext) -> None:
+        context.notes[_RETRIES] = retries
+
+    return Policy("output_retries", {"retries": retries}, lambda harness: harness.before("bootstrap", note))
 
 
 def min_iterations(turns: int) -> Policy:
     """Accept no answer before this many turns."""
-    return Policy("min_iterations", {"turns": turns})
+    at_least("min_iterations", turns, 0)
+
+    def look(context: PhaseContext) -> Nudge | Terminate | None:
+        left = turns - context.turns
+        why = f"It is too early to answer: work on the task for {left} more turns."
+        return _sent_back("min_iterations", why, again=True) if context.answered and left > 0 else None
+
+    def check(header: AgentHeader, _: object) -> None:
+        if turns > header.max_iterations:
+            raise UsageError(
+                f"min_iterations={turns} is more than max_iterations={header.max_iterations}: no answer could be accepted; "
+                "raise max_iterations"
+            )
+
+    return Policy("min_iterations", {"turns": turns}, lambda harness: harness.before("complete", look), check=check)
+
+
+def verify(mode: Literal["reflect", "loop"]) -> Policy:
+    """Let the model check its answer: `reflect` records what it says, `loop` sends a wrong answer back once."""
+    if mode not in ("reflect", "loop"):
+        raise UsageError(f"verify must be 'reflect' or 'loop'; it is {mode!r}")
+
+    def register(harness: Harness) -> None:
+        refused = harness.per_run(Counter[str])
+
+        async def check(context: PhaseContext) -> Nudge | Terminate | None:
+            if not context.answered:
+                return None
+            answer = as_text(context.state.output)
+            prompt = f"Check an answer.\n\nTask:\n{text_of(context.task)}\n\nAnswer:\n{answer}\n\nDoes the answer solve the whole task?"
+            said = await context.model.ask_for(prompt, Verification, purpose="verify")
+            verified = context.notes[VERIFIED] = said is not None and said.verified
+            summary = "no verdict of the model could be read" if said is None else said.reason
+            context.record(VerifierVerdict(verified=verified, summary=summary))
+            if said is None or verified or mode == "reflect":
+                return None
+            refused(context)["verify"] += 1
+            why = f"A check found that the answer does not solve the task: {summary}"
+            return _sent_back("verify", why, again=refused(context)["verify"] == 1)
+
+        harness.before("complete", check)
+
+    return Policy("verify", {"mode": mode}, register)
+
+
+def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
+    """Return what reads and writes values of a type.
+
+    Raises:
+        UsageError: it has no JSON form.
+    """
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(output_type)
+        adapter.json_schema()
+    except (PydanticSchemaGenerationError, PydanticUserError, TypeError) as error:
+        raise UsageError(f"output_type {output_type!r} has no JSON form: {error}") from None
+    return adapter
+
+
+def of_type(output_type: Any, adapter: TypeAdapter[Any]) -> Policy:  # noqa: ANN401 - any type
+    """Return the policy that an agent with an `output_type` has: its answers are of that type."""
+    return of_form(adapter.json_schema(), adapter, tuple(_classes_in(output_type)))
+
+
+def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, classes: tuple[type, ...] = ()) -> Policy:
+    """Return the same of a JSON Schema; without the type a replay serves what was found in an answer."""
+
+    def register(harness: Harness) -> None:
+        harness.on(
+            "prompt.system", lambda text, _: f"{text}\n\n{FORM.format(json.dumps(form, ensure_ascii=False))}".lstrip()
+        )
+        refused = harness.per_run(Counter[str])
+
+        async def read(context: PhaseContext) -> Answer | Nudge | Terminate | None:
+            if not context.answered:
+                return None
+            context.notes[_ADAPTER] = adapter
+            output = context.state.output
+            said = await context.facts.ask(_key("output_type", output), lambda: _read(adapter, output))
+            if said["valid"]:
+                return Answer(said["output"])
+            refused(context)["output_type"] += 1
+            again = refused(context)["output_type"] <= context.notes.get(_RETRIES, OUTPUT_RETRIES)
+            return _sent_back("output_type", said["feedback"], again=again)
+
+        harness.before("complete", read)
+
+    held = () if adapter is None else (("output-type", "output_type", _OfType(adapter, classes)),)
+    return Policy("output_type", {"form": form}, register, functions=held)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfType:
+    """What a fingerprint of an output type looks at."""
+
+    adapter: TypeAdapter[Any]
+    classes: tuple[type, ...]
+    """The classes that the type is made of."""
+
+    def __call__(self) -> None:
+        """Do nothing: code is looked at, not called."""
+
+
+def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type
+    if isinstance(annotation, type) and not get_args(annotation):
+        yield annotation
+    for each in get_args(annotation):
+        yield from _classes_in(each)
+
+
+def _sent_back(name: str, why: str, *, again: bool) -> Nudge | Terminate:
+    """Return what becomes of an answer that is refused."""
+    rejected = Terminate(f"{name}: {why}", terminated_by="output_rejected")
+    text = f"Your answer was not accepted: {why} Answer again."
+    return Nudge(text, "output-rejected", "warn", otherwise=rejected) if again else rejected
+
+
+def _key(name: str, output: JsonValue) -> str:
+    return f"{name}:{hashlib.sha256(as_text(output).encode()).hexdigest()[:16]}"
+
+
+def _ask_code(harness: Harness, name: str, function: Validator | None, feedback: str, retries: int | None) -> None:
+    """Ask a function of the caller's about each answer."""
+    refused = harness.per_run(Counter[str])
+
+    async def look(context: PhaseContext) -> Nudge | Terminate | None:
+        if not context.answered:
+            return None
+        output, adapter = context.state.output, context.notes.get(_ADAPTER)
+
+        async def ask() -> JsonValue:
+            given = output if adapter is None else adapter.validate_python(from_json(output))
+            return {"broke": f"{name} is not at hand"} if function is None else await _said(function, given, feedback)
+
+        said = await context.facts.ask(_key(name, output), ask)
+        if said.get("valid"):
+            return None
+        refused(context)[name] += 1
+        most = context.notes.get(_RETRIES, OUTPUT_RETRIES) if retries is None else retries
+        why = said.get("broke") or said.get("feedback") or "no reason given"
+        return _sent_back(name, why, again="broke" not in said and refused(context)[name] <= most)
+
+    harness.before("complete", look)
+
+
+async def _said(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
+    """Return what the caller's function says of an output; whatever is no clear yes is a no, and what goes wrong in it `broke`."""
+    try:
+        said = function(output)
+        said = await said if isinstance(said, Awaitable) else said
+    except Exception as error:  # noqa: BLE001 - the caller's code
+        return {"broke": f"it raised {type(error).__name__}: {describe(error)}"}
+    if type(said) is bool:
+        said = Verdict(said, "" if said else feedback)
+    if type(said) is not Verdict or type(said.valid) is not bool or type(said.feedback) is not str:
+        # The types themselves: `isinstance` would ask the answer what it is.
+        return {"broke": f"it returned {type(said).__name__}; return True, False or a Verdict"}
+    return {"valid": said.valid, "feedback": said.feedback}
+
+
+def _read(adapter: TypeAdapter[Any] | None, output: JsonValue) -> dict[str, Any]:
+    """Read an answer as the output type: as JSON, else as the one value in its text that fits, else as it is.
+
+    Of several values that fit nobody knows which is the answer.
+    """
+    assert adapter is not None  # noqa: S101 - a replay without it serves the recorded answer
+    problems = []
+    for values in _readings(output):
+        fitting: list[JsonValue] = []
+        for value in values:
+            try:
+                read = repair_json(adapter.dump_python(adapter.validate_python(value), mode="json"))
+            except ValidationError as error:
+                problems.append(first_problem(error))
+                continue
+            fitting += [] if read in fitting else [read]
+        if len(fitting) == 1:
+            return {"valid": True, "output": fitting[0]}
+        if fitting:
+            problems = [f"it holds {len(fitting)} values of the asked form", ""]
+            break
+    problem = problems[0] if len(problems) > 1 else "it holds no JSON"  # the last is about the text itself
+    feedback = f"{problem}. Reply with JSON of the form that was asked for, and nothing else."
+    return {"valid": False, "feedback": feedback}
+
+
+def _readings(output: JsonValue) -> list[list[Any]]:
+    """Return what an answer may be read as, the likeliest first; each time all that it could be."""
+    if not isinstance(output, str):
+        return [[from_json(output)], [output]]
+    try:
+        return [[json.loads(output)], [output]]
+    except (ValueError, RecursionError):
+        return [[block.value for block in json_blocks(output) if block.problem is None and block.closed], [output]]

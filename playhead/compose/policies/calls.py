@@ -2,12 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
-from playhead.compose.policies.base import Policy
+from pydantic import BaseModel, Field
+
+from playhead.compose.registration import Policy
+from playhead.errors import UsageError, nearest
+from playhead.kernel.checks import at_least, listed
+from playhead.kernel.hooks import Nudge, Refuse, Stop, Unmet
+from playhead.trace.events import DecisionEvaluated
+from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from playhead.compose.contexts import CallContext, HookContext, PhaseContext, ToolResultContext
+    from playhead.compose.harness import Harness
+    from playhead.trace.events import ToolCallCompleted
+    from playhead.trace.types import ToolCall, ToolSpec
+
+MISSING: Final = "required_tools_missing"
+MAX_CALLS: Final = 10
+"""Calls of one tool that the model may find necessary."""
+MAX_DESCRIPTION: Final = 300
+"""Characters of a tool's description that it is shown."""
+_PROMPT: Final = (
+    "Which of these tools must be called to solve the task, and how often at least? Name only tools without which it "
+    "cannot be solved; name none if it can.\n\nTask:\n{task}\n\nTools:\n{tools}"
+)
+
+
+class RequiredTool(BaseModel):
+    """A tool without which the task cannot be solved."""
+
+    tool: str
+    """The tool's name."""
+    calls: int = Field(default=1, ge=1, le=MAX_CALLS)
+    """Calls that are necessary at least."""
+
+
+class RequiredTools(BaseModel):
+    """The tools that a task requires."""
+
+    reason: str
+    """Why these, in a sentence."""
+    tools: list[RequiredTool] = Field(max_length=30)
+    """The tools; empty when none is required."""
 
 
 def require_tools(
@@ -26,13 +67,192 @@ def require_tools(
             None for no limit.
         infer: first ask the model which further tools the task requires.
     """
-    named = (tools,) if isinstance(tools, str) else tools
-    return Policy("require_tools", {"tools": named, "retries": retries, "max_failures": max_failures, "infer": infer})
+    if isinstance(tools, Mapping):
+        least = _counts("require_tools", tools)
+    else:
+        least = dict.fromkeys((tools,) if isinstance(tools, str) else listed("require_tools", tools), 1)
+    at_least("require_tools(retries=…)", retries, 0)
+    if max_failures is not None:
+        at_least("max_failures", max_failures, 1)
+    settings = {"tools": least, "retries": retries, "max_failures": max_failures, "infer": bool(infer)}
+    required = _Required(least, retries, max_failures, infer=bool(infer))
+    return Policy(
+        "require_tools", settings, required.register, check=lambda _, known: _known("require_tools", least, known)
+    )
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far an agent has come with what is required of it."""
+
+    required: dict[str, int]
+    succeeded: Counter[str] = field(default_factory=Counter)
+    sent_back: int = 0
+    looked_at: int = 0
+    """Steps whose failures are counted."""
+    failures: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By tool its newest error, and how often it came in a row."""
+
+
+class _Required:
+    def __init__(self, least: dict[str, int], retries: int, max_failures: int | None, *, infer: bool) -> None:
+        self._least, self._retries, self._max_failures, self._infer = least, retries, max_failures, infer
+
+    def register(self, harness: Harness) -> None:
+        self._of = harness.per_run(lambda: _Progress(dict(self._least)))
+        harness.tap("tool.result", self._count)
+        harness.unmet(self._unmet)
+        harness.before("complete", self._look)
+        if self._infer:
+            harness.before("strategy-select", self._ask)
+        if self._max_failures is not None:
+            harness.before("think", self._require_hope)
+
+    def _count(self, completed: ToolCallCompleted, context: ToolResultContext) -> None:
+        if completed.ok and not context.in_tool:
+            self._of(context).succeeded[completed.tool] += 1
+
+    def _unmet(self, context: HookContext) -> list[Unmet]:
+        run, state = self._of(context), context.state
+        used = state.tools_used if state is not None else frozenset()
+        left = {name: least - run.succeeded[name] for name, least in run.required.items()}
+        missing = [name for name, least in run.required.items() if name not in used or (least > 1 and left[name] > 0)]
+        return [Unmet(f"call {_label(name, left[name])}", name, left[name]) for name in missing]
+
+    def _look(self, context: PhaseContext) -> Nudge | Stop | None:
+        left = self._unmet(context)
+        if not left or not context.answered:
+            return None
+        run, names = self._of(context), ", ".join(_label(str(each.tool), each.calls) for each in left)
+        run.sent_back += 1
+        ends = Stop(terminated_by=MISSING)
+        text = f"The task requires a successful call of {names} first. Make it, then answer."
+        return ends if run.sent_back > self._retries else Nudge(text, "required-tools", otherwise=ends)
+
+    def _require_hope(self, context: PhaseContext) -> Stop | None:
+        """End the run when a tool that it cannot do without fails in the same way again and again."""
+        run, steps = self._of(context), context.state.steps
+        for step in steps[run.looked_at :]:
+            if step.type == "observation" and step.tool is not None:
+                error, count = run.failures.get(step.tool, ("", 0))
+                again = step.ok is False and step.content == error
+                run.failures[step.tool] = (step.content, count + 1 if again else 1) if step.ok is False else ("", 0)
+        run.looked_at = len(steps)
+        for each in self._unmet(context):
+            error, count = run.failures.get(str(each.tool), ("", 0))
+            if count >= (self._max_failures or 0):
+                fix = "Fix: mend the tool, leave it out of require_tools, or raise its max_failures="
+                why = f"{each.tool}, which is required, failed {count} times in a row with: {error[:500]}. {fix}"
+                return Stop(why, terminated_by=MISSING)
+        return None
+
+    async def _ask(self, context: PhaseContext) -> None:
+        """Let the model say which tools the task requires, beside those that are required already."""
+        specs = {name: spec for name, spec in context.tools.items() if spec.kind != "meta"}
+        if not specs:
+            return
+        told = "\n".join(f"- {name}: {spec.description[:MAX_DESCRIPTION]}" for name, spec in specs.items())
+        prompt = _PROMPT.format(task=text_of(context.task), tools=told)
+        said = await context.model.ask_for(prompt, RequiredTools, purpose="required-tools")
+        calls = {} if said is None else {each.tool: each.calls for each in said.tools if each.tool in specs}
+        required = self._of(context).required
+        required.update({name: max(count, required.get(name, 0)) for name, count in calls.items()})
+        found = ", ".join(f"{name} ({count})" for name, count in calls.items()) or "none"
+        why = "the answer could not be read" if said is None else said.reason
+        context.record(DecisionEvaluated(decision=f"required tools: {found}", rationale=why or None))
 
 
 def tool_budgets(budgets: Mapping[str, int]) -> Policy:
     """Limit the calls of each tool: a further call is refused and the run continues; the killswitch `tool_limit` ends it.
 
-    A required tool may be called twice more than required, unless `Execution(max_parallel=1)`; a budget given here wins.
+    A call that did not fit its tool, or was not approved by a rule, uses nothing up. A tool that is still required is not
+    refused.
     """
-    return Policy("tool_budgets", {"budgets": budgets})
+    given = _counts("tool_budgets", budgets)
+    return Policy(
+        "tool_budgets",
+        {"budgets": given},
+        _Budgets(given).register,
+        check=lambda _, known: _known("tool_budgets", given, known),
+    )
+
+
+@dataclass(slots=True)
+class _Used:
+    calls: Counter[str] = field(default_factory=Counter)
+    admitted: set[str] = field(default_factory=set)
+    refused: set[str] = field(default_factory=set)
+    """Tools that were refused since the model was told last."""
+    told_all: bool = False
+
+
+class _Budgets:
+    def __init__(self, budgets: dict[str, int]) -> None:
+        self._budgets = budgets
+
+    def register(self, harness: Harness) -> None:
+        self._of = harness.per_run(_Used)
+        harness.on("tool.call", self._admit)
+        harness.tap("tool.result", self._give_back)
+        harness.before("think", self._tell)
+
+    def _admit(self, call: ToolCall, context: CallContext) -> Refuse | None:
+        budget = self._budgets.get(call.name)
+        if budget is None or context.in_tool:
+            return None
+        run = self._of(context)
+        if run.calls[call.name] >= budget and not any(each.tool == call.name for each in context.unmet):
+            run.refused.add(call.name)
+            used = "one call is" if budget == 1 else f"{budget} calls are"
+            return Refuse(f"{call.name} was not called: its {used} used up")
+        run.calls[call.name] += 1
+        run.admitted.add(call.id)
+        return None
+
+    def _give_back(self, completed: ToolCallCompleted, context: ToolResultContext) -> None:
+        run = self._of(context)
+        if completed.ended == "refused" and completed.call_id in run.admitted:
+            run.calls[completed.tool] -= 1
+
+    def _tell(self, context: PhaseContext) -> Nudge | None:
+        run = self._of(context)
+        if run.refused:
+            calls = ", ".join(f"{name} ({self._budgets[name]})" for name in sorted(run.refused))
+            run.refused.clear()
+            text = f"The calls of {calls} are used up, and no more will run. Work with the results you have"
+            return Nudge(f"{text}: {next_step(context)}.", "budget", "warn")
+        if run.told_all or any(run.calls[name] < budget for name, budget in self._budgets.items()):
+            return None
+        run.told_all = True
+        calls = ", ".join(f"{name} ({budget})" for name, budget in self._budgets.items())
+        text = f"You have made all the calls there are for {calls}. Put the results together: {next_step(context)}."
+        return Nudge(text, "budget")
+
+
+def next_step(context: HookContext) -> str:
+    """Return what a model does that has enough results."""
+    if context.unmet:
+        return f"{', '.join(each.what for each in context.unmet)} next"
+    if "final-answer" in context.tools:
+        return "give the answer with final-answer, or in plain text"
+    return "give the answer in plain text"
+
+
+def _label(name: str, left: int) -> str:
+    return f"{name} ({left} more times)" if left > 1 else name
+
+
+def _counts(name: str, given: Mapping[str, int]) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{name} says how many calls by the tool's name, such as {{'search': 4}}; it is {given!r}")
+    return {tool: at_least(f"{name} of {tool}", count, 1) for tool, count in given.items()}
+
+
+def _known(policy: str, names: Mapping[str, int], tools: Mapping[str, ToolSpec]) -> None:
+    known = [name for name, spec in tools.items() if spec.kind != "meta"]
+    for name in names:
+        if name not in tools or (policy == "tool_budgets" and name not in known):
+            have = f" It has {', '.join(known) or 'none'}." if not nearest(str(name), known) else ""
+            raise UsageError(
+                f"{policy} names {name!r}, which is no tool of this agent.{nearest(str(name), known)}{have}"
+            )

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Final
 from playhead.errors import RunEndedError
 from playhead.kernel.context.compaction import Compactor
 from playhead.kernel.context.guidance import Guide
-from playhead.kernel.context.novelty import Novelty
-from playhead.kernel.context.nudges import all_used_up, nothing_new, over_budget
 from playhead.kernel.context.settings import SHELF_TOOLS
 from playhead.kernel.context.shelf import Shelf
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import transition
-from playhead.kernel.tally import OVER_BUDGET
 from playhead.trace.events import CuratorDecision
 from playhead.trace.types import TextPart, text_of
-from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +38,11 @@ class Curator:
         self._session = session
         self.shelf = Shelf(header.compression)
         """Long results and notes."""
-        self._novelty = None if header.novelty is None else Novelty(header.novelty)
         profile = header.profile
         self._guide = None if profile is None else Guide(profile.guidance)
         compacts = profile is not None and profile.synthesis != "off"
         self.compactor = Compactor(session, profile, self.shelf) if profile is not None and compacts else None
         """Puts old turns together; None when they all stay."""
-        self._told_used_up = False
         self._marks = any(tool.spec.untrusted for tool in session.toolset.values())
 
     def shown(self, completed: ToolCallCompleted, message: Message, *, whole: bool) -> Shown | None:
@@ -120,24 +114,9 @@ class Curator:
             return state
 
     async def _nudged(self, state: KernelState, turn: list[ToolCallCompleted]) -> Thread:
-        """Return the thread with one word at most: of the reasons to stop searching, the hardest."""
-        session, thread = self._session, state.thread
-        share = None if self._novelty is None else self._novelty.is_low(self._results(turn))
-        refused = sorted({each.tool for each in turn if each.error is not None and each.error.type == OVER_BUDGET})
-        if refused:
-            text = over_budget(refused, session, state)
-            return await session.messages.nudge(thread, "budget", text, severity="warn")
-        if not self._told_used_up and session.tools.tally.exhausted():
-            self._told_used_up = True
-            return await session.messages.nudge(thread, "budget", all_used_up(session, state))
-        if self._guide is not None and (word := self._guide.after_turn(turn, session, state)):
-            return await session.messages.nudge(thread, *word)
-        if share is not None and not session.tools.tally.missing(state.tools_used):
-            return await session.messages.nudge(thread, "novelty", nothing_new(share, session, state))
-        return thread
-
-    def _results(self, turn: list[ToolCallCompleted]) -> list[str]:
-        return [as_text(each.result) for each in turn if each.ok and not self._is_the_kernels(each.tool)]
+        """Return the thread with what the profile says after such a turn."""
+        word = None if self._guide is None else self._guide.after_turn(turn, self._session)
+        return state.thread if word is None else await self._session.messages.nudge(state.thread, *word)
 
     def _is_the_kernels(self, tool: str) -> bool:
         known = self._session.toolset.get(tool)

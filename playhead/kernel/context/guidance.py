@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from playhead.kernel.tally import OVER_BUDGET
 from playhead.trace.guidance import Guidance
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def task_phase(session: Session, state: KernelState) -> TaskPhase:
     """
     if state.output is not None:
         return "verify"
-    missing = session.tools.tally.missing(state.tools_used)
+    missing = [each.tool or "" for each in session.unmet]
     if not missing:
         return "synthesize"
     reads = (name for name in missing if name in session.toolset and session.toolset[name].spec.read_only)
@@ -55,20 +54,18 @@ class Guide:
 
     def __init__(self, guidance: Guidance) -> None:
         self._guidance = guidance
-        self._told_done = False
+        self._told_done = self._was_unmet = False
 
-    def after_turn(
-        self, turn: Sequence[ToolCallCompleted], session: Session, state: KernelState
-    ) -> tuple[str, str] | None:
+    def after_turn(self, turn: Sequence[ToolCallCompleted], session: Session) -> tuple[str, str] | None:
         """Return a nudge and its text: what is wrong before what is missing, and that before what is done."""
-        guidance, tally = self._guidance, session.tools.tally
-        missing = tally.missing(state.tools_used)
-        failed = any(not each.ok and (each.error is None or each.error.type != OVER_BUDGET) for each in turn)
+        guidance, unmet = self._guidance, session.unmet
+        failed = any(not each.ok and (each.error is None or each.error.type != "Refused") for each in turn)
+        self._was_unmet |= bool(unmet)
         if failed and guidance.error_recovery:
             return "error-recovery", guidance.error_recovery
-        if missing and guidance.continuation_hint:
-            return "continuation", f"{guidance.continuation_hint} {', '.join(map(tally.label, missing))}"
-        if tally.required and not missing and guidance.synthesis_prompt and not self._told_done:
+        if unmet and guidance.continuation_hint:
+            return "continuation", f"{guidance.continuation_hint} {', '.join(each.tool or each.what for each in unmet)}"
+        if self._was_unmet and not unmet and guidance.synthesis_prompt and not self._told_done:
             self._told_done = True
             return "produce", guidance.synthesis_prompt
         return None

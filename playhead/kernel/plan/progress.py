@@ -86,8 +86,7 @@ class Progress:
 
     def required(self) -> dict[str, int]:
         """Return how often each required tool has still to return a result."""
-        tally = self.session.tools.tally
-        left = {name: least - tally.succeeded[name] for name, least in tally.required.items()}
+        left = {each.tool: each.calls for each in self.session.unmet if each.tool is not None}
         return {name: number for name, number in left.items() if number > 0 and name in self.tools}
 
     # --- what becomes of the steps ------------------------------------------------------------------------------------

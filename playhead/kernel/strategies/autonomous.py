@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field, field_validator
 
 from playhead.kernel.loop import is_last_turn, run_kernel
-from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run, missing_required_tools
+from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
@@ -43,6 +43,7 @@ class Autonomous(Strategy):
     max_iterations = 50
     meta_tools = ()
     prompt = "You work on the user's task by yourself, with the tools, one step at a time."
+    goes_on = True
 
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
     """What the tool is called with which the model ends."""
@@ -114,10 +115,9 @@ class FinishArguments(Arguments):
 class FinishTool(MetaTool):
     """Ends the run. It is offered from the first turn on: nothing else ends it."""
 
-    def unmet(self, session: Session, state: KernelState) -> list[str]:
-        """Return which tools have to be called first."""
-        missing = missing_required_tools(session, state)
-        return [f"call {', '.join(missing)} first"] if missing else []
+    def unmet(self, session: Session, state: KernelState) -> list[str]:  # noqa: ARG002
+        """Return what has to be done first."""
+        return [f"{each.what} first" for each in session.unmet]
 
 
 def finish_tool(name: str) -> FinishTool:

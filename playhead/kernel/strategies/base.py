@@ -51,6 +51,8 @@ class Strategy(BaseModel):
     """Whether the model is asked for the reasons of its calls, when the agent does not say."""
     meta_tools: ClassVar[tuple[str, ...]] = ("final-answer",)
     """Tools of the kernel that are offered, when the agent does not say."""
+    goes_on: ClassVar[bool] = False
+    """Whether it goes on itself when its answer is sent back; else ReAct does, which makes no plan a second time."""
     prompt: ClassVar[str | None] = None
     """The system prompt of an agent that has none of its own, in place of the usual one."""
 

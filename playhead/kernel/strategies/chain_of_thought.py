@@ -42,6 +42,7 @@ class ChainOfThought(Strategy):
     name = NAME
     aliases = ("cot",)
     known_for = "reasons step by step in writing before it answers; for riddles and calculations"
+    goes_on = True
 
     use_thinking_tags: bool = True
     """Whether the thinking is to stand between tags, from where it is split off; else it stands before `Final answer:`."""

@@ -58,6 +58,7 @@ class CodeAction(Strategy):
     known_for = "writes one program that calls the tools; for many calls and for loops over data"
     purposes = (Purpose(name="program", asks_for="a program, or the answer", is_answer=True),)
     meta_tools = ()
+    goes_on = True
 
     max_programs: int = Field(default=3, ge=1, le=50)
     """Programs that are run at most, those that fail among them."""
@@ -108,7 +109,6 @@ class CodeAction(Strategy):
             told[completed.call_id] = (_told(result, self.output_chars), ok)
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
-            session.tools.tally.succeeded.update(call["tool"] for call in _successes(calls))
         state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
         return await reactive.observe_as(told, state, session)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.loop import run_kernel
-from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
@@ -40,8 +39,6 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the text as it is; that it is not whole, or came too early, is said by the reason code."""
     reason = INCOMPLETE.get((finish_reason or "").lower(), "end_turn")
-    if reason == "end_turn" and session.at.inner is None and missing_required_tools(session, state):
-        reason = "required_tools_missing"
     session.conclude(reason, text or None if reason in INCOMPLETE.values() else text)
     return transition(state, iteration=state.iteration + 1)
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, run_pass
 from playhead.kernel.plan.asking import augment, make_plan, prompt_thread, recover, replan
@@ -143,8 +142,6 @@ async def _answer(progress: Progress) -> KernelState:
     reason = conclusion.reason
     if conclusion.answered and progress.cut_short:
         reason = "max_iterations"
-    elif conclusion.answered and missing_required_tools(session, state):
-        reason = "required_tools_missing"
     output = conclusion.output if conclusion.answered else progress.state.best
     session.terminate(reason, output, source=f"strategy:{NAME}", answer=conclusion.answer)
     return transition(state, output=output)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.kernels import kernel_of, register_kernel
-from playhead.kernel.loop import is_last_turn, run_kernel
+from playhead.kernel.loop import run_kernel
 from playhead.kernel.messages import call_details
-from playhead.kernel.meta_tools import ends_run, missing_required_tools, visible_tools
-from playhead.kernel.prompts import EMPTY_REPLY, missing_tools
+from playhead.kernel.meta_tools import ends_run, visible_tools
+from playhead.kernel.prompts import EMPTY_REPLY
 from playhead.kernel.repair.repairer import NUDGE
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.session import Kernel
@@ -146,22 +146,12 @@ register_kernel("react", REACT, replace=True)
 
 async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
-    missing = [] if session.at.inner else missing_required_tools(session, state)
-    nudges = state.meta.get("required_nudges", 0)
-    if missing and nudges < session.header.required_retries and not is_last_turn(state, session):
-        meta = {**state.meta, "required_nudges": nudges + 1}
-        text_of_nudge = missing_tools(list(map(session.tools.tally.label, missing)))
-        again = await ask_again(transition(state, meta=meta), "required-tools", text_of_nudge, session)
-        if again is not None:
-            return again
     if not text and (finish_reason or "").lower() not in INCOMPLETE:
         again = await ask_again(state, "empty-reply", EMPTY_REPLY, session)
         if again is not None:
             return again
     if incomplete := INCOMPLETE.get((finish_reason or "").lower()):
         session.conclude(incomplete, text or None)
-    elif missing:
-        session.conclude("required_tools_missing", text)
     elif marker := _FINAL_ANSWER.search(text):
         session.conclude("final_answer", text[marker.end() :].strip())
     else:

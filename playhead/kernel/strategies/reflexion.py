@@ -13,10 +13,8 @@ from pydantic import Field
 
 from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
 from playhead.kernel.hooks import SUPPRESS
-from playhead.kernel.meta_tools import missing_required_tools
 from playhead.kernel.passes import answer_pass, ask_model, closed_thread, fresh_thread, in_phase
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
-from playhead.kernel.prompts import missing_tools
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import INCOMPLETE
@@ -25,6 +23,7 @@ from playhead.trace.events import Critique, StructuredOutputFailed
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
+    from playhead.kernel.hooks import Unmet
     from playhead.kernel.place import Conclusion
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
@@ -94,7 +93,7 @@ class Reflexion(Strategy):
             closed = await closed_thread(state, session)
             thread, purpose = closed.add(await session.messages.add_user(IMPROVE.format(said.text))), "improve"
         assert best is not None  # noqa: S101 - there is always a first answer
-        _end(session, best, why or _not_satisfied(best, newest), missing_required_tools(session, state))
+        _end(session, best, why or _not_satisfied(best, newest))
         return transition(state, output=best.output)
 
 
@@ -144,7 +143,7 @@ async def _judged(
         state, said = await _asked(state, session, await fresh_thread(session, offered))
     if said is None:
         return state, f"what the critic said of answer {attempt.number + 1} could not be read"
-    said = _as_settled(said, missing_required_tools(session, state), strategy)
+    said = _as_settled(said, session.unmet, strategy)
     session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
     step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)
     return transition(state, steps=(*state.steps, step)), said
@@ -161,10 +160,11 @@ async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[
     return await ask_for(state, session, again, Judgement, purpose="critique", retries=1)
 
 
-def _as_settled(said: Judgement, missing: list[str], strategy: Reflexion) -> Judgement:
-    """Return the judgement as the settings read it: a score may be enough, and a required tool may be missing."""
-    if missing:
-        return said.model_copy(update={"satisfied": False, "issues": (*said.issues, missing_tools(missing))})
+def _as_settled(said: Judgement, unmet: tuple[Unmet, ...], strategy: Reflexion) -> Judgement:
+    """Return the judgement as the settings read it: a score may be enough, and something required may be missing."""
+    if unmet:
+        issues = (*said.issues, *(f"The task requires this first: {each.what}." for each in unmet))
+        return said.model_copy(update={"satisfied": False, "issues": issues})
     enough = strategy.acceptance_threshold
     if enough is not None and said.score is not None and said.score >= enough:
         return said.model_copy(update={"satisfied": True})
@@ -181,12 +181,8 @@ def _not_satisfied(best: Attempt, newest: Attempt) -> str:
     return f"the critic was satisfied with none of {newest.number + 1} answers{score}"
 
 
-def _end(session: Session, best: Attempt, why: str, missing: list[str]) -> None:
-    if missing:
-        session.terminate(
-            "required_tools_missing", best.output, because=f"{', '.join(missing)} never returned a result"
-        )
-    elif why:
+def _end(session: Session, best: Attempt, why: str) -> None:
+    if why:
         session.terminate("unsatisfied", best.output, because=why)
     elif best.conclusion.answered or best.conclusion.reason in INCOMPLETE.values():
         session.conclude(best.conclusion.reason, best.output, answer=best.conclusion.answer)

@@ -136,14 +136,10 @@ def strategy_if_known(header: AgentHeader) -> Strategy | None:
     return strategy_of(header) if header.strategy in list_strategies() else None
 
 
-def tools_of(header: AgentHeader) -> tuple[dict[str, Tool], frozenset[str]]:
-    """Return the tools that an agent's strategies bring along, and the names of those whose strategy does not run at first."""
-    strategy, switching = strategy_if_known(header), header.switching
-    own = {} if strategy is None else strategy.tools_by_name()
-    if switching is None:
-        return own, frozenset()
-    others = tools_of_all(switching.get("settings", {}))
-    return {**others, **own}, frozenset(others.keys() - own.keys())
+def tools_of(header: AgentHeader) -> dict[str, Tool]:
+    """Return the tools that an agent's strategy brings along."""
+    strategy = strategy_if_known(header)
+    return {} if strategy is None else strategy.tools_by_name()
 
 
 def tools_of_all(settings: Mapping[str, dict[str, Any]]) -> dict[str, Tool]:

@@ -59,6 +59,8 @@ class DecisionEvaluated(EventBase):
     """What was decided."""
     rationale: str | None = None
     """Why."""
+    by: str | None = None
+    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
 class CuratorDecision(EventBase):
@@ -115,6 +117,8 @@ class GuardrailViolation(EventBase):
     """What it found."""
     blocked: bool
     """Whether the run was stopped for it."""
+    by: str | None = None
+    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
 class VerifierVerdict(EventBase):
@@ -127,6 +131,8 @@ class VerifierVerdict(EventBase):
     """The verdict in a sentence."""
     checks: tuple[JsonValue, ...] = ()
     """The checks, in order: name, passed, reason."""
+    by: str | None = None
+    """The hook of the user's that recorded it; None for Playhead itself."""
 
 
 class ApprovalRequested(EventBase):

@@ -40,7 +40,7 @@ class HookFired(EventBase):
     timing: Literal["before", "after", "on-error"]
     """On which side of the phase."""
     action: str
-    """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`."""
+    """What it asked for: `stop`, `terminate`, `skip`, `recover`, `resume`, `nudge`, `answer`, `switch-to`."""
     reason: str | None = None
     """Why, as the hook says."""
     switch: str | None = None
@@ -48,7 +48,9 @@ class HookFired(EventBase):
     terminated_by: str | None = None
     """The reason code, for `stop` and `terminate`."""
     changes: dict[str, JsonValue] | None = None
-    """For `recover`, the fields of the state that the hook set."""
+    """For `recover`, the fields of the state that the hook set; for `nudge`, `answer` and `switch-to` what it gave."""
+    policy: str | None = None
+    """The policy of Playhead's own that the hook belongs to: a replay asks it anew."""
 
 
 class HookFailed(EventBase):
@@ -66,6 +68,8 @@ class HookFailed(EventBase):
     """What it raised, or what else was wrong."""
     ends: tuple[str, ...] = ()
     """The owners that end for it, because they require the hook."""
+    policy: str | None = None
+    """As in `hook-fired`."""
 
 
 class EmissionChanged(EventBase):
@@ -82,6 +86,8 @@ class EmissionChanged(EventBase):
     """The payload before."""
     after: JsonValue = None
     """The payload after."""
+    policy: str | None = None
+    """As in `hook-fired`."""
 
 
 class EmissionSuppressed(EventBase):
@@ -96,3 +102,7 @@ class EmissionSuppressed(EventBase):
     """Who removed it."""
     before: JsonValue = None
     """The payload that was removed."""
+    why: str | None = None
+    """For a call that is refused, what the model is told."""
+    policy: str | None = None
+    """As in `hook-fired`."""

@@ -60,7 +60,11 @@ async def test_no_reasons_are_asked_for(tmp_path: Path):
     [
         ([text("It is", finish_reason="length")], {}, ended("done", "output_truncated", "It is", 1)),
         ([text("", finish_reason="safety")], {}, ended("done", "output_filtered", None, 1)),
-        ([text("42")], {"required_tools": ["lookup"]}, ended("done", "required_tools_missing", "42", 1)),
+        (
+            [text("42")],
+            {"required_tools": ["lookup"], "required_retries": 0},
+            {**ended("done", "required_tools_missing", "42", 1), "terminated_source": "policy:require_tools"},
+        ),
         ([call("lookup", key="a")] * 3, {"max_iterations": 2}, ended("done", "max_iterations", "found a", 2)),
     ],
     ids=["cut", "filtered", "required", "turns"],

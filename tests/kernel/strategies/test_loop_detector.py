@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.compose.policies import LoopDetection
-from playhead.kernel.loop_detector import find_loop
+from playhead.compose.policies.loops import find_loop
 from playhead.kernel.state import Step
 from playhead.replay import reproduce
 from playhead.testing import call, text
@@ -23,13 +23,15 @@ class TestDetector:
     def test_the_defaults(self):
         """Those of X40; they are recorded."""
         agent = make_agent(None, [], loop_detection=True)
-        assert agent.header.loop_detection == {
+        (detection,) = agent.header.hooks
+        assert (detection.role, detection.name) == ("policy", "detect_loops")
+        assert detection.settings == {
             "window": 6,
             "identical_calls": 3,
             "identical_thoughts": 2,
             "thinks_without_act": 3,
         }
-        assert make_agent(None, []).header.loop_detection is None
+        assert make_agent(None, []).header.hooks == ()
 
     @pytest.mark.parametrize(
         ("steps", "turn", "pattern"),
@@ -67,7 +69,7 @@ class TestDetector:
     def test_what_was_before_does_not_count(self):
         """Steps and turns before the start of the loop are another matter."""
         steps = as_steps("a0 a1 a2")
-        assert find_loop(steps, 3, LoopDetection(), since=1, began=1) is None
+        assert find_loop(steps, 3, LoopDetection(), began=1) is None
 
     def test_each_limit_can_be_off(self):
         """None means that any number is fine."""
@@ -102,7 +104,7 @@ class TestNudge:
         assert data(nudge) == {"nudge": "loop-detected", "text": told, "severity": "warn"}
         (decision,) = ran.events("decision-evaluated")
         assert decision.decision == "loop-detected: calls"
-        assert decision.rationale.startswith(f"{STUCK}. Fix: Agent(switching=Switching())")
+        assert decision.rationale.startswith(f"{STUCK}. Fix: compose=[switch_strategy()]")
         assert ran.model.requests[3].messages[-1].content == told
 
     async def test_turns_without_a_call(self, tmp_path: Path):
@@ -111,7 +113,7 @@ class TestNudge:
         assert [event.nudge for event in ran.events("nudge-issued")] == [*["empty-reply"] * 3, "loop-detected"]
         (decision,) = ran.events("decision-evaluated")
         assert decision.rationale == (
-            "3 turns went by without a call or an answer. Fix: Agent(switching=Switching()) lets another strategy take over; "
+            "3 turns went by without a call or an answer. Fix: compose=[switch_strategy()] lets another strategy take over; "
             "LoopDetection(thinks_without_act=…) sets the limit"
         )
 
@@ -148,7 +150,8 @@ class TestRequiredTools:
     async def test_one_that_fails_for_good_ends_the_run(self, tmp_path: Path):
         """The same error three times in a row: no turn more is spent, and the ending says why and what to do."""
         ran = await stuck(tmp_path, [call("broken")] * 9, broken, required_tools=["broken"])
-        assert ending(ran) == ended_as("done", "required_tools_missing", None, 3)
+        by_policy = {"terminated_source": "policy:require_tools"}
+        assert ending(ran) == {**ended_as("done", "required_tools_missing", None, 3), **by_policy}
         because = ran.result.terminated_because
         assert because.startswith("broken, which is required, failed 3 times in a row with: error: no disk. Fix: ")
         assert not ran.result.success

@@ -505,6 +505,7 @@ async def test_an_answer_without_required_calls_is_none(tmp_path: Path):
         plan(tool_step("look", args={"key": "a"})),
         text("done"),
         required_tools=["look"],
+        required_retries=0,
         settings={"max_refinements": 0, "max_replans": 0},
     )
     assert (run.result.output, run.result.terminated_by) == ("done", "required_tools_missing")

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import UsageError, load_recording, tool
+from playhead.compose.policies import Switching
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.strategies.registry import list_strategies
-from playhead.kernel.switching import Switching
 from playhead.replay import reproduce, reproduce_sync
 from playhead.testing import call, error, text
 from tests.kernel.runs import data, ending, make_agent, record_agent
@@ -36,23 +36,28 @@ class TestSwitching:
         assert ran.events("run-completed")[0].strategy_used == "other"
         kinds = [kind for kind in ran.kinds() if kind.startswith("strategy") or kind == "decision-evaluated"]
         assert kinds == ["decision-evaluated", "strategy-switch-evaluated", "strategy-switched"]
-        common = {"from_strategy": "reactive", "rationale": "A fresh view helps."}
+        why = "A fresh view helps."
         (evaluated,), (switched,) = ran.events("strategy-switch-evaluated"), ran.events("strategy-switched")
-        assert data(evaluated) == {**common, "recommended_strategy": "other", "will_switch": True}
-        assert data(switched) == {**common, "to_strategy": "other", "switch_number": 1}
+        assert data(evaluated) == {
+            "from_strategy": "reactive", "rationale": why, "recommended_strategy": "other", "will_switch": True
+        }  # fmt: skip
+        why = f"{why} ({STUCK})"
+        assert data(switched) == {
+            "from_strategy": "reactive", "rationale": why, "to_strategy": "other", "switch_number": 1
+        }  # fmt: skip
         asked = str(ran.model.requests[3].messages[-1].content)
         assert STUCK in asked
         assert "- reactive: thinks, acts, observes" in asked
         handed = str(ran.model.requests[4].messages[-1].content)
         assert handed.startswith(
-            "Go on. How high is it?\n\nThis was begun with another strategy (reactive), which got stuck: "
+            f"Go on. How high is it?\n\nThis was begun with another strategy (reactive), and you take over. {why}"
         )
         assert handed.count('- call of lookup with {"key": "a"}\n- lookup returned: found a\n') == 3
         assert [event.iteration for event in ran.recording.records if event.kind == "llm-requested"] == [
             0,
             1,
             2,
-            2,
+            3,
             3,
             4,
         ]
@@ -61,9 +66,11 @@ class TestSwitching:
         """It is switched to at once, with the settings that were given for it."""
         switching = Switching(fallback_strategy="other", settings={"other": {"words": "Hurry."}})
         ran = await stuck(tmp_path, [*SAME, text("42")], switching=switching)
-        assert ran.events("strategy-switched")[0].rationale == "fallback"
+        assert ran.events("strategy-switched")[0].rationale == f"fallback ({STUCK})"
         assert str(ran.model.requests[3].messages[-1].content).startswith("Hurry. How high is it?")
-        assert ran.recording.header.agent.switching == {
+        (policy,) = ran.recording.header.agent.hooks
+        assert (policy.role, policy.name) == ("policy", "switch_strategy")
+        assert (policy.settings or {})["switching"] == {
             "max_switches": 1,
             "fallback_strategy": "other",
             "candidates": ["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"],
@@ -173,7 +180,7 @@ class TestSwitching:
             "from_strategy": "reactive",
             "to_strategy": "other",
             "switch_number": 1,
-            "rationale": "fallback",
+            "rationale": f"fallback ({STUCK})",
         }
         assert (await reproduce(tmp_path / "run.jsonl")).identical
 
@@ -181,8 +188,7 @@ class TestSwitching:
         """Nothing looks, and nothing is said."""
         ran = await stuck(tmp_path, [*SAME, *SAME, text("42")])
         assert ran.events("decision-evaluated", "nudge-issued", "strategy-switched") == []
-        header = ran.recording.header.agent
-        assert (header.loop_detection, header.switching, header.max_required_failures) == (None, None, None)
+        assert ran.recording.header.agent.hooks == ()
 
     @pytest.mark.parametrize(
         ("options", "problem"),

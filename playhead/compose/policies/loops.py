@@ -1,0 +1,201 @@
+"""A policy about going round in circles: looked for in the newest steps, so that a look costs the same at any length."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from playhead.compose.registration import Policy
+from playhead.errors import UsageError, first_problem, nearest
+from playhead.kernel.hooks import Nudge
+from playhead.trace.events import DecisionEvaluated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from playhead.compose.contexts import HookContext, PhaseContext
+    from playhead.compose.harness import Harness
+    from playhead.kernel.state import Step
+
+Options = TypeVar("Options", bound=BaseModel)
+
+
+class LoopDetection(BaseModel):
+    """When an agent counts as stuck."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    window: int = Field(default=6, ge=2, le=100)
+    """Thoughts and calls that are looked at, newest first; what came back is not counted."""
+    identical_calls: int | None = Field(default=3, ge=2, le=100)
+    """Calls of one tool with the same arguments in the window; None: any number is fine."""
+    identical_thoughts: int | None = Field(default=2, ge=2, le=100)
+    """Turns in a row with the same thought and no other call; None: any number is fine."""
+    thinks_without_act: int | None = Field(default=3, ge=1, le=100)
+    """Turns in a row without a call; None: any number is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """How an agent is stuck."""
+
+    pattern: Literal["calls", "thoughts", "no-act"]
+    """What repeats: calls, thoughts, or turns without a call."""
+    what: str
+    """The same in words."""
+    advice: str
+    """What the model is told to do about it."""
+    setting: str
+    """The setting of `LoopDetection` that says so."""
+
+
+def detect_loops(detection: LoopDetection | dict[str, Any] | None = None) -> Policy:
+    """Tell the model when it repeats itself; None for the default limits of `LoopDetection`."""
+    limits = limits_of(detection)
+
+    def register(harness: Harness) -> None:
+        find = finder(harness, limits)
+
+        def look(context: PhaseContext) -> Nudge | None:
+            loop = find(context)
+            return (
+                None
+                if loop is None
+                else told(loop, context, "compose=[switch_strategy()] lets another strategy take over; ")
+            )
+
+        harness.before("think", look)
+
+    return Policy("detect_loops", limits.model_dump(mode="json"), register)
+
+
+def limits_of(detection: LoopDetection | dict[str, Any] | None) -> LoopDetection:
+    """Return when an agent counts as stuck.
+
+    Raises:
+        UsageError: it is not valid, or could never find what it was told to look for.
+    """
+    limits = options_of("detect_loops", detection, LoopDetection)
+    if limits.identical_calls is None and limits.identical_thoughts is None and limits.thinks_without_act is None:
+        raise UsageError("detect_loops has no rule: each is None, so that it could never find a loop; set one of them")
+    for name in ("identical_calls", "identical_thoughts"):
+        if (getattr(limits, name) or 0) > limits.window:
+            raise UsageError(
+                f"detect_loops: {name}={getattr(limits, name)} can never be reached in a window of {limits.window}; "
+                f"raise window, lower {name}, or set it to None"
+            )
+    return limits
+
+
+def options_of(policy: str, given: object, kind: type[Options]) -> Options:
+    """Return the options of a policy, which may be given as a dict of their fields.
+
+    Raises:
+        UsageError: they are not valid.
+    """
+    if isinstance(given, kind):
+        return given
+    if given is not None and not isinstance(given, dict):
+        raise UsageError(f"{policy} takes a {kind.__name__}(…), or its fields in a dict; it is {given!r}")
+    unknown = [key for key in given or () if key not in kind.model_fields]
+    if unknown:
+        raise UsageError(f"{policy} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), kind.model_fields)}")
+    try:
+        return kind.model_validate(given or {})
+    except ValidationError as error:
+        raise UsageError(f"{policy}: {first_problem(error)}") from None
+
+
+def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], Loop | None]:
+    """Return what looks, before a turn, whether the agent is stuck; once it was, only what comes after that counts."""
+    began = harness.per_run(lambda: [0])
+
+    def find(context: PhaseContext) -> Loop | None:
+        state, since = context.state, began(context)
+        # What repeats between two loops, such as two steps of a plan, is no circle.
+        since[0] = max(since[0], context.loop_began)
+        loop = find_loop(state.steps, state.iteration, limits, since[0])
+        if loop is not None:
+            since[0] = state.iteration
+        return loop
+
+    return find
+
+
+def told(loop: Loop, context: HookContext, fix: str = "") -> Nudge:
+    """Record that an agent is stuck, and return what the model is told."""
+    why = f"{loop.what}. Fix: {fix}LoopDetection({loop.setting}=…) sets the limit"
+    context.record(DecisionEvaluated(decision=f"loop-detected: {loop.pattern}", rationale=why))
+    return Nudge(f"{loop.what[0].upper()}{loop.what[1:]}. {loop.advice}", "loop-detected", "warn")
+
+
+def find_loop(steps: Sequence[Step], turn: int, limits: LoopDetection, began: int = 0) -> Loop | None:
+    """Return how the agent is stuck before a turn, or None; steps before the turn `began` do not count."""
+    recent = _newest(steps, began, limits.window)
+    return (
+        _identical_calls(recent, limits.identical_calls)
+        or _identical_thoughts(recent, limits.identical_thoughts)
+        or _without_act(recent, turn, began, limits.thinks_without_act)
+    )
+
+
+def _newest(steps: Sequence[Step], began: int, window: int) -> list[Step]:
+    """Return the newest thoughts and calls, oldest first."""
+    found: list[Step] = []
+    for step in reversed(steps):
+        if step.iteration < began or len(found) == window:
+            break
+        if step.type != "observation":
+            found.append(step)
+    return found[::-1]
+
+
+def _identical_calls(recent: list[Step], limit: int | None) -> Loop | None:
+    calls = [_call(step) for step in recent if step.type == "action"]
+    if limit is None or not calls or calls.count(calls[-1]) < limit:
+        return None
+    tool = calls[-1][0]
+    what = f"{tool} was called {calls.count(calls[-1])} times with the same arguments"
+    return Loop(
+        "calls",
+        what,
+        "It will not answer otherwise: use what it said, call something else, or answer.",
+        "identical_calls",
+    )
+
+
+def _identical_thoughts(recent: list[Step], limit: int | None) -> Loop | None:
+    turns: dict[int, list[object]] = {}
+    for step in recent:
+        said = " ".join(step.content.lower().split()) if step.type == "thought" else _call(step)
+        turns.setdefault(step.iteration, []).append(said)
+    newest = sorted(turns)[-limit:] if limit else []
+    in_a_row = len(newest) == limit and newest[-1] - newest[0] == len(newest) - 1
+    if not in_a_row or any(turns[turn] != turns[newest[0]] for turn in newest):
+        return None
+    if not any(isinstance(said, str) and said for said in turns[newest[0]]):
+        return None
+    what = f"the same thought came in {limit} turns in a row, and nothing new was done"
+    return Loop(
+        "thoughts", what, "Think of something else: another tool, other arguments, or the answer.", "identical_thoughts"
+    )
+
+
+def _without_act(recent: list[Step], turn: int, began: int, limit: int | None) -> Loop | None:
+    acted = max((step.iteration + 1 for step in recent if step.type == "action"), default=began)
+    idle = turn - max(began, acted)
+    if limit is None or idle < limit:
+        return None
+    what = f"{idle} turns went by without a call or an answer"
+    return Loop("no-act", what, "Call a tool, or answer.", "thinks_without_act")
+
+
+def _call(step: Step) -> tuple[str, str]:
+    try:
+        arguments = json.dumps(json.loads(step.content), sort_keys=True)
+    except (ValueError, RecursionError):
+        arguments = step.content
+    return str(step.tool), arguments

@@ -1,0 +1,164 @@
+"""A policy that lets another strategy take over from one that is stuck.
+
+It goes on from what was done: the steps, their results, the turns.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from playhead.compose.policies.loops import finder, limits_of, options_of, told
+from playhead.compose.registration import Policy
+from playhead.errors import ModelError, UsageError
+from playhead.kernel import delegation
+from playhead.kernel.describe import describe
+from playhead.kernel.hooks import Nudge, SwitchTo
+from playhead.kernel.rationale import strip_rationales
+from playhead.kernel.strategies.registry import strategy_class, tools_of_all
+from playhead.trace.events import DecisionEvaluated, StrategySwitchEvaluated, StructuredOutputFailed
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.compose.contexts import PhaseContext
+    from playhead.compose.harness import Harness
+    from playhead.compose.policies.loops import Loop, LoopDetection
+    from playhead.trace.types import AgentHeader, ToolSpec
+
+log = logging.getLogger("playhead")
+LAST: Final = 6
+"""Steps that the model is shown when it is asked which strategy is to take over."""
+LONGEST_REASON: Final = 500
+_ASK: Final = (
+    "A strategy is stuck with a task. Choose the one that is to go on; do not solve the task.\n\nTask:\n{task}\n\n"
+    "It is {now}, and {stuck}. Its last steps:\n{steps}\n\nStrategies:\n{strategies}\n\n"
+    "Reply with the name of one strategy ({now} to keep it) on the first line, and on the second why, in one sentence."
+)
+
+
+class Switching(BaseModel):
+    """Whether and to what an agent's strategy may be switched when it is stuck."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    max_switches: int = Field(default=1, ge=1, le=10)
+    """Switches of a run at most; after them the strategy is kept, and that is said."""
+    fallback_strategy: str | None = None
+    """The strategy to switch to, without asking; None: the model is asked."""
+    candidates: list[str] = Field(
+        default=["reactive", "reflexion", "plan-execute-reflect", "tree-of-thought"], max_length=32
+    )
+    """The strategies that the model may choose from."""
+    settings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Their settings, by name; the others have their defaults."""
+
+    @field_validator("candidates")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        return delegation.full_names(names)
+
+    @field_validator("fallback_strategy")
+    @classmethod
+    def _fallback(cls, name: str | None) -> str | None:
+        return None if name is None else delegation.full_names([name])[0]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Switching:
+        """Fill in the settings of all strategies, so that the header holds them."""
+        names = self.candidates if self.fallback_strategy is None else [self.fallback_strategy]
+        self.settings.update(delegation.with_defaults(names, self.settings))
+        return self
+
+
+@dataclass(slots=True)
+class _Switched:
+    times: int = 0
+    """How often the strategy was switched."""
+    cap_said: bool = False
+    """Whether it was said that it will not be switched any more."""
+
+
+def switch_strategy(
+    switching: Switching | dict[str, Any] | None = None, detection: LoopDetection | dict[str, Any] | None = None
+) -> Policy:
+    """Let another strategy take over when an agent repeats itself; a strategy that is kept is told so.
+
+    Args:
+        switching: what may take over, and how often; None for the defaults of `Switching`.
+        detection: when an agent repeats itself, as for `detect_loops`, which is not needed beside this.
+    """
+    allowed, limits = (
+        options_of("switch_strategy", switching, Switching),
+        limits_of(detection),
+    )
+
+    def register(harness: Harness) -> None:
+        find, switched = finder(harness, limits), harness.per_run(_Switched)
+
+        async def look(context: PhaseContext) -> Nudge | SwitchTo | None:
+            loop = find(context)
+            if loop is None:
+                return None
+            word = told(loop, context)
+            return await _consider(allowed, switched(context), loop, context) or word
+
+        harness.before("think", look)
+
+    brought = tools_of_all(allowed.settings)
+
+    def check(_: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
+        for name in brought:
+            if name in tools and tools[name].kind != "meta":
+                raise UsageError(f"{name!r} is a tool of the kernel, of a strategy that may take over; rename yours")
+
+    settings = {"switching": allowed.model_dump(mode="json"), "detection": limits.model_dump(mode="json")}
+    return Policy("switch_strategy", settings, register, check=check, tools=brought)
+
+
+async def _consider(allowed: Switching, run: _Switched, loop: Loop, context: PhaseContext) -> SwitchTo | None:
+    """Return the switch, or None when the strategy is kept."""
+    now = context.strategy
+    if run.times >= allowed.max_switches:
+        if not run.cap_said:
+            run.cap_said = True
+            why = f"it is stuck again ({loop.what}), and max_switches={allowed.max_switches} is used up. "
+            why += "Fix: raise Switching(max_switches=…), or give the task to another strategy from the start"
+            context.record(DecisionEvaluated(decision=f"keep-strategy: {now}", rationale=why))
+            log.warning("run %s keeps the strategy %s: %s", context.run_id, now, why)
+        return None
+    name, why = allowed.fallback_strategy, "fallback"
+    if name is None:
+        name, why = await _advice(allowed, loop, context)
+    evaluated = StrategySwitchEvaluated(
+        from_strategy=now, recommended_strategy=name, will_switch=name != now, rationale=why
+    )
+    context.record(evaluated)
+    await context.offer("control.strategy-evaluated", evaluated.model_dump(exclude={"kind"}))
+    if not evaluated.will_switch:
+        return None
+    run.times += 1
+    settings = allowed.settings.get(name, {})
+    return SwitchTo(strategy_class(name).from_recorded(settings), f"{why} ({loop.what})")
+
+
+async def _advice(allowed: Switching, loop: Loop, context: PhaseContext) -> tuple[str, str]:
+    """Return the strategy that the model recommends, and why; without an answer the one that runs."""
+    now = context.strategy
+    names = list(dict.fromkeys([*allowed.candidates, now]))
+    steps, strategies = delegation.steps_told(context.state.steps[-LAST:]), delegation.told(names)
+    prompt = _ASK.format(task=text_of(context.task), now=now, stuck=loop.what, steps=steps, strategies=strategies)
+    try:
+        said = strip_rationales(await context.model.ask(prompt, purpose="switch")).strip()
+    except ModelError as error:
+        return now, f"kept: the model did not answer: {describe(error)}"
+    choice = delegation.named(said, names)
+    if choice is None:
+        error_text = f"it names not one of {', '.join(names)}"
+        context.record(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))
+        return now, "kept: the model's answer named no single strategy"
+    return choice, (said.partition("\n")[2].strip() or said)[:LONGEST_REASON]
