@@ -40,9 +40,9 @@ UNGUARDED = AGENT + "\nmain()\n"
 
 
 def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run an interpreter, and return what it printed."""
+    """Run an interpreter in which a warning is an error, and return what it printed."""
     return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", *arguments], cwd=cwd, capture_output=True, text=True, timeout=60, check=False
     )
 
 

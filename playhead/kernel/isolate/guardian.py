@@ -172,8 +172,9 @@ def main(control: int, channel: int) -> None:
     _tell(control, f"{Guardian(worker, control, parent).watch()}")
     import socket  # noqa: PLC0415 - which no program is to find loaded
 
+    held = socket.socket(fileno=channel)
     with suppress(OSError):  # what could not be killed may hold the channel open
-        socket.socket(fileno=channel).shutdown(socket.SHUT_RDWR)
+        held.shutdown(socket.SHUT_RDWR)
     os._exit(0)
 
 
