@@ -230,7 +230,7 @@ class Agent(CustomTools):
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
         waiting = Waiting()
         with listening():
-            return run_blocking(lambda: self._run(task, run_id, waiting), waiting)
+            return run_blocking(lambda: self._begin(task, run_id, waiting), waiting)
 
     async def run(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and return what was reached.
@@ -246,7 +246,7 @@ class Agent(CustomTools):
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
-        return await self._run(task, run_id)
+        return await self._begin(task, run_id)
 
     def start(self, task: Content, *, run_id: str | None = None, density: Density | None = None) -> RunHandle:
         """Start a task in the running event loop, and return its handle: to await, to iterate, to steer.
@@ -282,7 +282,7 @@ class Agent(CustomTools):
         from playhead.agent.chat import ChatSession  # noqa: PLC0415 - few agents chat
 
         return ChatSession(
-            self.header, self.tools, self._run, self._started, persist=persist, chat_id=id, context=context
+            self.header, self.tools, self._begin, self._started, persist=persist, chat_id=id, context=context
         )
 
     def _started(
@@ -294,10 +294,10 @@ class Agent(CustomTools):
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         wanted = density or settings_now().stream_density
         return start(
-            run_id, wanted, lambda control: self._run(task, run_id, control.waiting, control=control, variant=variant)
+            run_id, wanted, lambda control: self._begin(task, run_id, control.waiting, control=control, variant=variant)
         )
 
-    async def _run(  # noqa: PLR0913 - all in which runs differ
+    async def _begin(  # noqa: PLR0913 - all in which runs differ
         self,
         task: Content,
         run_id: str | None = None,
@@ -357,4 +357,4 @@ async def carry_on(
     agent: Agent, task: Content, beginning: Beginning, run_id: str, waiting: Waiting | None
 ) -> RunResult:
     """Run a task that another run has begun; `playhead.replay.resume` is the way to do so."""
-    return await agent._run(task, run_id, waiting, beginning=beginning)  # noqa: SLF001 - of this file
+    return await agent._begin(task, run_id, waiting, beginning=beginning)  # noqa: SLF001 - of this file
