@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from playhead.kernel.meta_tools import Arguments, MetaTool
     from playhead.kernel.passes import answer_pass, ask_once, fresh_thread, in_phase, run_pass
     from playhead.kernel.place import Conclusion
+    from playhead.kernel.react import act, observe, think
     from playhead.kernel.session import Kernel, Session
     from playhead.kernel.state import KernelState, Step, Thread, transition
     from playhead.kernel.strategies.base import KernelName, Strategy
-    from playhead.kernel.strategies.reactive import act, observe, think
     from playhead.kernel.strategies.registry import register_strategy
     from playhead.kernel.structured import ask_for, form_prompt
     from playhead.trace.types import Purpose
@@ -35,7 +35,7 @@ _HOMES = {
     "Step": "playhead.kernel.state",
     "Strategy": "playhead.kernel.strategies.base",
     "Thread": "playhead.kernel.state",
-    "act": "playhead.kernel.strategies.reactive",
+    "act": "playhead.kernel.react",
     "answer_pass": "playhead.kernel.passes",
     "ask_for": "playhead.kernel.structured",
     "ask_once": "playhead.kernel.passes",
@@ -43,12 +43,12 @@ _HOMES = {
     "fresh_thread": "playhead.kernel.passes",
     "in_phase": "playhead.kernel.passes",
     "kernel_of": "playhead.kernel.kernels",
-    "observe": "playhead.kernel.strategies.reactive",
+    "observe": "playhead.kernel.react",
     "register_kernel": "playhead.kernel.kernels",
     "register_strategy": "playhead.kernel.strategies.registry",
     "run_kernel": "playhead.kernel.loop",
     "run_pass": "playhead.kernel.passes",
-    "think": "playhead.kernel.strategies.reactive",
+    "think": "playhead.kernel.react",
     "transition": "playhead.kernel.state",
 }
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UnknownStrategyError, UsageError, nearest
 from playhead.kernel.hooks import PHASE_OF
+from playhead.kernel.react import REACT
 from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.session import Kernel
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
+_BUILT_IN: Final = {"react": REACT}
 _registry: dict[str, Kernel] = {}
 
 
@@ -50,9 +52,10 @@ def get_kernel(name: str) -> Kernel:
     Raises:
         UnknownStrategyError: nothing is registered under this name.
     """
-    if name not in _registry:
+    known = _BUILT_IN | _registry
+    if name not in known:
         raise UnknownStrategyError(f"there is no kernel {name!r}.{nearest(name, list_kernels())}")
-    return _registry[name]
+    return known[name]
 
 
 def kernel_of(session: Session) -> Kernel:
@@ -64,11 +67,10 @@ def checked_kernel(name: str) -> str:
     """Return the name of a kernel that is known; raises like `get_kernel`."""
     if not isinstance(name, str):
         raise UsageError(f"kernel is the name of a registered kernel (see register_kernel); it is {name!r}")
-    if name != "react":
-        get_kernel(name)
+    get_kernel(name)
     return name
 
 
 def list_kernels() -> list[str]:
     """Return the names of all kernels, sorted."""
-    return sorted({"react", *_registry})
+    return sorted(_BUILT_IN | _registry)

@@ -23,7 +23,6 @@ RATIONALE: Final = (
 )
 """Worded on a 1.5B model: longer rules made it write blocks without calls until its tokens were used up."""
 FACTS: Final = "Background facts:"
-EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 
 
 def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:

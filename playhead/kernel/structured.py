@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.kernel.passes import ask_model
 from playhead.kernel.repair.lenient_json import json_blocks
-from playhead.trace import finish_reasons
 from playhead.trace.events import StructuredOutputFailed
+from playhead.trace.finish_reasons import incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,7 @@ def form_prompt(form: type[BaseModel]) -> str:
 def _read_response(response: LlmResponded, form: type[Form]) -> Form | FormError:
     """Read an answer; of one that the provider cut off, only what is whole by itself counts."""
     answer = read_form(response.text, form)
-    if finish_reasons.INCOMPLETE.get((response.finish_reason or "").lower()) != "output_truncated":
+    if incomplete(response.finish_reason) != "output_truncated":
         return answer
     if isinstance(answer, FormError) or not all(block.closed for block in json_blocks(response.text)):
         return FormError("the answer was cut off because it is too long; give a shorter one")

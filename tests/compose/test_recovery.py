@@ -17,9 +17,9 @@ from playhead.errors import (
     UsageError,
 )
 from playhead.kernel.loop import run_kernel
+from playhead.kernel.react import act, observe, think
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.kernel.strategies.reactive import act, observe, think
 from playhead.testing import call, calls, error, text
 from playhead.trace.types import Message
 from tests.compose.hooked import contents, failures, fired, lookup, open_calls, run_with, save

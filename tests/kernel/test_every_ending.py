@@ -16,9 +16,9 @@ from playhead import Agent, Context, PlayheadError, RunError, ToolContext, load_
 from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
 from playhead.errors import RecordingEndedError
-from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.events.run import ANSWERED, TERMINATED_BY
+from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.integrity import check_trace
 from playhead.trace.recorder import Recorder
 from tests.kernel.hung import HungModel

@@ -9,9 +9,10 @@ import pytest
 from playhead import Agent, register_strategy
 from playhead.errors import UnknownStrategyError
 from playhead.kernel.loop import run_kernel
+from playhead.kernel.react import REACT
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
-from playhead.kernel.strategies.reactive import REACT, Reactive
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.kernel.strategies.registry import list_strategies, strategy_class
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, text

@@ -12,15 +12,16 @@ from pydantic import Field, field_validator
 
 from playhead.kernel.loop import is_last_turn, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
+from playhead.kernel.react import act, act_but, ask_again, observe, take_answer, think_until
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, observe, take_answer, think_until
+from playhead.trace.finish_reasons import incomplete
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session, Tool
-    from playhead.trace.values import JsonValue
+from playhead.trace.values import JsonValue
 
 NAME: Final = "autonomous"
 INSTRUCTION: Final = (
@@ -86,7 +87,7 @@ class Autonomous(Strategy):
         if said := _finished(text, self.finish_tool_name):
             return await take_answer(state, said, finish_reason, session)
         nudges: Any = state.meta.get(_NUDGES, 0)
-        is_whole = (finish_reason or "").lower() not in INCOMPLETE
+        is_whole = incomplete(finish_reason) is None
         can_finish = self.finish_tool_name in session.toolset and session.offers(self.finish_tool_name)
         if self.on_text == "nudge" and is_whole and can_finish and nudges < self.max_nudges:
             if is_last_turn(state, session):  # what was written is the best there is, and no answer

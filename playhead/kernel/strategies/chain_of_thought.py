@@ -14,12 +14,13 @@ from pydantic import Field
 from playhead.kernel.loop import run_kernel
 from playhead.kernel.meta_tools import ends_run, visible_tools
 from playhead.kernel.passes import ANSWER_NOW
+from playhead.kernel.react import act, act_but, ask_again, call_again, observe, take_answer
 from playhead.kernel.reply import read_reply, record_reply
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import Strategy
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, act_but, ask_again, call_again, observe, take_answer
 from playhead.trace.events import Thought
+from playhead.trace.finish_reasons import incomplete
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -109,7 +110,7 @@ async def _answer(
     state: KernelState, text: str, thought: str, finish_reason: str | None, session: Session
 ) -> KernelState:
     """End with what stands outside of the thinking; of a reply that only thought, ask for the answer."""
-    if thought and not text and (finish_reason or "").lower() not in INCOMPLETE:
+    if thought and not text and incomplete(finish_reason) is None:
         again = await ask_again(state, "empty-reply", ONLY_THOUGHT, session)
         if again is not None:
             return again

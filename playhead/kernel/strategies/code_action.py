@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field
 
 from playhead.errors import UsageError
+from playhead.kernel import react
 from playhead.kernel.delegation import start_with
 from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
 from playhead.kernel.isolate.program_tool import NOTES as NAME
@@ -25,8 +26,8 @@ from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.reply import Reply, read_reply, record_reply
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
-from playhead.kernel.strategies import reactive
 from playhead.kernel.strategies.base import Strategy
+from playhead.trace.finish_reasons import incomplete
 from playhead.trace.types import Purpose, ToolCall, text_of
 from playhead.trace.values import as_text, scrub
 
@@ -96,7 +97,7 @@ class CodeAction(Strategy):
         most, ran = self.max_programs, state.meta[NAME]["programs"]
         programs = [planned for planned in state.pending if session.tools.meant(planned.call.name) == RUN_PROGRAM]
         why = f"not run: {most} programs are all that may run. Answer with what is known, in plain text"
-        return await reactive.act_but(programs[max(0, most - ran) :], why, state, session)
+        return await react.act_but(programs[max(0, most - ran) :], why, state, session)
 
     async def _observe(self, state: KernelState, session: Session) -> KernelState:
         """Tell the model what came of its program, and remember the calls that it made."""
@@ -110,7 +111,7 @@ class CodeAction(Strategy):
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
         state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
-        return await reactive.observe_as(told, state, session)
+        return await react.observe_as(told, state, session)
 
 
 async def write(state: KernelState, session: Session) -> KernelState:
@@ -120,8 +121,8 @@ async def write(state: KernelState, session: Session) -> KernelState:
     reply = await record_reply(_read(response, state, session), response, session)
     if not reply.calls:
         state = transition(state, thread=thread)
-        again = await reactive.call_again(state, reply, session)
-        return again or await reactive.take_answer(state, reply.thought, response.finish_reason, session)
+        again = await react.call_again(state, reply, session)
+        return again or await react.take_answer(state, reply.thought, response.finish_reason, session)
     steps = state.steps
     if reply.thought:
         steps = (*steps, Step(type="thought", content=reply.thought, iteration=state.iteration))
@@ -139,7 +140,7 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
         return read_reply(response, session)
     if thought and not all(_only_reads(tool) for tool in session.toolset.values()):
         return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
-    if (response.finish_reason or "").lower() in reactive.INCOMPLETE:
+    if incomplete(response.finish_reason):
         return Reply(strip_rationales(response.text), ())
     done = state.meta[NAME]["done"]
     arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}

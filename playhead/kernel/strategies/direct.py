@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from playhead.kernel.loop import run_kernel
+from playhead.kernel.react import act, observe, think_until
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
-from playhead.kernel.strategies.reactive import INCOMPLETE, act, observe, think_until
+from playhead.trace.finish_reasons import incomplete
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
@@ -38,8 +39,8 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the text as it is; that it is not whole, or came too early, is said by the reason code."""
-    reason = INCOMPLETE.get((finish_reason or "").lower(), "end_turn")
-    session.conclude(reason, text or None if reason in INCOMPLETE.values() else text)
+    cut = incomplete(finish_reason)
+    session.conclude(cut or "end_turn", (text or None) if cut else text)
     return transition(state, iteration=state.iteration + 1)
 
 

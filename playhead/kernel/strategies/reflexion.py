@@ -17,9 +17,9 @@ from playhead.kernel.passes import answer_pass, ask_model, closed_thread, fresh_
 from playhead.kernel.prior_critiques import earlier_note, prior_critiques
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
-from playhead.kernel.strategies.reactive import INCOMPLETE
 from playhead.kernel.structured import ask_for, form_prompt
 from playhead.trace.events import Critique, StructuredOutputFailed
+from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:

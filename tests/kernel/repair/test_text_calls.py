@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from playhead import tool
 from playhead.compose import SUPPRESS
+from playhead.kernel.react import MAX_FAILED_CALLS
 from playhead.kernel.repair.text_calls import Found, read_text, text_calls
-from playhead.kernel.strategies.reactive import MAX_FAILED_CALLS
 from playhead.replay import reproduce
 from playhead.testing import call, calls, text
 from playhead.trace.types import Rationale, ToolSpec

@@ -79,7 +79,7 @@ async def test_what_is_no_answer_is_told(tmp_path: Path, turns, options, expecte
 def test_another_kernel_has_no_place_in_it(monkeypatch: pytest.MonkeyPatch):
     """It thinks in its own way, so a kernel that would never be asked is refused."""
     from playhead.kernel import kernels
-    from playhead.kernel.strategies.reactive import REACT
+    from playhead.kernel.react import REACT
 
     monkeypatch.setattr(kernels, "_registry", {"mine": REACT})
     with pytest.raises(UsageError, match=r"direct has no setting 'kernel'. Known: none."):

@@ -19,7 +19,8 @@ from playhead.kernel import (
     transition,
 )
 from playhead.kernel.kernels import list_kernels, register_kernel
-from playhead.kernel.strategies.reactive import REACT, Reactive
+from playhead.kernel.react import REACT
+from playhead.kernel.strategies.reactive import Reactive
 from playhead.testing import call, text
 from tests.kernel.runs import ended, ending, make_agent
 from tests.kernel.strategies.looking import broken, lookup, purposes, run

@@ -12,8 +12,8 @@ from playhead import Agent, Strategy, UsageError, register_kernel, register_stra
 from playhead.errors import NotReplayableError, UnknownStrategyError, nearest
 from playhead.kernel import Kernel, act, kernels, observe, strategies, think
 from playhead.kernel.kernels import get_kernel
+from playhead.kernel.react import REACT
 from playhead.kernel.strategies import Direct, Reactive, Reflexion, registry
-from playhead.kernel.strategies.reactive import REACT
 from playhead.kernel.strategies.registry import list_strategies, make_strategy, strategy_class
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, text
