@@ -23,7 +23,6 @@ from playhead.trace.finish_reasons import INCOMPLETE
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.hooks import Unmet
     from playhead.kernel.place import Conclusion
     from playhead.kernel.session import Session
     from playhead.kernel.state import Thread
@@ -71,8 +70,11 @@ class Reflexion(Strategy):
 
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Answer, have the answer judged, and improve it."""
-        thread, purpose, why = await _first_thread(state, session, self), "generate", ""
+        thread, purpose, why = state.thread, "generate", ""
         best: Attempt | None = None
+        if self.use_prior_critiques:
+            known = await prior_critiques(session, similarity=self.prior_similarity, most=self.max_prior_critiques)
+            thread = thread.add(await session.messages.add_user(earlier_note(known))) if known else thread
         for number in range(self.max_retries + 1):
             with in_phase(session, "attempt", number + 1):
                 turns = self.kernel_max_iterations
@@ -122,14 +124,6 @@ class Attempt:
         return newer if newer.output is not None and (newer.satisfied or is_better) else self
 
 
-async def _first_thread(state: KernelState, session: Session, strategy: Reflexion) -> Thread:
-    """Return the thread as it is, with critiques of earlier runs where there are any."""
-    if not strategy.use_prior_critiques:
-        return state.thread
-    found = await prior_critiques(session, similarity=strategy.prior_similarity, most=strategy.max_prior_critiques)
-    return state.thread.add(await session.messages.add_user(earlier_note(found))) if found else state.thread
-
-
 async def _judged(
     state: KernelState, session: Session, attempt: Attempt, strategy: Reflexion
 ) -> tuple[KernelState, Judgement | str]:
@@ -143,7 +137,12 @@ async def _judged(
         state, said = await _asked(state, session, await fresh_thread(session, offered))
     if said is None:
         return state, f"what the critic said of answer {attempt.number + 1} could not be read"
-    said = _as_settled(said, session.unmet, strategy)
+    enough = strategy.acceptance_threshold
+    if session.unmet:
+        issues = (*said.issues, *(f"The task requires this first: {each.what}." for each in session.unmet))
+        said = said.model_copy(update={"satisfied": False, "issues": issues})
+    elif enough is not None and said.score is not None and said.score >= enough:
+        said = said.model_copy(update={"satisfied": True})
     session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
     step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)
     return transition(state, steps=(*state.steps, step)), said
@@ -152,23 +151,11 @@ async def _judged(
 async def _asked(state: KernelState, session: Session, thread: Thread) -> tuple[KernelState, Judgement | None]:
     """Ask the critic; an answer that says neither yes nor no is asked for again, in a stricter way."""
     state, response = await ask_model(state, session, thread, purpose="critique")
-    said = read_judgement(response.text)
-    if said is not None:
+    if (said := read_judgement(response.text)) is not None:
         return state, said
     session.emit(StructuredOutputFailed(expected=Judgement.__name__, error="it says neither yes nor no", attempt=0))
     again = thread.add(await session.messages.add_user(JSON_ONLY))
     return await ask_for(state, session, again, Judgement, purpose="critique", retries=1)
-
-
-def _as_settled(said: Judgement, unmet: tuple[Unmet, ...], strategy: Reflexion) -> Judgement:
-    """Return the judgement as the settings read it: a score may be enough, and something required may be missing."""
-    if unmet:
-        issues = (*said.issues, *(f"The task requires this first: {each.what}." for each in unmet))
-        return said.model_copy(update={"satisfied": False, "issues": issues})
-    enough = strategy.acceptance_threshold
-    if enough is not None and said.score is not None and said.score >= enough:
-        return said.model_copy(update={"satisfied": True})
-    return said
 
 
 def _not_satisfied(best: Attempt, newest: Attempt) -> str:
