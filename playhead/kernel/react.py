@@ -119,14 +119,14 @@ REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": o
 
 async def take_answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the model's text, unless there is a reason to ask once more."""
-    cut = incomplete(finish_reason)
-    if not text and cut is None:
+    reason = incomplete(finish_reason)
+    if not text and reason is None:
         again = await ask_again(state, "empty-reply", EMPTY_REPLY, session)
         if again is not None:
             return again
     marker = _FINAL_ANSWER.search(text)
-    if cut is not None:
-        session.conclude(cut, text or None)
+    if reason is not None:
+        session.conclude(reason, text or None)
     elif marker is not None:
         session.conclude("final_answer", text[marker.end() :].strip())
     else:

@@ -351,9 +351,8 @@ REASON = {
 COMPUTED = {
     "best.conclusion.reason",  # how a pass of a strategy ended
     "answer.terminated_by",  # what a hook or a guard said
-    "reason",  # what `terminate` was called with
+    "reason",  # what `terminate` was called with, or one of INCOMPLETE
     "answer.reason",  # of an answer that was looked at, and stands
-    "incomplete",  # one of INCOMPLETE
     "name",  # of a `stop_when`
     "self.name",  # of a switch
     "event.terminated_by or 'hook_stop'",  # what was recorded, again

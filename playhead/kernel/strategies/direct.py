@@ -39,8 +39,8 @@ async def _think(state: KernelState, session: Session) -> KernelState:
 
 async def _answer(state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
     """End with the text as it is; that it is not whole, or came too early, is said by the reason code."""
-    cut = incomplete(finish_reason)
-    session.conclude(cut or "end_turn", (text or None) if cut else text)
+    reason = incomplete(finish_reason) or "end_turn"
+    session.conclude(reason, text if reason == "end_turn" else text or None)
     return transition(state, iteration=state.iteration + 1)
 
 
