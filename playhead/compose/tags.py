@@ -29,10 +29,8 @@ NudgeTag = Literal[
     "nudge.output-rejected",
     "nudge.unfinished",
     "nudge.task-framing",
-    "nudge.continuation",
     "nudge.hook",
     "nudge.error-recovery",
-    "nudge.produce",
 ]
 """Payload: what the kernel is about to tell the model."""
 TaskTag = Literal["prompt.task"]

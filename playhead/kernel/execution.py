@@ -363,11 +363,8 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     message = None if asked is SUPPRESS else await messages.add_user(asked)
     session.at.task = "" if message is None else message.content
     thread = session.at.preamble.add(message)
-    if header.profile is None:
-        return thread
-    from playhead.kernel.context.guidance import framed  # noqa: PLC0415 - only for agents with a profile
-
-    return await framed(thread, session)
+    words = "" if header.profile is None else header.profile.guidance.task_framing
+    return await messages.nudge(thread, "task-framing", words) if words else thread
 
 
 def _examples(header: AgentHeader) -> Iterable[Message]:

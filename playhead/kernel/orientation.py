@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field
 
 from playhead.errors import nearest
-from playhead.kernel.context.guidance import task_phase
+from playhead.kernel.context.compaction import task_phase
 from playhead.kernel.context.shelf import search
 from playhead.kernel.meta_tools import Arguments
 from playhead.kernel.outcome import Outcome

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.errors import ModelError
-from playhead.kernel.context.guidance import task_phase
 from playhead.kernel.context.prior_work import Kind, Line, PriorWork, TokenMeter, Turns, split
 from playhead.kernel.context.shelf import cut
 from playhead.kernel.describe import describe
@@ -37,6 +36,7 @@ PROMPT: Final = (
     "Reply with the text alone.\n\nTask:\n{task}\n\nWork:\n{work}"
 )
 CHARS_PER_WORD: Final = 7
+TaskPhase = Literal["gather", "produce", "synthesize", "verify"]
 Mode = Literal["fast", "deep"]
 
 
@@ -215,3 +215,18 @@ def _told(message: Message) -> str:
     calls = "".join(f" calls {call.name}({call.arguments})"[:1000] for call in message.tool_calls)
     said = {"assistant": "You", "tool": message.name or "Result", "user": "Told"}.get(message.role, message.role)
     return f"{said}: {text_of(message.content)[:MAX_WORK]}{calls}"
+
+
+def task_phase(session: Session, state: KernelState) -> TaskPhase:
+    """Return how far the task is, by what was called.
+
+    `gather`: a required tool that reads has not been called enough; `produce`: only ones with side effects are missing;
+    `synthesize`: nothing is missing; `verify`: there is an output.
+    """
+    if state.output is not None:
+        return "verify"
+    missing = [each.tool or "" for each in session.unmet]
+    if not missing:
+        return "synthesize"
+    reads = (name for name in missing if name in session.toolset and session.toolset[name].spec.read_only)
+    return "gather" if any(reads) else "produce"

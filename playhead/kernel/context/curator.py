@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import RunEndedError
 from playhead.kernel.context.compaction import Compactor
-from playhead.kernel.context.guidance import Guide
 from playhead.kernel.context.settings import SHELF_TOOLS
 from playhead.kernel.context.shelf import Shelf
 from playhead.kernel.ports import Shown
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.session import Session
-    from playhead.kernel.state import KernelState, PlannedCall, Thread
+    from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import Content, Message
 
@@ -39,7 +38,7 @@ class Curator:
         self.shelf = Shelf(header.compression)
         """Long results and notes."""
         profile = header.profile
-        self._guide = None if profile is None else Guide(profile.guidance)
+        self._error_recovery = "" if profile is None else profile.guidance.error_recovery
         compacts = profile is not None and profile.synthesis != "off"
         self.compactor = Compactor(session, profile, self.shelf) if profile is not None and compacts else None
         """Puts old turns together; None when they all stay."""
@@ -107,16 +106,14 @@ class Curator:
         """Return the state with what there is to say after a turn, and with a thread that is not too long."""
         if self._session.concluded:
             return state
+        failed = any(not each.ok and (each.error is None or each.error.type != "Refused") for _, each in turn)
         try:
-            state = transition(state, thread=await self._nudged(state, [completed for _, completed in turn]))
+            if failed and self._error_recovery:
+                nudged = await self._session.messages.nudge(state.thread, "error-recovery", self._error_recovery)
+                state = transition(state, thread=nudged)
             return state if self.compactor is None else await self.compactor.tended(state)
         except RunEndedError:  # the results of the turn are in the state: the loop sees that it has ended
             return state
-
-    async def _nudged(self, state: KernelState, turn: list[ToolCallCompleted]) -> Thread:
-        """Return the thread with what the profile says after such a turn."""
-        word = None if self._guide is None else self._guide.after_turn(turn, self._session)
-        return state.thread if word is None else await self._session.messages.nudge(state.thread, *word)
 
     def _is_the_kernels(self, tool: str) -> bool:
         known = self._session.toolset.get(tool)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
-from playhead.kernel.context.guidance import BY_TIER
 from playhead.trace.guidance import Guidance
 from playhead.trace.types import ContextProfile, Tier
 
@@ -33,6 +32,14 @@ NUMBERS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }  # fmt: skip
 """What each tier is given; see `ContextProfile` for what it means."""
+GUIDANCE: Final[Mapping[str, Guidance]] = {
+    "local": Guidance(
+        tool_guidance="Give a tool exactly the arguments that it names. Do not make up what a tool would return.",
+        task_framing="Do this task and nothing else.",
+        error_recovery="The call failed. Read the error, and call again with other arguments, or use another tool.",
+    )
+}
+"""What a model of a tier is told, none of it measured; able models are told nothing."""
 TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
 _SIZE: Final = re.compile(r"(?<![\w.])(\d{1,4})(?:\.\d+)?b(?![a-z])")
 """Billions of parameters, as in `qwen3:8b`."""
@@ -67,7 +74,7 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
     """
     if tier not in NUMBERS:
         raise UsageError(f"there is no tier {tier!r}.{nearest(str(tier), TIERS)}")
-    fields = {"tier": tier, **NUMBERS[tier], "guidance": BY_TIER.get(tier, {}), **changes}
+    fields = {"tier": tier, **NUMBERS[tier], "guidance": GUIDANCE.get(tier, {}), **changes}
     fields["guidance"] = checks.checked_option("guidance", fields["guidance"], Guidance)
     return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
 

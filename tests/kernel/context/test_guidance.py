@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import context_profile, tool
-from playhead.kernel.context.guidance import BY_TIER
-from playhead.kernel.context.profiles import TIERS
+from playhead.kernel.context.profiles import GUIDANCE, TIERS
 from playhead.replay import reproduce
 from playhead.testing import call, text
 from playhead.trace.guidance import Guidance
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORDS = Guidance(
-    tool_guidance="Tools.", task_framing="Frame.", continuation_hint="Next:", error_recovery="Recover.",
-    synthesis_prompt="Synthesize.",
+    tool_guidance="Tools.", task_framing="Frame.", error_recovery="Recover.",
 )  # fmt: skip
 
 
@@ -51,9 +49,9 @@ async def test_each_at_its_place(tmp_path: Path):
     run = await run_with(tmp_path, turns)
     system = str(run.model.requests[0].messages[0].content)
     assert system.endswith("\n\nTools.")
-    assert users(run) == ["Do it.", "Frame.", "Recover.", "Next: look", "Synthesize."]
+    assert users(run) == ["Do it.", "Frame.", "Recover."]
     assert [event.nudge for event in run.events("nudge-issued")] == [
-        "task-framing", "error-recovery", "continuation", "produce",
+        "task-framing", "error-recovery",
     ]  # fmt: skip
     assert (run.result.output, run.result.terminated_by) == ("last", "end_turn")
     assert run.recording.header.agent.profile.guidance == WORDS  # type: ignore[union-attr]
@@ -68,4 +66,4 @@ async def test_without_a_profile(tmp_path: Path):
 @pytest.mark.parametrize("tier", TIERS)
 def test_the_texts_of_the_tiers(tier: Any):
     """Stand in the profile."""
-    assert context_profile(tier).guidance == BY_TIER.get(tier, Guidance())
+    assert context_profile(tier).guidance == GUIDANCE.get(tier, Guidance())
