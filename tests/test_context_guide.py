@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from playhead import Agent
 from playhead.agent.toolset import MANY_TOOLS
+from playhead.compose.policies.searching import MIN_WORDS
 from playhead.kernel import orientation
-from playhead.kernel.context.novelty import MIN_WORDS
 from playhead.kernel.context.prior_work import MAX_PINNED
 from playhead.kernel.context.profiles import NUMBERS, TIERS
 from playhead.kernel.own_tools import META_TOOLS
-from playhead.kernel.tally import SPARE_CALLS
 from playhead.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -46,12 +45,10 @@ def test_numbers_in_the_text() -> None:
     assert f"the newest {MAX_PINNED} of each" in GUIDE
     assert f"under {MIN_WORDS} words" in GUIDE
     assert f"Over {MANY_TOOLS} tools" in GUIDE
-    assert "has two calls more than it needs" in GUIDE
-    assert SPARE_CALLS == 2
     assert set(re.findall(r"`([a-z-]+)`", GUIDE)) >= set(META_TOOLS)
 
 
 def test_nothing_is_on_by_default() -> None:
     """As the guide says."""
     header = Agent(ScriptedModel([]), trace=None).header
-    assert (header.compression, header.profile, header.novelty, header.tool_budgets) == (None, None, None, {})
+    assert (header.compression, header.profile, header.hooks) == (None, None, ())
