@@ -113,6 +113,11 @@ class NotATraceError(TraceError):
 class TraceFormatError(TraceError):
     """The trace is in another major format than this version reads."""
 
+    def __init__(self, message: str, version: str = "") -> None:
+        super().__init__(message)
+        self.version = version
+        """The version of the format that it is in."""
+
 
 class TraceExistsError(TraceError):
     """A run of this id has been or is being written."""

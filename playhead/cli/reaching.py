@@ -27,6 +27,8 @@ def reach(path: Path, otherwise: str) -> Control:
         PlayheadError: it cannot be reached from here.
     """
     run, control = summarise(path), Control.of(path)
+    if control is None and run.format is not None:
+        raise PlayheadError(f"run {run_id_of(path)} cannot be reached: it is in trace format {run.format}")
     if run.status in ENDED:
         raise RunEndedError(f"run {run_id_of(path)} has ended by {run.terminated_by}; {otherwise}")
     if control is None:

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Final
 
+from playhead.errors import TraceFormatError
 from playhead.trace import VERSION
 
 FORMAT: Final = "2.0"
@@ -18,18 +19,22 @@ _BEGINNING: Final = 4096
 """Bytes of the first line in which it says its format."""
 
 
-def other_format(first_line: bytes) -> str | None:
-    """Return the version of the trace format that a file's first line names, if this is of another major format."""
+def require_format(name: str, first_line: bytes) -> None:
+    """Refuse a file whose first line names another major format.
+
+    Raises:
+        TraceFormatError: it does; one sentence names the version of Playhead that reads it.
+    """
     start = first_line[:_BEGINNING]
     said = _SAID.search(start) if b'"run-started"' in start else None
-    return None if said is None or said[2] == FORMAT.partition(".")[0].encode() else said[1].decode()
-
-
-def refusal(name: str, version: str, first_line: bytes) -> str:
-    """Return the sentence that refuses a file of another major format and names the version of Playhead that reads it."""
-    reader = _READ_BY.get(version.partition(".")[0]) or _written_by(first_line)
+    if said is None or said[2] == FORMAT.partition(".")[0].encode():
+        return
+    version = said[1].decode()
+    reader = _READ_BY.get(said[2].decode()) or _written_by(first_line)
     which = f"Playhead {reader}" if reader else "a newer Playhead"
-    return f"{name} is in trace format {version}, which {which} reads; Playhead {VERSION} reads {FORMAT}"
+    raise TraceFormatError(
+        f"{name} is in trace format {version}, which {which} reads; Playhead {VERSION} reads {FORMAT}", version
+    )
 
 
 def _written_by(first_line: bytes) -> str | None:

@@ -14,12 +14,11 @@ from playhead.errors import (
     MissingBlobError,
     MissingDependencyError,
     NotATraceError,
-    TraceFormatError,
     TraceNotFoundError,
 )
 from playhead.trace.blobs import BlobFolder
 from playhead.trace.events import Erased, RunCompleted
-from playhead.trace.format import other_format, refusal
+from playhead.trace.format import require_format
 from playhead.trace.line import (
     BLOB,
     ENVELOPE,
@@ -349,8 +348,6 @@ def _split(line: bytes) -> tuple[bytes, str, Envelope]:
 
 def _require_trace(line: bytes, name: str) -> None:
     """Refuse a file that is not a trace, or has another major format, before reading anything else of it."""
-    version = other_format(line)
-    if version is not None:
-        raise TraceFormatError(refusal(name, version, line))
+    require_format(name, line)
     if not _FIRST_LINE.match(line) and not line.endswith(TORN):
         raise NotATraceError(f"{name} is not a Playhead trace: its first line is no event")

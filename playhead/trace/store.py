@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceNotFoundError, nearest
+from playhead.errors import AmbiguousRunError, PlayheadError, RunIdError, TraceFormatError, TraceNotFoundError, nearest
 from playhead.trace.blobs import is_reference, run_id_of
 from playhead.trace.finish_reasons import ANSWERED
-from playhead.trace.format import other_format
+from playhead.trace.format import require_format
 from playhead.trace.run_ids import checked_run_id, ulid_time_ms
 
 _log = logging.getLogger("playhead")
@@ -255,10 +255,9 @@ def summarise(path: Path) -> RunSummary:
     """Return what the first and the last line of a trace say; never raises for what the file holds."""
     try:
         first, last = ends_of(path)
-        version = other_format(first)
-        if version is not None:
-            return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=version)
         return _summary(path, json.loads(first), json.loads(last) if last else None)
+    except TraceFormatError as error:
+        return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable", format=error.version)
     except Exception:  # noqa: BLE001 - a file may hold anything, and each way of compression has its own errors
         return RunSummary(run_id_of(path), path, None, None, None, None, "unreadable")
 
@@ -266,6 +265,7 @@ def summarise(path: Path) -> RunSummary:
 def ends_of(path: Path) -> tuple[bytes, bytes | None]:
     """Return the first line of a trace, and the last one where the run has ended; raises for a file that holds none."""
     first, last = _ends_of_file(path) if path.suffix == ".jsonl" else _ends_of_stream(path)
+    require_format(path.name, first)
     return first, last if _END in last[:200] else None
 
 

@@ -249,6 +249,7 @@ class TestLearning:
         (tmp_path / "deep.jsonl").write_text("[" * 100_000 + "\n{}\n")
         whole = (tmp_path / "careful0.jsonl").read_text()
         (tmp_path / "open.jsonl").write_text(whole[: whole.rindex("\n", 0, -1) + 1])
+        (tmp_path / "older.jsonl").write_text(whole.replace('"format":"2.0"', '"format":"1.0"'))
         (tmp_path / "odd.jsonl").write_text(whole.replace('"terminated_by":', '"_":'))
         header = make_agent(None, []).header
         found = effectiveness(tmp_path, header, 100)
