@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("playhead")
 
+Run = Callable[..., Awaitable["RunResult"]]
+Start = Callable[..., "RunHandle"]
+CALLS: Final = 20
+"""Calls that an account tells of, the last ones."""
+LONGEST: Final = 300
+"""Characters of what each brought."""
 FORMAT: Final = "playhead-chat/1"
 _BEGINNING: Final = f'{{"format": "{FORMAT}"'.encode()
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -163,14 +169,6 @@ def _read_line(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401
         return kind.model_validate_json(line)
     except ValidationError as error:
         raise ChatError(f"{where} is none of a chat: {error.errors(include_url=False)[0]['msg']}") from None
-
-
-Run = Callable[..., Awaitable["RunResult"]]
-Start = Callable[..., "RunHandle"]
-CALLS: Final = 20
-"""Calls that an account tells of, the last ones."""
-LONGEST: Final = 300
-"""Characters of what each brought."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,8 +35,13 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import Recorder, Subscriptions
 
 
+Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
+LONGEST: Final = 1000
+"""Characters of a reason."""
 TERMINATED: Final = "terminated"
 """How a run ends that its caller ends at once; the name of the switch is `terminate`."""
+_going_on: Final[set[asyncio.Task[RunResult]]] = set()
+"""A loop holds its tasks weakly."""
 
 
 class RunControl:
@@ -167,15 +172,6 @@ class RunControl:
             schedule = loop_scheduler()
             self._waiting.append(lambda: schedule(more.set))
             return self._pausing, more
-
-
-Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
-LONGEST: Final = 1000
-"""Characters of a reason."""
-
-
-_going_on: Final[set[asyncio.Task[RunResult]]] = set()
-"""A loop holds its tasks weakly."""
 
 
 class RunHandle:

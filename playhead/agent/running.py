@@ -198,11 +198,9 @@ def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[R
 def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
     writer, redactor = run.recorder.writer, run.recorder.redactor
     ended = execution.ending_fields()
-    ended |= {
-        name: redactor.redact_text(ended[name])
-        for name in ("error", "terminated_because")
-        if ended.get(name) is not None
-    }
+    for name in ("error", "terminated_because"):
+        if ended.get(name) is not None:
+            ended[name] = redactor.redact_text(ended[name])
     result = RunResult(
         **ended,
         run_id=run.run_id,
@@ -319,12 +317,8 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
 
 def _is_exported() -> bool:
     """Return whether the program or the environment may ask for live export: all that every run pays for it."""
-    environment = os.environ
-    return bool(
-        environment.get("OTEL_EXPORTER_OTLP_ENDPOINT")
-        or environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-        or "playhead.trace.otlp.current" in sys.modules
-    )
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    return any(map(os.environ.get, names)) or "playhead.trace.otlp.current" in sys.modules
 
 
 def settings_now() -> Settings:
