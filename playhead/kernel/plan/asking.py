@@ -75,19 +75,16 @@ async def recover(progress: Progress, failures: Failures, *, retries: int, repla
     progress.skip_blocked()
 
 
-async def replan(progress: Progress, missing: str, *, replans: int) -> bool:
-    """Have all that is not completed replaced; returns whether there is a new plan."""
+async def refine(progress: Progress, missing: str, *, replans: int) -> bool:
+    """Have replaced what is not completed, or steps added where all are; returns whether there is more to do."""
+    gone = [each for each in progress.plan.by_id.values() if each.status != "completed"]
+    if not gone:
+        return await _replaced(progress, (), _AUGMENT.format(missing), "augment", missing)
     if progress.replans >= replans:
         return False
-    gone = [each for each in progress.plan.by_id.values() if each.status != "completed"]
     done = await _replaced(progress, gone, _REPLAN.format(missing), "replan", missing)
     progress.replans += done
     return done
-
-
-async def augment(progress: Progress, missing: str) -> bool:
-    """Have steps added to a plan whose steps are all completed; returns whether there are any."""
-    return await _replaced(progress, (), _AUGMENT.format(missing), "augment", missing)
 
 
 async def _replaced(progress: Progress, gone: Sequence[PlanStep], why: str, what: str, reason: str) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Final, Literal
 
-from pydantic import AliasChoices, BaseModel, Field, field_validator, model_validator
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 from playhead.kernel.rationale import parse_rationale
 from playhead.kernel.repair.lenient_json import json_blocks
-
-if TYPE_CHECKING:
-    from playhead.trace.types import Rationale
-    from playhead.trace.values import JsonValue
+from playhead.trace.types import Rationale  # noqa: TC001 - read when a step is written
+from playhead.trace.values import JsonValue  # noqa: TC001 - the same
 
 StepType = Literal["tool_call", "analysis", "composite"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
@@ -59,14 +57,12 @@ class PlanStep:
 
     def content(self) -> dict[str, JsonValue]:
         """Return the step as JSON, without what is empty and without what becomes of it."""
-        names = ("id", "type", "title", "instruction", "tool_name", "status")
-        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
-        fields |= {"tool_hints": list(self.tool_hints), "depends_on": list(self.depends_on)}
-        if self.type == "tool_call":
-            fields["tool_args"] = self.tool_args
-        if self.rationale is not None:
-            fields["rationale"] = self.rationale.model_dump(mode="json", exclude_defaults=True)
-        return {name: value for name, value in fields.items() if value not in (None, "", [])}
+        content = _STEP.dump_python(self, mode="json", exclude=_STATE, exclude_defaults=True)
+        return {**content, "status": self.status}
+
+
+_STEP: Final = TypeAdapter(PlanStep)
+_STATE: Final = {"version", "result", "error", "retries"}
 
 
 @dataclass(slots=True)

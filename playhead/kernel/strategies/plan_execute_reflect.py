@@ -16,7 +16,7 @@ from pydantic import Field
 
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, run_pass
-from playhead.kernel.plan.asking import augment, make_plan, prompt_thread, recover, replan
+from playhead.kernel.plan.asking import make_plan, prompt_thread, recover, refine
 from playhead.kernel.plan.dispatch import run_wave
 from playhead.kernel.plan.progress import Progress
 from playhead.kernel.plan.prompt import answer_prompt, reflection_prompt
@@ -91,7 +91,7 @@ class PlanExecuteReflect(Strategy):
         await self._carry_out(progress)
         for _ in range(self.max_refinements):
             missing = await self._what_is_missing(progress) if progress.has_room else None
-            if missing is None or not await self._refined(progress, missing):
+            if missing is None or not await refine(progress, missing, replans=self.max_replans):
                 break
             await self._carry_out(progress)
         return await _answer(progress)
@@ -124,12 +124,6 @@ class PlanExecuteReflect(Strategy):
         step = Step(type="reflection", content=found.reason, iteration=progress.state.iteration)
         progress.reach(steps=(*progress.state.steps, step))
         return None if found.satisfied else found.reason
-
-    async def _refined(self, progress: Progress, missing: str) -> bool:
-        """Replace what failed, or add to what is completed; returns whether there is more to do."""
-        if progress.plan.having("failed", "skipped"):
-            return await replan(progress, missing, replans=self.max_replans)
-        return await augment(progress, missing)
 
 
 async def _answer(progress: Progress) -> KernelState:
