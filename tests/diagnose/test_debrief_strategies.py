@@ -175,12 +175,12 @@ def test_the_strategy_and_why():
     assert section(chosen, "Strategy") == ["adaptive", f'event 8 chose reactive — "{why}"']
     switched = build_debrief(golden("reactive-switched"))
     assert [(each.from_strategy, each.strategy, each.why) for each in switched.strategies] == [
-        ("reactive", "direct", "It needs no reasoning.")
+        ("reactive", "direct", "It needs no reasoning. (lookup was called 3 times with the same arguments)")
     ]
     assert (switched.strategy, switched.strategy_used) == ("reactive", "direct")
     assert section(switched, "Strategy") == [
         "reactive",
-        'iter 2 switched from reactive to direct — "It needs no reasoning."',
+        'iter 3 switched from reactive to direct — "It needs no reasoning. (lookup was called 3 times with the same arguments)"',
         "the output is from direct",
     ]
 
