@@ -27,7 +27,7 @@ from playhead import load_recording
 from playhead.kernel.output_cap import output_cap
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

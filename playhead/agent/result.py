@@ -12,7 +12,7 @@ from playhead.trace.events.run import ANSWERED, FIXES
 from playhead.trace.forks import computed_once
 from playhead.trace.line import Record
 from playhead.trace.recording import read_recording
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from playhead.diagnose.debrief_model import Debrief

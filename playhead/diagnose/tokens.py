@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from playhead.trace.types import Usage
+    from playhead.trace.usage import Usage
 
 UNKNOWN: Final = "?"
 """Stands in a cell of a table for a number of which nothing is known; behind a number, for the part that is not."""

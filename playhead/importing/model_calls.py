@@ -9,7 +9,8 @@ from playhead.importing.hiding import IMAGES_LEFT_OUT
 from playhead.importing.thread import ForeignThread, digest, ranges_of, tool_call
 from playhead.importing.values import count_of
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried
-from playhead.trace.types import ToolCall, Usage, text_of
+from playhead.trace.types import ToolCall, text_of
+from playhead.trace.usage import Usage
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from playhead.importing.values import NOTHING
 
 if TYPE_CHECKING:
     from playhead.trace.events import ErrorInfo
-    from playhead.trace.types import Content, Role, ToolSpec, Usage
+    from playhead.trace.types import Content, Role, ToolSpec
+    from playhead.trace.usage import Usage
     from playhead.trace.values import JsonValue
 
 Kind = Literal["model", "tool", "agent", "other"]

@@ -15,7 +15,7 @@ from playhead.importing.json_text import whole_characters
 from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
 from playhead.importing.spans import LAST_NS
 from playhead.importing.weight import too_many_in_json
-from playhead.trace.types import INTEGER_LIMIT
+from playhead.trace.frozen import INTEGER_LIMIT
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

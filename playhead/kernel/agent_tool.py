@@ -13,7 +13,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
-from playhead.trace.types import AgentHeader, Prices, SourceInfo, ToolSpec
+from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
 from playhead.trace.values import from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Hooks, Tool, ToolContext
     from playhead.trace.redaction import RedactText
+    from playhead.trace.usage import Prices
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3

@@ -35,7 +35,8 @@ from playhead.trace.events import (
 from playhead.trace.forks import computed_once
 from playhead.trace.made import made
 from playhead.trace.redacted_errors import redact_error
-from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, believed, dollars
+from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
+from playhead.trace.usage import Usage, believed, dollars
 from playhead.trace.values import JsonValue, from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.kernel.text_format import ToolsInText
-    from playhead.trace.types import FallbackInfo, Prices
+    from playhead.trace.types import FallbackInfo
+    from playhead.trace.usage import Prices
 
 MAX_RETRY_DELAY_S: Final = 60.0
 """Seconds between two attempts at most, whoever asks for more."""

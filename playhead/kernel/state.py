@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.made import altered
-from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage
+from playhead.trace.types import Message, Range, Rationale, ToolCall  # noqa: TC001 - pydantic looks for them
+from playhead.trace.usage import Usage
 from playhead.trace.values import JsonValue
 
 Status = Literal["thinking", "acting", "observing", "done", "failed"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playhead.replay.backtest_model import Figures
 from playhead.trace.events import LlmRequested, LlmResponded
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

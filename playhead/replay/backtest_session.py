@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.trace.events import KillswitchFired, LlmRequested
     from playhead.trace.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import AgentHeader, Message, Prices, Range, Request
+    from playhead.trace.types import AgentHeader, Message, Range, Request
+    from playhead.trace.usage import Prices
 
 BY_GUARD: Final = "Refused"
 """Type of the error of a call that a guard of the run refused: it had come as far as the guards."""

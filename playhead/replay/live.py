@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.kernel.models.base import Model
-    from playhead.trace.types import Completion, Prices, Request
+    from playhead.trace.types import Completion, Request
+    from playhead.trace.usage import Prices
 
 _retrying: Final[ContextVar[bool]] = ContextVar("playhead_retrying", default=False)
 """Whether the agent of this task is about to ask its model again."""

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
     from playhead.trace.recording import RecordedCall
-    from playhead.trace.types import Completion, FallbackInfo, Prices, Request, ToolSpec
+    from playhead.trace.types import Completion, FallbackInfo, Request, ToolSpec
+    from playhead.trace.usage import Prices
     from playhead.trace.values import JsonValue
 
 PATIENCE_S: Final = 30.0

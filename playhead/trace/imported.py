@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from playhead.trace.types import Integer, Value
+from playhead.trace.frozen import Integer, Value
 
 Replayability = Literal["full", "tools-only", "not"]
 """`full`: a replay starts from what the model was sent, and every call has its answer. `tools-only`: every call has its

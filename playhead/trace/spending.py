@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, RunCompleted
-from playhead.trace.types import LARGEST_COUNT, Usage
+from playhead.trace.usage import LARGEST_COUNT, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

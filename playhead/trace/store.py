@@ -31,7 +31,7 @@ _END: Final = b'"kind":"run-completed"'
 _ERASED: Final = b'"kind":"erased"'
 """The only kind that may stand behind the end."""
 _LARGEST: Final = 2**53
-"""As of `playhead.trace.types.LARGEST_COUNT`."""
+"""As of `playhead.trace.usage.LARGEST_COUNT`."""
 _NOBODY_KNOWS: Final = 1000
 """Names that an unknown reference is compared with."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from playhead.trace.types import Value
+from playhead.trace.frozen import Value
 from playhead.trace.values import JsonValue
 
 

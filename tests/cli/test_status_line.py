@@ -41,7 +41,8 @@ from playhead.trace.events import (
 )
 from playhead.trace.events.model import ErrorInfo
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader, Rationale, Usage
+from playhead.trace.types import AgentHeader, Rationale
+from playhead.trace.usage import Usage
 from tests.cli.recorded import EVIL, record_hostile_run
 
 if TYPE_CHECKING:

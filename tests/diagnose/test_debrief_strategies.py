@@ -19,7 +19,8 @@ from playhead.diagnose.debrief_schema import debrief_schema
 from playhead.diagnose.debrief_view import DebriefView
 from playhead.diagnose.terminal import escape
 from playhead.trace import events as e
-from playhead.trace.types import AgentHeader, Usage
+from playhead.trace.types import AgentHeader
+from playhead.trace.usage import Usage
 from tests.diagnose.recordings import made
 
 if TYPE_CHECKING:

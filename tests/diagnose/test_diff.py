@@ -14,7 +14,7 @@ from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_values import differences, same
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 from tests.diagnose.planted import altered, recording_of, renamed
 from tests.options import grouped
 

@@ -25,7 +25,8 @@ from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace import events as e
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import AgentHeader, Rationale, ToolSpec, Usage
+from playhead.trace.types import AgentHeader, Rationale, ToolSpec
+from playhead.trace.usage import Usage
 from tests.diagnose.recordings import SAMPLES, lookup, made, sample
 from tests.kernel.runs import record
 

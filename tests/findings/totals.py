@@ -12,13 +12,14 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.errors import ModelError
 from playhead.testing import ScriptedModel
 from playhead.trace.store import summarise
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.agent.result import RunResult
-    from playhead.trace.types import Completion, Prices, Request
+    from playhead.trace.types import Completion, Request
+    from playhead.trace.usage import Prices
 
 
 class Told(NamedTuple):

@@ -12,7 +12,8 @@ from playhead.importing.conventions import openinference, read
 from playhead.importing.readings import REDACTED, ForeignCall, ForeignMessage
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.trace.events import ErrorInfo
-from playhead.trace.types import ImagePart, TextPart, ToolSpec, Usage
+from playhead.trace.types import ImagePart, TextPart, ToolSpec
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from playhead.importing.readings import ModelReading, ToolReading

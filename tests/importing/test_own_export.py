@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.importing.spans import ForeignSpan
-    from playhead.trace.types import Prices, Request
+    from playhead.trace.types import Request
+    from playhead.trace.usage import Prices
 
 STEERED: Final = {"reflexion-prior-critiques": "fact-recorded"}
 """Runs that something else steered, which spans do not hold."""

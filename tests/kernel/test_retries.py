@@ -16,7 +16,8 @@ from playhead.errors import (
 )
 from playhead.kernel.session import Session
 from playhead.testing import ScriptedModel, error, text
-from playhead.trace.types import Completion, Prices, Request, Usage
+from playhead.trace.types import Completion, Request
+from playhead.trace.usage import Prices, Usage
 from tests.kernel.runs import data, make_agent, record, record_agent
 
 if TYPE_CHECKING:

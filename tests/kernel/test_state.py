@@ -24,7 +24,8 @@ from playhead.kernel.state import (
 )
 from playhead.trace.events import ToolCallCompleted
 from playhead.trace.spending import Spent
-from playhead.trace.types import Message, Usage
+from playhead.trace.types import Message
+from playhead.trace.usage import Usage
 from tests.trace.strategies import json_values, models, of, texts
 
 STATE = KernelState(task_id="run", strategy="reactive")

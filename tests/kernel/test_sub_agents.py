@@ -12,7 +12,8 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.types import AgentHeader, Prices, Request, Usage
+from playhead.trace.types import AgentHeader, Request
+from playhead.trace.usage import Prices, Usage
 from tests.kernel.runs import data, record
 from tests.options import grouped
 

@@ -17,7 +17,8 @@ from playhead.kernel.lifecycle import watch as watching
 from playhead.kernel.lifecycle.watch import Watch
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.integrity import check_trace
-from playhead.trace.types import Prices, ToolCall
+from playhead.trace.types import ToolCall
+from playhead.trace.usage import Prices
 from tests.options import grouped
 
 if TYPE_CHECKING:

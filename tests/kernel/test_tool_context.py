@@ -9,7 +9,7 @@ from playhead import Agent, Context, ToolContext, tool
 from playhead.errors import ModelRequestError, RunEndedError, ToolCallError
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, calls, error, text
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 from tests.kernel.runs import data, record
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections import Counter
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 
@@ -19,8 +19,11 @@ from playhead import Agent, Approval, ToolContext, tool
 from playhead.compose import Stop
 from playhead.compose import killswitches as ks
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.types import Request, Usage
+from playhead.trace.usage import Usage
 from tests.options import grouped
+
+if TYPE_CHECKING:
+    from playhead.trace.types import Request
 
 KEYS = ("a", "b", "c")
 

@@ -9,12 +9,13 @@ import pytest
 
 from playhead import load_recording
 from playhead.replay import replay, reproduce
-from playhead.trace.types import Completion, Prices, Request
+from playhead.trace.types import Completion, Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.trace.recording import OwnerRecording, Recording
+    from playhead.trace.usage import Prices
 
 SAMPLES = sorted((Path(__file__).parents[2] / "traces").glob("*.jsonl"))
 

@@ -40,7 +40,7 @@ def test_an_exception_may_have_any_name(tmp_path: Path, name: str):
     agent = Agent(ScriptedModel(turns), tools=[pay], compose=[circuit_breaker(2)], trace=tmp_path)
     result = agent.run_sync("Pay twice.")
     assert result.terminated_by == "circuit_breaker"
-    recording = load_recording(result.trace_path)
+    recording = load_recording(str(result.trace_path))
     assert [each.rule for each in build_debrief(recording).flags if "denied" in each.text] == []
     (figures,) = (each for each in run_statistics([recording]).tools if each.tool == "pay")
     assert (figures.calls, figures.failed, figures.refused) == (2, 2, 0)

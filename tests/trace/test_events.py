@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 import playhead.trace.events
-from playhead.trace import types
+from playhead.trace import types, usage
 from playhead.trace.events import (
     EVENT_TYPES,
     AgentStarted,
@@ -58,7 +58,7 @@ def models_of(module: ModuleType) -> list[type[BaseModel]]:
 
 
 MODULES = [inspect.getmodule(event_type) for event_type in EVENT_TYPES.values()]
-VALUES = models_of(types)
+VALUES = [*models_of(types), *models_of(usage)]
 MODELS = [*dict.fromkeys(model for module in MODULES if module for model in models_of(module)), *VALUES, EventBase]
 
 

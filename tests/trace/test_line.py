@@ -32,7 +32,7 @@ from playhead.trace.line import (
     split_body,
     split_line,
 )
-from playhead.trace.types import Prices
+from playhead.trace.usage import Prices
 from playhead.trace.values import to_json
 from tests.trace.strategies import any_texts, events, python_values, same, texts
 from tests.trace.traces import unknown

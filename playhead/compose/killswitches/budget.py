@@ -20,7 +20,7 @@ from playhead.kernel.lifecycle.threads import loop_scheduler
 from playhead.kernel.output_cap import output_cap as stated_cap
 from playhead.kernel.output_cap import with_output_cap
 from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
-from playhead.trace.types import Prices
+from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Request, Usage
+    from playhead.trace.types import Request
+    from playhead.trace.usage import Usage
 
 FREE: Final = Prices(input_usd=0.0, output_usd=0.0)
 """Prices of a model that costs nothing, such as one of your own: `prices={"openai/my-model": FREE}`."""

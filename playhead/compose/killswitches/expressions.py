@@ -21,7 +21,7 @@ from playhead.compose.killswitches.loop import max_iterations
 from playhead.compose.killswitches.prices import PRICE_FORM, is_price, no_prices
 from playhead.compose.killswitches.tool_calls import tool_limit
 from playhead.errors import UsageError, nearest
-from playhead.trace.types import Prices
+from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from playhead.errors import UsageError
-from playhead.trace.types import Prices
+from playhead.trace.usage import Prices
 
 DEAREST: Final = 1e6
 """US dollars per token; nothing costs more."""

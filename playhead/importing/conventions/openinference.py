@@ -19,7 +19,8 @@ from playhead.importing.conventions.tools import schema_of, spec_of
 from playhead.importing.readings import AgentReading, Context, ForeignMessage, ModelReading, OwnAgent, ToolReading
 from playhead.importing.values import NOTHING, count_of, first_text, list_of, object_of, parsed_json, text_of
 from playhead.trace.parameters import known
-from playhead.trace.types import ToolSpec, dollars
+from playhead.trace.types import ToolSpec
+from playhead.trace.usage import dollars
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.importing.values import NOTHING, integer_of
-from playhead.trace.types import LARGEST_COUNT, Usage
+from playhead.trace.usage import LARGEST_COUNT, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

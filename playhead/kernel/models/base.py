@@ -10,7 +10,8 @@ from playhead.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from playhead.trace.types import Completion, Prices, Request
+    from playhead.trace.types import Completion, Request
+    from playhead.trace.usage import Prices
 
 
 ToolFormat = Literal["native", "text"]

@@ -25,7 +25,7 @@ from playhead.errors import (
 from playhead.kernel.models.credentials import IN_ADDRESS
 from playhead.trace.redacted_errors import shows_secret
 from playhead.trace.redaction import Redactor
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

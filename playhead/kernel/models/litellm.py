@@ -24,7 +24,7 @@ from playhead.kernel.models.credentials import key_variable, provider_of, secret
 from playhead.kernel.models.failures import Target, spent
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
 from playhead.kernel.models.token_counts import ServerCounter
-from playhead.trace.types import Prices
+from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping

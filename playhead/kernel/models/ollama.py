@@ -16,7 +16,8 @@ from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.kernel.models.credentials import public_address, secrets_of
 from playhead.kernel.models.failures import Target, spent
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
-from playhead.trace.types import Completion, ImagePart, Prices, TextPart, ToolCall, Usage
+from playhead.trace.types import Completion, ImagePart, TextPart, ToolCall
+from playhead.trace.usage import Prices, Usage
 from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:

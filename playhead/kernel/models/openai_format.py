@@ -9,7 +9,8 @@ from playhead.errors import ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.failures import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.kernel.repair.lenient_json import once
-from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
+from playhead.trace.usage import Usage
 from playhead.trace.values import scrub, untagged
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import anyio.lowlevel
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.trace.forks import SharedLock
-from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, Usage
+from playhead.trace.types import Completion, Message, Request, ToolCall
+from playhead.trace.usage import Prices, Usage
 
 Match = str | re.Pattern[str]
 _WORD = re.compile(r"\s*\S+|\s+")

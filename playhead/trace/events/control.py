@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from playhead.trace.events.base import VOLATILE, EventBase
-from playhead.trace.types import Dollars, Integer, Rationale, StrategyFacts, Usage
+from playhead.trace.frozen import Integer
+from playhead.trace.types import Rationale, StrategyFacts
+from playhead.trace.usage import Dollars, Usage
 from playhead.trace.values import JsonValue
 
 

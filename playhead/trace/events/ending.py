@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Integer, Value
+from playhead.trace.frozen import Integer, Value
 from playhead.trace.values import JsonValue
 
 

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from playhead.trace.events.base import VOLATILE, EventBase
+from playhead.trace.frozen import Integer, Value
 from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import Dollars, Integer, Range, ToolCall, Usage, Value
+from playhead.trace.types import Range, ToolCall
+from playhead.trace.usage import Dollars, Usage
 from playhead.trace.values import JsonValue
 
 

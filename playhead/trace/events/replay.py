@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.events.tools import Rung
-from playhead.trace.types import Integer
+from playhead.trace.frozen import Integer
 from playhead.trace.values import JsonValue
 
 

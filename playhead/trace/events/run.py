@@ -9,9 +9,11 @@ from pydantic import Field
 
 from playhead.trace import finish_reasons
 from playhead.trace.events.base import VOLATILE, EventBase
+from playhead.trace.frozen import Integer
 from playhead.trace.imported import ImportedFrom
 from playhead.trace.telemetry import SpanIds, TelemetryContext
-from playhead.trace.types import AgentHeader, ChatTurn, Content, Count, Dollars, Integer, Usage
+from playhead.trace.types import AgentHeader, ChatTurn, Content
+from playhead.trace.usage import Count, Dollars, Usage
 from playhead.trace.values import JsonValue
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from playhead.trace.events.base import EventBase
-from playhead.trace.types import Content, Integer, Role, ToolCall, ToolSpec, Value
+from playhead.trace.frozen import Integer, Value
+from playhead.trace.types import Content, Role, ToolCall, ToolSpec
 
 
 class MessageRef(Value):

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.events.model import ErrorInfo
+from playhead.trace.frozen import Integer
 from playhead.trace.telemetry import SpanIds
-from playhead.trace.types import Integer, Rationale, Role
+from playhead.trace.types import Rationale, Role
 from playhead.trace.values import JsonValue, as_text
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.spans.masking import Masking
     from playhead.trace.spans.tree import OpenSpan
-    from playhead.trace.types import Usage
+    from playhead.trace.usage import Usage
 
 
 HEADER: Final = "header"

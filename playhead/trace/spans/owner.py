@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from playhead.trace.spans.phases import Phases
     from playhead.trace.spans.thread import SpanThread
     from playhead.trace.spans.tree import OpenSpan
-    from playhead.trace.types import AgentHeader, Prices
+    from playhead.trace.types import AgentHeader
+    from playhead.trace.usage import Prices
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from openinference.semconv.trace import SpanAttributes as S
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
-    from playhead.trace.types import Prices, Usage
+    from playhead.trace.usage import Prices, Usage
 
 _DETAILS: Final = (
     ("cache_read_tokens", S.LLM_TOKEN_COUNT_PROMPT_DETAILS_CACHE_READ),

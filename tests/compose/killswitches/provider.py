@@ -13,7 +13,8 @@ from anyio.lowlevel import checkpoint
 
 from playhead.errors import ModelRequestError, ModelUnavailableError, RateLimitError
 from playhead.kernel.output_cap import output_cap
-from playhead.trace.types import Completion, Prices, ToolCall, Usage
+from playhead.trace.types import Completion, ToolCall
+from playhead.trace.usage import Prices, Usage
 
 if TYPE_CHECKING:
     import random

@@ -21,7 +21,8 @@ from playhead.kernel.guards import GuardMaker
 from playhead.kernel.output_cap import NAMES, output_cap, with_output_cap
 from playhead.kernel.session import Guard
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import Completion, Prices, Request, Usage
+from playhead.trace.types import Completion, Request
+from playhead.trace.usage import Prices, Usage
 from tests.compose.killswitches.test_shared_budgets import OPTIONS, Model
 from tests.kernel.hung import lookup
 from tests.options import grouped

@@ -14,7 +14,8 @@ from playhead.kernel.context.profiles import context_profile
 from playhead.kernel.strategies.registry import list_strategies
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text
-from playhead.trace.types import ContextProfile, Usage
+from playhead.trace.types import ContextProfile
+from playhead.trace.usage import Usage
 from tests.compose.hooked import open_calls, sent
 from tests.kernel.runs import Ran, make_agent, record, record_agent
 

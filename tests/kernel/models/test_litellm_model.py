@@ -21,7 +21,8 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.openai_format import parsed_arguments, to_openai
-from playhead.trace.types import Completion, Message, Prices, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec
+from playhead.trace.usage import Prices, Usage
 
 pytestmark = pytest.mark.anyio
 

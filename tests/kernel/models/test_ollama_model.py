@@ -21,7 +21,8 @@ from playhead.errors import (
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.models.ollama import Ollama, to_ollama
-from playhead.trace.types import Completion, ImagePart, Message, Prices, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
+from playhead.trace.usage import Prices, Usage
 
 pytestmark = pytest.mark.anyio
 

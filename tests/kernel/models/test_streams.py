@@ -16,7 +16,8 @@ from playhead.kernel.models.base import StreamsText, TextPiece
 from playhead.kernel.models.litellm import LiteLLM
 from playhead.kernel.models.ollama import Ollama
 from playhead.testing import ScriptedModel, call, calls, text
-from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec, Usage
+from playhead.trace.types import Completion, Message, Request, ToolCall, ToolSpec
+from playhead.trace.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,8 @@ from playhead.trace.line import Record
 from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanOptions
 from playhead.trace.spans.options import MAX_MESSAGES
-from playhead.trace.types import AgentHeader, Usage
+from playhead.trace.types import AgentHeader
+from playhead.trace.usage import Usage
 from tests.trace.spans.span_runs import built, decoded
 
 STARTED = RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="p/m"), task="Go.")

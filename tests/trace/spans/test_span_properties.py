@@ -16,7 +16,7 @@ from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.otlp.encoding import encode
 from playhead.trace.spans import SpanOptions
-from playhead.trace.types import Usage
+from playhead.trace.usage import Usage
 from tests.replay.random_agents import Canary, random_agent
 from tests.trace.spans.span_runs import GOLDEN, built, check_sound, decoded, golden, recorded, spans_in
 

@@ -16,17 +16,8 @@ from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunS
 from playhead.trace.events.control import GuardrailViolation
 from playhead.trace.line import Record
 from playhead.trace.telemetry import TelemetryContext
-from playhead.trace.types import (
-    AgentHeader,
-    ChatTurn,
-    FallbackInfo,
-    ImagePart,
-    Prices,
-    TextPart,
-    ToolCall,
-    ToolSpec,
-    Usage,
-)
+from playhead.trace.types import AgentHeader, ChatTurn, FallbackInfo, ImagePart, TextPart, ToolCall, ToolSpec
+from playhead.trace.usage import Prices, Usage
 from tests.trace.spans.span_runs import built, recorded, spans_in
 
 if TYPE_CHECKING:
