@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from playhead.compose.registration import Check, Declared, Policy, Registration
+from playhead.compose.registration import Check, Policy, Registration
 from playhead.compose.runtime import ComposedHooks
 from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
@@ -148,7 +148,7 @@ class Harness(Registrar):
         if once and any(each.name == name for each in self._declared()):
             raise UsageError(f"{name} is there twice: an agent has one of it")
         block = self._blocks[-1]
-        block.declared = Declared(name, to_json(dict(settings or {})), check, block.policy)
+        block.declared = block.policy or Policy(name, to_json(dict(settings or {})), check=check)
 
     def use(self, block: Block) -> Undo:
         """Let a block register what it has; what is returned undoes all of that.
@@ -184,7 +184,7 @@ class Harness(Registrar):
             if each.check is not None:
                 each.check(header, tools)
 
-    def _declared(self) -> list[Declared]:
+    def _declared(self) -> list[Policy]:
         return list(dict.fromkeys(each.block for each in self._registrations if each.block is not None))
 
     def add(self, registrations: list[Registration]) -> Undo:
@@ -249,7 +249,7 @@ class _Block:
     """A block that registers just now."""
 
     policy: Policy | None
-    declared: Declared | None = None
+    declared: Policy | None = None
     undos: list[Undo] = field(default_factory=list)
 
 

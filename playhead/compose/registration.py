@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playhead.compose.patterns import Matcher
     from playhead.kernel.hooks import PhaseName
     from playhead.kernel.session import Tool
-    from playhead.trace.types import AgentHeader, SourceInfo, SourceKind
+    from playhead.trace.types import AgentHeader, SourceInfo
 
 DEFAULT_TIMEOUT_S: Final = 5.0
 """Seconds that an asynchronous hook may take."""
@@ -33,18 +33,18 @@ Check = Callable[["AgentHeader", Mapping[str, ToolSpec]], object]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A block of Playhead's own: data in the header, from which a replay makes it again."""
+    """A block that says what it is: data in the header, from which a replay makes those of Playhead's own again."""
 
     name: str
     """Its name in the trace and in errors."""
     settings: dict[str, Any]
     """Its arguments, as JSON."""
-    register: Callable[[Any], object]
-    """Takes the harness and registers its hooks."""
+    register: Callable[[Any], object] | None = None
+    """Takes the harness and registers the hooks of one of Playhead's own; None for a block of the user's."""
     stacks: bool = False
     """Whether an agent may have several of this name."""
     check: Check | None = None
-    functions: tuple[tuple[SourceKind, str, object], ...] = ()
+    functions: tuple[tuple[Any, ...], ...] = ()
     """Code of the caller's that it holds: what it is for, its name, and the code."""
     tools: dict[str, Tool] = field(default_factory=dict)
     """Tools of strategies that may take over."""
@@ -52,24 +52,18 @@ class Policy:
     def __call__(self, harness: Any) -> None:  # noqa: ANN401 - a `Harness`, which knows this class
         """Register the policy; raises `UsageError` when the agent already has one of a name that does not stack."""
         harness.declare(self.name, self.settings, once=not self.stacks, check=self.check)
-        self.register(harness)
+        if self.register is not None:
+            self.register(harness)
 
-
-@dataclass(slots=True, eq=False)
-class Declared:
-    """What a block says of itself."""
-
-    name: str
-    settings: dict[str, Any]
-    check: Check | None = None
-    policy: Policy | None = None
-    """The policy that it is, of a block of Playhead's own."""
+    @property
+    def role(self) -> str:
+        """What the header calls it."""
+        return "block" if self.register is None else "policy"
 
     def info(self) -> HookInfo:
         """Return what the header of a trace says about it."""
         given = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
-        role = "block" if self.policy is None else "policy"
-        return HookInfo(role=role, at=given, name=self.name, settings=self.settings)
+        return HookInfo(role=self.role, at=given, name=self.name, settings=self.settings)
 
 
 @dataclass(slots=True, eq=False)
@@ -97,18 +91,18 @@ class Registration:
     """What a killswitch of Playhead's own was given."""
     origin: Registration | None = None
     """The hook itself, for one that stands in for it where its predicate fails."""
-    block: Declared | None = None
+    block: Policy | None = None
     """The block that it belongs to, if that says what it is."""
 
     @property
     def policy(self) -> str | None:
         """The policy of Playhead's own that it belongs to."""
-        return None if self.block is None or self.block.policy is None else self.block.name
+        return None if self.block is None or self.block.register is None else self.block.name
 
-    def belongs_to(self, block: Declared) -> None:
+    def belongs_to(self, block: Policy) -> None:
         """Note the block. A policy's hook has its name and time, ends the run when it fails, and is for one agent."""
         self.block = block
-        if block.policy is not None:
+        if block.register is not None:
             self.name, self.timeout_s, self.inherit = block.name, NO_LIMIT_S, False
             self.required = self.role != "tap"
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from playhead.compose.contexts import HookContext
-    from playhead.compose.registration import Declared, Registration
+    from playhead.compose.registration import Policy, Registration
     from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.session import Hooks, Session, Tool
 
@@ -78,8 +78,18 @@ class _Place(NamedTuple):
 class ComposedHooks:
     """The hooks of an agent, in the order in which they are called."""
 
-    def __init__(self, registrations: tuple[Registration, ...], seeds: tuple[tuple[str, Any], ...] = ()) -> None:
+    def __init__(
+        self,
+        registrations: tuple[Registration, ...],
+        seeds: tuple[tuple[str, Any], ...] = (),
+        *,
+        first: Hooks | None = None,
+        live: Hooks | None = None,
+    ) -> None:
+        """Ask these in order; `first` is asked before them, and `live` is what a resumed agent has of its own."""
         self.registrations = registrations
+        self.live: Hooks = live or self
+        self._first = first
         self._seeds = seeds
         self._by_tag: dict[str, _Route | None] = {}
         self._phases = frozenset(
@@ -102,12 +112,13 @@ class ComposedHooks:
             SourceInfo(kind="emission", name=tag, fingerprint="", values=fingerprint_key.fingerprint(to_json(payload)))
             for tag, payload in self._seeds
         )
-        policies = (block.policy for block in self._blocks() if block.policy)
-        given = (source_info(*each) for policy in policies for each in policy.functions)
+        given = (source_info(*each) for block in self._blocks() for each in block.functions)
         return (*(each.source() for each in self.registrations if each.policy is None), *given, *seeds)
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent below: those of this one that are for it too, then its own."""
+        if self._first is not None:  # policies are for one agent
+            return self._first.below(own)
         registrations = tuple(each for each in self.registrations if each.inherit)
         if isinstance(own, ComposedHooks):
             return ComposedHooks((*registrations, *own.registrations), own.seeds())
@@ -124,10 +135,12 @@ class ComposedHooks:
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what is to be emitted when the agent starts."""
-        return self._seeds
+        return self._seeds if self._first is None else self._first.seeds()
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens to this tag."""
+        if self._first is not None and self._first.wants(tag):
+            return True
         return (self._by_tag[tag] if tag in self._by_tag else self._route(tag)) is not None
 
     def may_withhold(self, tag: str) -> bool:
@@ -150,7 +163,9 @@ class ComposedHooks:
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Let the transforms change the payload, one after the other, and the taps see what came of it."""
         route = self._by_tag[tag] if tag in self._by_tag else self._route(tag)
-        if route is None:
+        if self._first is not None and self._first.wants(tag):
+            payload = await self._first.offer(session, tag, payload, key, details)
+        if route is None or payload is SUPPRESS or type(payload) is Refuse:
             return payload
         context = make_context(session, tag, details)
         if route.transforms:
@@ -172,7 +187,7 @@ class ComposedHooks:
                     started = perf_counter()
                     continue
                 now = perf_counter()
-                if now - started > SLOW_S:
+                if now - started > SLOW_S and tap.policy is None:
                     fail_slow(tap, _Place(session, tag, key), now - started)
                 started = now
             session.gate.asking = None
@@ -180,11 +195,11 @@ class ComposedHooks:
 
     def tools(self) -> dict[str, Tool]:
         """Return the tools of strategies that may take over."""
-        return {name: tool for block in self._blocks() if block.policy for name, tool in block.policy.tools.items()}
+        return {name: tool for block in self._blocks() for name, tool in block.tools.items()}
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
         """Return what blocks still require before an answer may stand."""
-        found: list[Unmet] = []
+        found = [] if self._first is None else [*self._first.unmet(session)]
         for hook in self._at("unmet", "*"):
             context, place = make_context(session, "unmet", {}), _Place(session, "unmet")
             context.__dict__["_hook"] = hook
@@ -197,11 +212,13 @@ class ComposedHooks:
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether any hook is registered for this phase."""
-        return phase in self._phases
+        return phase in self._phases or (self._first is not None and self._first.at_phase(phase))
 
     async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
         """Return what the first hook that wants to steer says; those after it are not asked any more."""
         session.reach(state)
+        if self._first is not None and (said := await self._first.ask(session, phase, timing, state)) is not None:
+            return said
         at = _Place(session, f"{timing} {phase}")
         for hook in self._at(timing, phase):
             answer = await _call(hook, at, _phase_context(session, phase, timing))
@@ -223,6 +240,8 @@ class ComposedHooks:
     ) -> Recovery | None:
         """Return how the first hook that knows one wants to go on."""
         session.reach(state)
+        if self._first is not None:
+            return await self._first.ask_after_error(session, phase, state, error)
         at = _Place(session, f"on-error {phase}")
         for hook in self._at("on-error", phase):
             answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
@@ -234,7 +253,7 @@ class ComposedHooks:
             fail(hook, at, problem)
         return None
 
-    def _blocks(self) -> dict[Declared, None]:
+    def _blocks(self) -> dict[Policy, None]:
         return dict.fromkeys(each.block for each in self.registrations if each.block is not None)
 
     def _route(self, tag: str) -> _Route | None:
@@ -329,7 +348,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
     if _is_awaitable(answer):
         return await _finish(hook, at, answer)
     at.session.gate.asking = None
-    if perf_counter() - started > SLOW_S:
+    if perf_counter() - started > SLOW_S and hook.policy is None:
         fail_slow(hook, at, perf_counter() - started)
     return answer
 

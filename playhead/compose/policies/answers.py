@@ -85,7 +85,7 @@ def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Pol
             _ask_code(harness, name, given[place] if given else None, f"{name} does not accept it.", None)
 
     held = tuple(("validator", name, each) for name, each in zip(validators, given, strict=False))
-    return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)  # type: ignore[arg-type]
+    return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)
 
 
 def done_when(function: Callable[[Any], bool]) -> Policy:
@@ -203,20 +203,8 @@ def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, class
 
         harness.before("complete", read)
 
-    held = () if adapter is None else (("output-type", "output_type", _OfType(adapter, classes)),)
-    return Policy("output_type", {"form": form}, register, functions=held)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class _OfType:
-    """What a fingerprint of an output type looks at."""
-
-    adapter: TypeAdapter[Any]
-    classes: tuple[type, ...]
-    """The classes that the type is made of."""
-
-    def __call__(self) -> None:
-        """Do nothing: code is looked at, not called."""
+    held = () if adapter is None else (("output-type", "output_type", *classes),)
+    return Policy("output_type", {"form": form}, register, functions=held)
 
 
 def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type

@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.compose.registration import Policy
-from playhead.errors import UsageError, first_problem, nearest
+from playhead.errors import UsageError
+from playhead.kernel.checks import checked_option
 from playhead.kernel.hooks import Nudge
 from playhead.trace.events import DecisionEvaluated
 
@@ -69,7 +70,7 @@ def detect_loops(detection: LoopDetection | dict[str, Any] | None = None) -> Pol
 
         harness.before("think", look)
 
-    return Policy("detect_loops", limits.model_dump(mode="json"), register)
+    return Policy("detect_loops", {"detection": limits.model_dump(mode="json")}, register)
 
 
 def limits_of(detection: LoopDetection | dict[str, Any] | None) -> LoopDetection:
@@ -91,22 +92,8 @@ def limits_of(detection: LoopDetection | dict[str, Any] | None) -> LoopDetection
 
 
 def options_of(policy: str, given: object, kind: type[Options]) -> Options:
-    """Return the options of a policy, which may be given as a dict of their fields.
-
-    Raises:
-        UsageError: they are not valid.
-    """
-    if isinstance(given, kind):
-        return given
-    if given is not None and not isinstance(given, dict):
-        raise UsageError(f"{policy} takes a {kind.__name__}(…), or its fields in a dict; it is {given!r}")
-    unknown = [key for key in given or () if key not in kind.model_fields]
-    if unknown:
-        raise UsageError(f"{policy} has no setting {unknown[0]!r}.{nearest(str(unknown[0]), kind.model_fields)}")
-    try:
-        return kind.model_validate(given or {})
-    except ValidationError as error:
-        raise UsageError(f"{policy}: {first_problem(error)}") from None
+    """Return the options of a policy, which may be given as a dict of their fields; raises `UsageError` when they are not valid."""
+    return kind.model_validate(checked_option(policy, True if given is None else given, kind))
 
 
 def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], Loop | None]:
