@@ -396,7 +396,7 @@ def effect(agent: Any) -> Any:
         made.header.request_parameters,
         [kind.__qualname__ for kind in map(type, made.models)],
         [(tool.spec, effect(tool) if tool.spec.kind == "agent" else None) for tool in made.tools.values()],
-        [len(made.redact), len(made.judges or {})],
+        len(made.redact),
         made.approver is None,
         () if hooks is None else (hooks.info(), hooks.seeds()),
     )

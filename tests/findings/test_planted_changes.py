@@ -64,7 +64,7 @@ def test_unchanged_agents_in_other_processes(tmp_path):
 def test_everything_that_can_be_declared_is_planted():
     """A parameter that an agent, a tool, a hook or a killswitch gets anew has to be given its place among the plantings."""
     grouped = {each.name for kind in (Context, Execution) for each in fields(kind)}
-    flat = grouped | {*REQUIRE, *POLICIES, "tool_format", "strategy_settings"}
+    flat = grouped | {*REQUIRE, *POLICIES, "switching", "tool_format", "strategy_settings"}
     parameters = {*inspect.signature(Agent).parameters} - {"context", "execution"} | flat
     assert parameters == {*OPTIONS} | ELSEWHERE | ENVIRONMENT
     assert {*inspect.signature(tool).parameters} - {"function"} == {*TOOL_OPTIONS}
@@ -370,7 +370,7 @@ def test_another_process_gives_the_same_fingerprints(tmp_path):
         "import sys\nfrom playhead import Agent, tool\nfrom playhead.testing import ScriptedModel, text\n"
         "NAMES = {'a', 'b', 'c'}\n@tool\ndef known(key: str) -> bool:\n    'Ask.'\n    return key in {'x', 'y', 'z'} or key in NAMES\n"
         "def block(harness):\n    harness.tap('**', lambda payload, context: None, name='all')\n"
-        "print(Agent(ScriptedModel([text('d')]), tools=[known], compose=[block], approver=lambda _: True).sources())\n"
+        "print(Agent(ScriptedModel([text('d')]), tools=[known], compose=[block], approver=lambda _: True).as_tool().sources())\n"
     )
     told = [
         subprocess.run(
