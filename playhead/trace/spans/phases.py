@@ -87,8 +87,9 @@ class Phases:
 
     def answered(self, span: OpenSpan, purpose: str, text: str) -> None:
         """Note an answer, which may be the output of its phase; what a critic says of one is none."""
-        for phase in self.open.values():
-            if phase.span is span.above and text and (not self.answering or purpose in self.answering):
+        for key, phase in self.open.items():
+            counts = key.startswith(_STEP) or not self.answering or purpose in self.answering
+            if phase.span is span.above and text and counts:
                 phase.last = text
 
     def called(self, span: OpenSpan, said: Any) -> None:  # noqa: ANN401 - any JSON value
