@@ -17,25 +17,12 @@ The public names stand in `__init__.pyi`, and are loaded when they are first use
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
-
 from playhead.trace import VERSION
+from playhead.trace.public import public_names
 
 __version__ = VERSION
-
-with open(f"{__file__}i", encoding="utf-8") as _stub:  # noqa: PTH123 - pathlib would be half of what the import costs
-    _HOMES = {name: home for home, name in re.findall(r"^from (\S+) import (\w+) as", _stub.read(), re.MULTILINE)}
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names stand in the stub alone
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'playhead' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__all__, __getattr__ = public_names(__name__, f"{__file__}i")
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOMES)
+    return __all__

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from playhead import Agent, RunResult, ToolContext, load_recording, tool
-from playhead.agent.running import DEFAULT
+from playhead.agent.options import DEFAULT
 from playhead.errors import (
     RunIdError,
     ToolDefinitionError,

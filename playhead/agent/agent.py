@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from playhead.agent.options import Context, Execution
-from playhead.agent.running import DEFAULT, Default, TraceTo, Variant, check_guards, open_run, record_run, settings_now
+from playhead.agent.options import DEFAULT, Context, Default, Execution, TraceTo, Variant
 from playhead.agent.toolset import CustomTools, address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.errors import UsageError, nearest
@@ -13,8 +12,6 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.context.settings import context_fields, with_recall
 from playhead.kernel.isolate.main_script import require_guard
-from playhead.kernel.lifecycle.signals import listening
-from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.parameters import checked_parameters
 from playhead.kernel.strategies.registry import make_strategy
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from playhead.agent.running import Beginning
     from playhead.agent.streaming import Density
     from playhead.kernel.approval import Approver
+    from playhead.kernel.lifecycle.threads import Waiting
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Tool
     from playhead.kernel.strategies.base import Strategy
@@ -228,6 +226,9 @@ class Agent(CustomTools):
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and wait for the result; works inside notebooks and running loops. Raises like `run`."""
+        from playhead.kernel.lifecycle.signals import listening  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.lifecycle.threads import Waiting, run_blocking  # noqa: PLC0415 - the same
+
         waiting = Waiting()
         with listening():
             return run_blocking(lambda: self._begin(task, run_id, waiting), waiting)
@@ -289,6 +290,7 @@ class Agent(CustomTools):
         self, task: Content, run_id: str | None = None, *, density: Density | None, variant: Variant | None = None
     ) -> RunHandle:
         from playhead.agent.handle import start  # noqa: PLC0415 - few runs are streamed or steered
+        from playhead.agent.running import settings_now  # noqa: PLC0415 - what only a run needs
 
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
@@ -307,6 +309,8 @@ class Agent(CustomTools):
         variant: Variant | None = None,
         beginning: Beginning | None = None,
     ) -> RunResult:
+        from playhead.agent.running import check_guards, open_run, record_run  # noqa: PLC0415 - what only a run needs
+
         require_guard()
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from playhead.agent.running import Variant
+from playhead.agent.options import Variant
 from playhead.errors import ChatError, RunIdError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.errors import UsageError
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.models.base import Model
-    from playhead.trace.types import Compression, ContextProfile, Tier
+    from playhead.kernel.session import Tool
+    from playhead.trace.types import ChatTurn, Compression, ContextProfile, Tier
     from playhead.trace.values import JsonValue
 
 
@@ -63,3 +65,27 @@ class Context:
             raise UsageError(f"Context(facts=…) takes a dict of facts by name; it is {self.facts!r}")
         if self.rationale is not None and type(self.rationale) is not bool:
             raise UsageError(f"Context(rationale=…) is True, False or None; it is {self.rationale!r}")
+
+
+class Default:
+    """Says that an argument was not given."""
+
+    def __repr__(self) -> str:
+        return "<the settings' folder>"
+
+
+DEFAULT: Final = Default()
+TraceTo = str | Path | None | Default
+"""Where a run is recorded: a folder, None for nowhere, or the settings' folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """How one run of an agent differs from its others."""
+
+    header: dict[str, Any]
+    """Fields of the header that are others."""
+    tools: dict[str, Tool]
+    """The tools that there are."""
+    chat: ChatTurn | None = None
+    """The chat that it is a turn of."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.agent.options import Default, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.toolset import agents_below
 from playhead.compose.contexts import VERIFIED
@@ -19,7 +20,7 @@ from playhead.kernel.execution import Execution, as_run_error, strategy_used
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
-from playhead.kernel.opening import Composition, open_session
+from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext
 from playhead.kernel.world import LiveWorld
 from playhead.trace import VERSION
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from playhead.agent.handle import RunControl
     from playhead.kernel.agent_tool import AgentTool
+    from playhead.kernel.guards import Composition
     from playhead.kernel.lifecycle.threads import Waiting
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session, Steering, Tool, World
@@ -46,29 +48,10 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import AgentHeader, ChatTurn, Content
+    from playhead.trace.types import AgentHeader, Content
 
 
 log = logging.getLogger("playhead")
-
-
-class Default:
-    """Says that an argument was not given."""
-
-    def __repr__(self) -> str:
-        return "<the settings' folder>"
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """How one run of an agent differs from its others."""
-
-    header: dict[str, Any]
-    """Fields of the header that are others."""
-    tools: dict[str, Tool]
-    """The tools that there are."""
-    chat: ChatTurn | None = None
-    """The chat that it is a turn of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +72,6 @@ class Beginning:
     """Who stops it where it was stopped."""
     earlier_trace_id: str | None = None
     """The application's trace that the run which it continues had joined."""
-
-
-DEFAULT: Final = Default()
-TraceTo = str | Path | None | Default
 
 
 def open_writer(

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.agent.agent import Agent
-from playhead.agent.running import DEFAULT
+from playhead.agent.options import DEFAULT
 from playhead.cli import exits, options
 from playhead.cli.check import check_as_json, verdict_lines
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.agent.agent import Agent
-from playhead.agent.options import Context
-from playhead.agent.running import DEFAULT
+from playhead.agent.options import DEFAULT, Context
 from playhead.cli import exits, options, suggestions
 from playhead.cli.approving import WAYS, approver_for
 from playhead.cli.given import read_parameter, read_prompt

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.copies import copy_json, twin
-from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.state import KernelState, Thread, transition
-from playhead.kernel.structured import Form, ask_for, form_prompt
 from playhead.trace.events import DecisionEvaluated, GuardrailViolation, VerifierVerdict
 from playhead.trace.events.run import ANSWERED
 
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import Unmet
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
+    from playhead.kernel.structured import Form
     from playhead.trace.events import EventBase
     from playhead.trace.types import Content, ToolSpec
 
@@ -179,6 +178,8 @@ class Questions:
         Raises:
             ModelError: the model did not answer.
         """
+        from playhead.kernel.passes import ask_once  # noqa: PLC0415 - few hooks ask
+
         return await self._put(
             lambda state, thread: ask_once(state, self._session, thread, **self._for(purpose)), prompt
         )
@@ -188,6 +189,8 @@ class Questions:
 
         An answer that does not fit is sent back twice. Raises as `ask`.
         """
+        from playhead.kernel.structured import ask_for, form_prompt  # noqa: PLC0415 - few hooks ask
+
         told = f"{prompt}\n\n{form_prompt(form)}"
         return await self._put(
             lambda state, thread: ask_for(state, self._session, thread, form, **self._for(purpose)), told
@@ -197,6 +200,8 @@ class Questions:
         return {"purpose": purpose if self._of_policy else HOOK}
 
     async def _put(self, question: Callable[[KernelState, Thread], Awaitable[tuple[KernelState, T]]], prompt: str) -> T:
+        from playhead.kernel.passes import fresh_thread  # noqa: PLC0415 - few hooks ask
+
         session = self._session
         if session.state is None or not session.at.preamble.messages:
             raise UsageError("a hook asks the model after bootstrap: before that there is no conversation")

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.kernel.describe import describe
-from playhead.kernel.execution import as_run_error, strategy_used
-from playhead.kernel.lifecycle.supervision import Supervisor
-from playhead.kernel.opening import Composition, open_session
+from playhead.kernel.guards import Composition
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
@@ -116,6 +114,10 @@ class AgentTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
+        from playhead.kernel.execution import as_run_error, strategy_used  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - the same
+        from playhead.kernel.opening import open_session  # noqa: PLC0415 - the same
+
         parent = context.session
         hooks = self.hooks_below(parent.gate.hooks)
         header = self.declared(hooks).model_copy(update=await priced(self.header, self.model, self.fallbacks))

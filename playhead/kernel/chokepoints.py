@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from playhead.kernel.copies import Copies, copy_json
 from playhead.kernel.state import Step
@@ -61,7 +61,7 @@ def same_json(one: JsonValue, other: JsonValue) -> bool:
 
 # --- text and content ------------------------------------------------------------------------------------------------
 
-_CONTENT: Final = TypeAdapter(Content)
+_CONTENT: Final[TypeAdapter[Content]] = TypeAdapter(Content, config=ConfigDict(defer_build=True))
 
 
 def _accept_text(_: str, given: object) -> str:

@@ -19,10 +19,10 @@ from playhead.trace.events import KillswitchFired
 from playhead.trace.types import HookInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Guard, Session
+    from playhead.kernel.session import Guard, Hooks, Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
     from playhead.trace.types import Request, SourceInfo, ToolSpec
@@ -54,6 +54,18 @@ class GuardMaker:
     def source(self) -> SourceInfo:
         """Return the fingerprint of the caller's functions that it holds, such as an approver."""
         return source_info("killswitch", self.name, self.make)
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """What an agent is composed with, beside what its header says as data."""
+
+    hooks: Hooks | None = None
+    """Who is asked at the chokepoints."""
+    guards: Sequence[Callable[[Session], Guard]] = ()
+    """Make the killswitches at the ports."""
+    fallbacks: Sequence[Model] = ()
+    """The models that take over when the agent's does not answer."""
 
 
 LOOK_S: Final = 0.1

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UnknownStrategyError, UsageError, nearest
 from playhead.kernel.hooks import PHASE_OF
-from playhead.kernel.react import REACT
 from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.session import Kernel
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session
 
-_BUILT_IN: Final = {"react": REACT}
+REACT: Final = "react"
+"""The name of the built-in kernel."""
 _registry: dict[str, Kernel] = {}
 
 
@@ -52,10 +52,13 @@ def get_kernel(name: str) -> Kernel:
     Raises:
         UnknownStrategyError: nothing is registered under this name.
     """
-    known = _BUILT_IN | _registry
-    if name not in known:
+    if name in _registry:
+        return _registry[name]
+    if name != REACT:
         raise UnknownStrategyError(f"there is no kernel {name!r}.{nearest(name, list_kernels())}")
-    return known[name]
+    from playhead.kernel import react  # noqa: PLC0415 - what only a run needs
+
+    return react.REACT
 
 
 def kernel_of(session: Session) -> Kernel:
@@ -67,10 +70,11 @@ def checked_kernel(name: str) -> str:
     """Return the name of a kernel that is known; raises like `get_kernel`."""
     if not isinstance(name, str):
         raise UsageError(f"kernel is the name of a registered kernel (see register_kernel); it is {name!r}")
-    get_kernel(name)
+    if name != REACT:
+        get_kernel(name)
     return name
 
 
 def list_kernels() -> list[str]:
     """Return the names of all kernels, sorted."""
-    return sorted(_BUILT_IN | _registry)
+    return sorted({REACT, *_registry})

@@ -26,7 +26,7 @@ MIN_ITERATIONS: Final = 2
 class Arguments(BaseModel):
     """What a tool of the kernel takes; a strategy's own tools take a model of this kind."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class MetaTool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from playhead.kernel.context import curator_for
 from playhead.kernel.fact_port import FactDoor
+from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
 from playhead.kernel.model_port import ModelDoor
 from playhead.kernel.session import Session, Toolset
@@ -14,24 +14,10 @@ from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_port import ToolDoor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Guard, Hooks, RunContext, Tool, ToolContext
+    from playhead.kernel.session import RunContext, Tool, ToolContext
     from playhead.trace.types import AgentHeader
-
-
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """What an agent is composed with, beside what its header says as data."""
-
-    hooks: Hooks | None = None
-    """Who is asked at the chokepoints."""
-    guards: Sequence[Callable[[Session], Guard]] = ()
-    """Make the killswitches at the ports."""
-    fallbacks: Sequence[Model] = ()
-    """The models that take over when the agent's does not answer."""
 
 
 def open_session(  # noqa: PLR0913 - what an agent is made of

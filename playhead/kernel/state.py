@@ -111,7 +111,7 @@ class KernelState(Frozen):
     """Tools that returned a result."""
     decision_log: tuple[str, ...] = ()
     """What controllers decided, in words."""
-    usage: Usage = Usage()
+    usage: Usage = Field(default_factory=Usage)
     """Tokens of this agent's own model calls and of those below it."""
     cost_usd: float | None = 0.0
     """US dollars for `usage`; None when a price is not known."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
-from playhead.agent.running import DEFAULT, TraceTo, check_guards, open_control, open_writer, record_run, rules_of
+from playhead.agent.running import check_guards, open_control, open_writer, record_run, rules_of
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of

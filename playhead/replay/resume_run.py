@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
-from playhead.agent.running import DEFAULT, Beginning, Default, record_run, redactor_of
+from playhead.agent.options import DEFAULT, Default
+from playhead.agent.running import Beginning, record_run, redactor_of
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.agent.agent import Agent
+    from playhead.agent.options import TraceTo
     from playhead.agent.result import RunResult
-    from playhead.agent.running import TraceTo
     from playhead.replay.overrides import ResultOverride
     from playhead.replay.resume_calls import NotHappened
     from playhead.trace.line import Record

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, RunCompleted
+from playhead.trace.made import made
 from playhead.trace.usage import LARGEST_COUNT, Usage
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = 1 << 1074
 """Units in a dollar: every float is a whole number of them, so that no sum depends on the order of its parts."""
-NOT_COUNTED: Final = Usage(unknown=1)
+NOT_COUNTED: Final = made(Usage, unknown=1)
 """The usage of an attempt for which it is unknown."""
 
 

@@ -53,6 +53,17 @@ def text_of(content: Content) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
 
 
+class Alternative(Value):
+    """An option that the model says it rejected."""
+
+    name: str | None = None
+    """Its name, where options have some: a thought's place in a search."""
+    option: str
+    """The option."""
+    rejected_because: str
+    """The stated reason, at most 160 characters."""
+
+
 class Rationale(Value):
     """Why the model decided so, in its own words; never made up for it."""
 
@@ -64,17 +75,6 @@ class Rationale(Value):
     """What else was considered."""
     confidence: float | None = None
     """The model's own confidence, 0 to 1."""
-
-
-class Alternative(Value):
-    """An option that the model says it rejected."""
-
-    name: str | None = None
-    """Its name, where options have some: a thought's place in a search."""
-    option: str
-    """The option."""
-    rejected_because: str
-    """The stated reason, at most 160 characters."""
 
 
 class ToolCall(Value):
@@ -338,7 +338,7 @@ class AgentHeader(Value):
     """The strategy's registered name."""
     strategy_settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The strategy's own settings."""
-    strategy_declares: StrategyFacts = StrategyFacts()
+    strategy_declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """Its aliases, its phases, and what it asks the model for."""
     kernel: str = "react"
     """The registered name of the loop that the strategy thinks and acts with."""
@@ -390,6 +390,3 @@ class AgentHeader(Value):
         changed = self.model_copy(update={"parameters": kept})
         changed._values = {name: value for name, value in parameters.items() if kept[name] != value}  # noqa: SLF001
         return changed
-
-
-Rationale.model_rebuild(_types_namespace={"Alternative": Alternative})

@@ -30,7 +30,7 @@ class Strategy(BaseModel):
     Its fields are its settings. The header records them with their defaults, and a replay makes the strategy from there.
     """
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     name: ClassVar[str]
     """What agents, headers and the command line call it: letters, digits, `_` and `-`."""

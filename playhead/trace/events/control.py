@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from playhead.trace.events.base import VOLATILE, EventBase
 from playhead.trace.frozen import Integer
 from playhead.trace.types import Rationale, StrategyFacts
@@ -19,7 +21,7 @@ class StrategySelected(EventBase):
     """The strategy."""
     reason: str | None = None
     """Why this one."""
-    declares: StrategyFacts = StrategyFacts()
+    declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """What it says of itself."""
 
 
@@ -49,7 +51,7 @@ class StrategySwitched(EventBase):
     """1 for the first switch of the run."""
     rationale: str | None = None
     """Why."""
-    declares: StrategyFacts = StrategyFacts()
+    declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """What the strategy used from now on says of itself."""
 
 
