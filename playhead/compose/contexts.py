@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from playhead.errors import PlayheadError, UsageError
+from playhead.errors import PlayheadError, RunEndedError, UsageError
 from playhead.kernel.copies import copy_json, twin
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.trace.events import DecisionEvaluated, GuardrailViolation, VerifierVerdict
 from playhead.trace.events.run import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from playhead.compose.registration import Registration
     from playhead.kernel.hooks import Unmet
@@ -29,7 +29,6 @@ POLICY: Final = "policy"
 """Name of the facts of policies."""
 VERIFIED: Final = "playhead.verified"
 """Where the notes of a run hold whether a check found its answer right, for the result."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -126,12 +125,12 @@ class HookContext:
     @property
     def model(self) -> Questions:
         """The agent's model, for questions of your own: recorded and paid for like any request."""
-        return Questions(self._session, self._of_policy)
+        return Questions(self)
 
     @property
     def facts(self) -> Facts:
         """Answers that steer the run and come from outside of it: asked once, recorded, served back in a replay."""
-        return Facts(self._session, self._name, self._of_policy)
+        return Facts(self)
 
     def record(self, event: EventBase) -> None:
         """Record an event of your own: a `DecisionEvaluated`, a `VerifierVerdict` or a `GuardrailViolation`.
@@ -143,16 +142,12 @@ class HookContext:
             if not isinstance(event, RECORDABLE):
                 names = ", ".join(each.__name__ for each in RECORDABLE)
                 raise UsageError(f"a hook records a {names}; it is a {type(event).__name__}")
-            event = event.model_copy(update={"by": self._name})
+            event = event.model_copy(update={"by": self._hook.name if self._hook else ""})
         self._session.emit(event)
 
     async def offer(self, tag: str, payload: Any) -> Any:  # noqa: ANN401 - by tag
         """Return what other hooks make of a payload at a tag of yours, or SUPPRESS; see `declare_tag`."""
         return await self._session.offer(tag, payload)
-
-    @property
-    def _name(self) -> str:
-        return self._hook.name if self._hook is not None else ""
 
     @property
     def _of_policy(self) -> bool:
@@ -167,10 +162,9 @@ RECORDABLE: Final = (DecisionEvaluated, GuardrailViolation, VerifierVerdict)
 class Questions:
     """Asks the agent's model, outside its thread."""
 
-    _session: Session
-    _of_policy: bool
+    _context: HookContext
 
-    async def ask(self, prompt: str, *, purpose: str = "") -> str:
+    async def ask(self, prompt: str, *, purpose: str = HOOK) -> str:
         """Return the text of the answer to a prompt, which is sent with the agent's system prompt and examples.
 
         Give the hook time for it: `timeout_s=60`.
@@ -180,45 +174,44 @@ class Questions:
         """
         from playhead.kernel.passes import ask_once  # noqa: PLC0415 - few hooks ask
 
-        return await self._put(
-            lambda state, thread: ask_once(state, self._session, thread, **self._for(purpose)), prompt
-        )
+        answer: str = await self._put(prompt, ask_once, purpose)
+        return answer
 
-    async def ask_for(self, prompt: str, form: type[Form], *, purpose: str = "") -> Form | None:
+    async def ask_for(self, prompt: str, form: type[Form], *, purpose: str = HOOK) -> Form | None:
         """Return the answer as a pydantic model, which the prompt need not describe; None when it cannot be read so.
 
         An answer that does not fit is sent back twice. Raises as `ask`.
         """
-        from playhead.kernel.structured import ask_for, form_prompt  # noqa: PLC0415 - few hooks ask
+        from playhead.kernel.structured import ask_for, form_prompt  # noqa: PLC0415 - as above
 
-        told = f"{prompt}\n\n{form_prompt(form)}"
-        return await self._put(
-            lambda state, thread: ask_for(state, self._session, thread, form, **self._for(purpose)), told
-        )
+        answer: Form | None = await self._put(f"{prompt}\n\n{form_prompt(form)}", ask_for, purpose, form)
+        return answer
 
-    def _for(self, purpose: str) -> dict[str, Any]:
-        return {"purpose": purpose if self._of_policy else HOOK}
+    async def _put(self, prompt: str, question: Callable[..., Any], purpose: str, *form: Any) -> Any:  # noqa: ANN401
+        from playhead.kernel.passes import fresh_thread  # noqa: PLC0415 - as above
 
-    async def _put(self, question: Callable[[KernelState, Thread], Awaitable[tuple[KernelState, T]]], prompt: str) -> T:
-        from playhead.kernel.passes import fresh_thread  # noqa: PLC0415 - few hooks ask
-
-        session = self._session
-        if session.state is None or not session.at.preamble.messages:
-            raise UsageError("a hook asks the model after bootstrap: before that there is no conversation")
-        with _not_ended(session, of_policy=self._of_policy):
-            state, answer = await question(session.state, await fresh_thread(session, prompt))
+        context, session = self._context, self._context._session  # noqa: SLF001 - of this file
+        purpose = purpose if context._of_policy else HOOK  # noqa: SLF001 - as above
+        with _not_ended(context):
+            state = session.state
+            if state is None or not state.thread.messages:
+                raise UsageError("a hook asks the model after bootstrap: before that there is no conversation")
+            state, answer = await question(state, session, await fresh_thread(session, prompt), *form, purpose=purpose)
             session.reach(state)
         return answer
 
 
 @contextmanager
-def _not_ended(session: Session, *, of_policy: bool) -> Iterator[None]:
+def _not_ended(context: HookContext) -> Iterator[None]:
     """Take back the end of an agent that has ended with an answer, while that is looked at; any other end stands."""
+    session, of_policy = context._session, context._of_policy  # noqa: SLF001 - of this file
     ended, state = session.termination, session.state
     if ended is None or state is None:
         yield
         return
-    session.ending.overrule(None)
+    if not session.ending.overrule(None):
+        why = f"the agent has ended by {ended.reason}, and asks nothing any more: see context.answered"
+        raise RunEndedError(why) if of_policy else UsageError(why)
     session.reach(transition(state, status="thinking"))
     try:
         yield
@@ -234,15 +227,15 @@ def _not_ended(session: Session, *, of_policy: bool) -> Iterator[None]:
 class Facts:
     """Asks for what steers the run and is neither model nor tool."""
 
-    _session: Session
-    _hook: str
-    _of_policy: bool
+    _context: HookContext
 
     async def ask(self, key: str, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any JSON value
         """Return what `answer`, sync or async, returns, as JSON; in a replay what was recorded under the same key."""
-        name = POLICY if self._of_policy else HOOK
-        with _not_ended(self._session, of_policy=self._of_policy):
-            return await self._session.facts.ask(name, answer, key=f"{self._hook}:{key}")
+        context = self._context
+        hook, name = context._hook, POLICY if context._of_policy else HOOK  # noqa: SLF001 - of this file
+        with _not_ended(context):
+            facts = context._session.facts  # noqa: SLF001 - as above
+            return await facts.ask(name, answer, key=f"{hook.name if hook else ''}:{key}")
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from pydantic import BaseModel
 
 from playhead import Overrides, load_recording, tool
 from playhead.compose import policies
+from playhead.compose.again import made_again
 from playhead.compose.policies import LoopDetection, Switching
+from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
+from playhead.trace.types import HookInfo
 from tests.kernel.runs import make_agent, record_agent
 
 if TYPE_CHECKING:
@@ -138,3 +142,10 @@ async def test_below_another_agent(tmp_path: Path):
     assert [event.nudge for event in run.events("nudge-issued", owner=owner)] == ["budget", "budget"]
     again = await reproduce(tmp_path / "run.jsonl")
     assert again.identical, again.divergences
+
+
+def test_a_policy_that_this_version_does_not_know():
+    """It is not left out without a word: what an agent was held to would not hold in the replay."""
+    unknown = HookInfo(role="policy", at="", name="sworn", settings={})
+    with pytest.raises(NotReplayableError, match="sworn of the recorded agent cannot be made again"):
+        made_again([unknown])

@@ -10,6 +10,7 @@ import pytest
 
 from playhead import Agent, Overrides, UsageError, load_recording, tool
 from playhead.compose import (
+    SUPPRESS,
     Answer,
     CallContext,
     Harness,
@@ -19,6 +20,7 @@ from playhead.compose import (
     Refuse,
     Stop,
     SwitchTo,
+    Terminate,
     Unmet,
 )
 from playhead.compose.policies import require_tools, tool_budgets
@@ -219,6 +221,42 @@ async def test_what_a_hook_cannot_say(tmp_path: Path):
         "UsageError: a hook records a DecisionEvaluated, GuardrailViolation, VerifierVerdict; it is a RunCompleted"
     )
     assert failed["number"] == "it returned Nudge with a reason that is no text"
+
+
+async def test_who_has_ended_asks_nothing(tmp_path: Path):
+    """After an end that is no answer a hook's question is its own failure, and the end stands."""
+
+    def late(harness: Harness) -> None:
+        async def check(context: PhaseContext) -> None:
+            await context.model.ask("Still there?")
+
+        harness.before("complete", check, name="late")
+
+    agent = make_agent(tmp_path, [call("look", key="a")] * 3, look, compose=[late], max_iterations=2)
+    run = await record_agent(agent, tmp_path)
+    assert (run.result.terminated_by, run.result.output) == ("max_iterations", "found a")
+    (failed,) = run.events("hook-failed")
+    assert failed.error.endswith(
+        "the agent has ended by max_iterations, and asks nothing any more: see context.answered"
+    )
+
+
+@pytest.mark.parametrize(
+    ("turns", "removed"), [(1, False), (9, True)], ids=["no turn is left", "a hook removes the word"]
+)
+async def test_an_answer_that_cannot_be_sent_back(tmp_path: Path, turns: int, removed: bool):
+    """Where the model cannot be told, the run ends as the hook says, with the answer as the best there is."""
+
+    def strict(harness: Harness) -> None:
+        no = Terminate("not good", terminated_by="not_good")
+        harness.before("complete", lambda _: Nudge("Again.", otherwise=no))
+        if removed:
+            harness.on("nudge.hook", lambda *_: SUPPRESS)
+
+    run = await record_agent(make_agent(tmp_path, [text("42")], compose=[strict], max_iterations=turns), tmp_path)
+    assert (run.result.terminated_by, run.result.output, run.result.status) == ("not_good", "42", "failed")
+    again = await reproduce(tmp_path / "run.jsonl")
+    assert again.identical, again.divergences
 
 
 async def test_composed_later(tmp_path: Path):
