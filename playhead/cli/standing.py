@@ -20,6 +20,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Standing:
             case LlmResponded(request=number) | LlmFailed(request=number):
                 self._awaited.pop((owner, "model", str(number)), None)
             case ToolCallStarted():
-                inside = f"{owner}/{event.tool}@{record.iteration or 0}.{event.position}"
+                inside = owner_inside(owner, event.tool, record.iteration, event.position)
                 self._awaited[owner, "call", event.call_id] = Awaited("running", event.tool, inside)
             case ToolCallCompleted():
                 self._awaited.pop((owner, "call", event.call_id), None)

@@ -14,7 +14,7 @@ from playhead.diagnose.diff_sequence import common_pairs, equal_pairs
 from playhead.diagnose.diff_types import ToolUse
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.forks import computed_once
-from playhead.trace.owners import agent_path
+from playhead.trace.owners import agent_path, owner_inside
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ class Call:
     @property
     def child(self) -> str:
         """The owner of what the call does inside."""
-        turn = "-" if self.record.iteration is None else self.record.iteration
-        return f"{self.record.owner}/{self.event.tool}@{turn}.{self.event.position}"
+        return owner_inside(self.record.owner, self.event.tool, self.record.iteration, self.event.position)
 
     @property
     def end(self) -> ToolCallCompleted | None:

@@ -31,6 +31,7 @@ from playhead.trace.events import (
 )
 from playhead.trace.events.run import ANSWERED
 from playhead.trace.finish_reasons import INCOMPLETE
+from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 from playhead.trace.values import to_json
 
@@ -186,10 +187,9 @@ class Conversion:
         call_id = call.id if call is not None else self._ids.take(item.reading.call_id, f"call_{position}")
         started = self._started(ran, call_id, by_program=call is None)
         self._emit(item.span.start_ns, iteration, started)
-        turn = "-" if iteration is None else iteration
         output: Any = NOTHING
         if item.inside is not None:
-            output = self._inside(item.inside, f"{self._owner}/{started.tool}@{turn}.{position}", started)
+            output = self._inside(item.inside, owner_inside(self._owner, started.tool, iteration, position), started)
         completed = completed_call(item, started, output, told, self._findings)
         if completed is None:
             return

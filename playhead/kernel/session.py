@@ -19,6 +19,7 @@ from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.forks import computed_once
+from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 
 if TYPE_CHECKING:
@@ -563,8 +564,7 @@ class ToolContext:
     @property
     def child_owner(self) -> str:
         """The owner of what this call does through the ports, and of the agent it enters."""
-        turn = "-" if self.iteration is None else self.iteration
-        return f"{self.owner}/{self.tool}@{turn}.{self.position}"
+        return owner_inside(self.owner, self.tool, self.iteration, self.position)
 
     @property
     def cache(self) -> dict[tuple[str, str], tuple[Outcome, int]]:

@@ -18,6 +18,7 @@ from playhead.replay.interrupts import Interrupts, ended_from_outside
 from playhead.replay.misses import describe_miss
 from playhead.replay.recorded import facts_of, meta_tool, outermost_scope, same_call, scope_of
 from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
+from playhead.trace.owners import is_within
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class FrozenWorld:
         """Return the error for a question that the recording does not hold: it ended too early, or another was asked."""
         if self._recording.status in ("open", "truncated"):
             return self.ended(owner, f"{message}: the recording is {self._recording.status}, it ends before that")
-        if any(f"{owner}/".startswith(f"{ended}/") for ended in self._ended_from_outside):
+        if any(is_within(owner, ended) for ended in self._ended_from_outside):
             return self.ended(owner, f"{message}: its run was ended from outside before that")
         return UnrecordedCallError(message)
 

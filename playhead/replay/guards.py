@@ -18,6 +18,7 @@ from playhead.trace.events import (
     LlmResponded,
     ToolCallCompleted,
 )
+from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,7 +133,7 @@ class RecordedBodies(Guard):
         if isinstance(event, ToolCallCompleted):
             for each in self._fired.get(event.call_id, ()):
                 ends = each.ends or session.owner
-                if f"{session.owner}/".startswith(f"{ends}/"):
+                if is_within(session.owner, ends):
                     _above(session, ends).ending.end(termination_of(each.switch, ending_of(each)))
 
 

@@ -15,7 +15,7 @@ from playhead.replay.state import NOTHING, State, Touched, meet, touched, union
 from playhead.replay.tool_changes import reads_alike
 from playhead.trace.events import ApprovalDecided, ErrorInfo, ToolCallCompleted, ToolCallStarted, ToolsDefined
 from playhead.trace.fingerprint_key import UNKNOWN
-from playhead.trace.owners import agent_path
+from playhead.trace.owners import agent_path, owner_inside
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class PastCall:
     @property
     def child(self) -> str:
         """The owner of what the call entered."""
-        turn = "-" if self.iteration is None else self.iteration
-        return f"{self.owner}/{self.started.tool}@{turn}.{self.started.position}"
+        return owner_inside(self.owner, self.started.tool, self.iteration, self.started.position)
 
     @property
     def touches(self) -> Touched:

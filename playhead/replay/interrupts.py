@@ -26,6 +26,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +58,7 @@ class Interrupts:
 
     async def reached(self, owner: str) -> None:
         """End the agent that an owner belongs to, and wait for that; return at once when nothing ended it so."""
-        name = next((each for each in self._events if f"{owner}/".startswith(f"{each}/")), None)
+        name = next((each for each in self._events if is_within(owner, each)), None)
         if name is None:
             return
         session = self.sessions[name]
@@ -168,7 +169,7 @@ def _cancelled_after_the_end(recording: Recording) -> dict[str, int]:
             case KillswitchFired() as event if event.at != "outside":
                 ends.setdefault(event.ends or record.owner, record.seq)
             case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
-                above = [seq for owner, seq in ends.items() if f"{record.owner}/".startswith(f"{owner}/")]
+                above = [seq for owner, seq in ends.items() if is_within(record.owner, owner)]
                 if above:
                     found.setdefault(record.owner, min(above))
     return found
@@ -187,7 +188,7 @@ def _ended_beside(recording: Recording) -> dict[str, int]:
         match event:
             case AgentStarted():
                 running[record.owner] = set()
-                late = [seq for owner, seq in ends.items() if f"{record.owner}/".startswith(f"{owner}/")]
+                late = [seq for owner, seq in ends.items() if is_within(record.owner, owner)]
                 if late:
                     found[record.owner] = min(late)
             case AgentCompleted():
@@ -199,7 +200,7 @@ def _ended_beside(recording: Recording) -> dict[str, int]:
             case KillswitchFired():
                 ended = event.ends or record.owner
                 ends.setdefault(ended, record.seq)
-                below = {owner: calls for owner, calls in running.items() if f"{owner}/".startswith(f"{ended}/")}
+                below = {owner: calls for owner, calls in running.items() if is_within(owner, ended)}
                 if event.at == "outside":
                     found |= {owner: record.seq - 1 for owner in below if owner not in found}
                 elif any(len(calls) > 1 for calls in below.values()):

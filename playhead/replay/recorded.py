@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from playhead.kernel.meta_tools import MetaTool
 from playhead.kernel.own_tools import make_meta_tools
+from playhead.trace.owners import owner_inside, tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,16 +48,14 @@ def _is_body(path: str, owners: Mapping[str, OwnerRecording]) -> bool:
     owner = owners.get(path)
     if owner is None or owner.started is None:
         return True
-    parent, _, place = path.rpartition("/")
-    tool = place.rpartition("@")[0]
+    parent, tool = path.rpartition("/")[0], tool_of(path)
     known = owners[parent].own_tools.values() if parent in owners else ()
     return any(spec.name == tool and spec.kind == "function" for spec in known)
 
 
 def scope_of(owner: str, call: RecordedCall) -> str:
     """Return under whose name stands what a call's body does, and the agent that it enters."""
-    turn = "-" if call.iteration is None else call.iteration
-    return f"{owner}/{call.started.tool}@{turn}.{call.started.position}"
+    return owner_inside(owner, call.started.tool, call.iteration, call.started.position)
 
 
 def same_call(started: ToolCallStarted, tool: str, args_hash: str) -> bool:

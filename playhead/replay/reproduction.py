@@ -25,6 +25,7 @@ from playhead.replay.source_changes import SourceChange, changed_sources
 from playhead.replay.stops import recorded_stops
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import BudgetReserved
+from playhead.trace.owners import is_within
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.run_ids import new_run_id
 
@@ -227,4 +228,4 @@ def _follows_from(ended: list[str], record: Record) -> bool:
 
     What runs beside it may go on properly, and is compared.
     """
-    return is_ending(record) and any(f"{owner}/".startswith(f"{record.owner}/") for owner in ended)
+    return is_ending(record) and any(is_within(owner, record.owner) for owner in ended)

@@ -28,6 +28,7 @@ from playhead.trace.events import (
     ToolsDefined,
 )
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +79,8 @@ class Settled:
 
     def body_of(self, owner: str, call: RecordedCall) -> list[Record]:
         """Return what the body of a call did through the ports."""
-        scope = f"{scope_of(owner, call)}/"
-        return [each for each in self.recording.records if f"{each.owner}/".startswith(scope)]
+        scope = scope_of(owner, call)
+        return [each for each in self.recording.records if is_within(each.owner, scope)]
 
     def spec(self, owner: str, tool: str) -> ToolSpec | None:
         """Return a tool as an agent had it or, of a body, as the agent had it that the body works for."""

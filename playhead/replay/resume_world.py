@@ -34,6 +34,7 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.owners import is_within
 from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
@@ -261,9 +262,9 @@ class ResumeWorld(FrozenWorld):
         call = self.call(context)
         if call is None:
             return
-        scope = f"{scope_of(context.owner, call)}/"
+        scope = scope_of(context.owner, call)
         for name, owner in self.settled.recording.owners.items():
-            if f"{name}/".startswith(scope):
+            if is_within(name, scope):
                 lost = [event for at, event in self.settled.set_aside.items() if at[0] == name]
                 recall_all(context.session, owner, lost)
 

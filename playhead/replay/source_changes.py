@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.trace.fingerprint_key import comparable
+from playhead.trace.owners import tool_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +57,7 @@ def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ..
 
     A sub-agent that was entered is compared part by part instead of as a whole.
     """
-    entered = {name.rpartition("/")[2].rpartition("@")[0] for name in now}
+    entered = {tool_of(name) for name in now}
     for owner, sources in now.items():
         started = recording.owners[owner].started
         if started is not None:

@@ -11,3 +11,18 @@ _PLACE: Final = re.compile(r"@(?:-|\d+)\.\d+(?=/|$)")
 def agent_path(owner: str) -> str:
     """Return an owner without turns and places: `root/researcher@3.0` is `root/researcher`."""
     return _PLACE.sub("", owner)
+
+
+def owner_inside(owner: str, tool: str, iteration: int | None, position: int) -> str:
+    """Return the owner of what a call does through the ports, and of the agent that it enters."""
+    return f"{owner}/{tool}@{'-' if iteration is None else iteration}.{position}"
+
+
+def tool_of(owner: str) -> str:
+    """Return the tool whose call an owner is; empty for the root."""
+    return owner.rpartition("/")[2].rpartition("@")[0]
+
+
+def is_within(owner: str, top: str) -> bool:
+    """Return whether an owner is another one, or below it."""
+    return owner == top or owner.startswith(f"{top}/")

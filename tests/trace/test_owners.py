@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playhead.trace.owners import agent_path
+from playhead.trace.owners import agent_path, is_within, owner_inside, tool_of
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,16 @@ from playhead.trace.owners import agent_path
 def test_an_agents_path_has_no_turns_and_places(owner: str, path: str) -> None:
     """So that a sub-agent that is called one turn later is the same agent; what else a name holds stays."""
     assert agent_path(owner) == path
+
+
+@pytest.mark.parametrize(
+    ("iteration", "owner"),
+    [(3, "root/a@1.0/researcher@3.2"), (0, "root/a@1.0/researcher@0.2"), (None, "root/a@1.0/researcher@-.2")],
+)
+def test_the_owner_inside_a_call(iteration: int | None, owner: str):
+    """It names the call: whose, which tool, which turn (none outside the loop), which place."""
+    made = owner_inside("root/a@1.0", "researcher", iteration, 2)
+    assert (made, tool_of(made), agent_path(made)) == (owner, "researcher", "root/a/researcher")
+    assert [is_within(made, top) for top in (made, "root/a@1.0", "root", "root/a@1.1", "root/a@1.0/researcher@3")] == [
+        True, True, True, False, False
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from playhead.trace.events.run import ANSWERED
+from playhead.trace.owners import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +141,7 @@ class InFlight:
     def leave(self, owner: str) -> None:
         """Record the end of everything of an owner and of those below it, newest first."""
         with self.lock:
-            keys = [key for key in self._open if f"{key[0]}/".startswith(f"{owner}/")]
+            keys = [key for key in self._open if is_within(key[0], owner)]
             left = [self._open.pop(key) for key in reversed(keys)]
         for record in left:
             record()

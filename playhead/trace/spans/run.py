@@ -11,6 +11,7 @@ from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from opentelemetry.trace import Link
 
 from playhead.trace import events as e
+from playhead.trace.owners import owner_inside
 from playhead.trace.spans import gen_ai
 from playhead.trace.spans.agent_span import (
     DECIDED,
@@ -246,8 +247,7 @@ class RunSpans:
             return None
         owner.count("calls")
         owner.calls[event.call_id] = span
-        turn = "-" if record.iteration is None else record.iteration
-        body = self._inner[span] = f"{record.owner}/{event.tool}@{turn}.{event.position}"
+        body = self._inner[span] = owner_inside(record.owner, event.tool, record.iteration, event.position)
         self._bodies[body] = (span, owner)
         self._ended.discard(body)
         return []
