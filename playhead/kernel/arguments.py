@@ -88,10 +88,10 @@ class Arguments:
         Raises:
             ValidationError: they do not fit.
         """
-        self.read(arguments)
         try:
             self.model.model_validate_json(json.dumps(from_json(arguments)), strict=True)
         except ValidationError as error:
+            self.read(arguments)
             coerced = [
                 InitErrorDetails(type=each["type"], loc=each["loc"], input=each["input"])
                 for each in error.errors(include_url=False)
@@ -99,8 +99,8 @@ class Arguments:
             ]
             if coerced:
                 raise ValidationError.from_exception_data(error.title, coerced) from None
-        except Exception:  # noqa: BLE001 - a type of the user's, which was read well above, may not know JSON
-            return
+        except Exception:  # noqa: BLE001 - a type of the user's may not know JSON
+            self.read(arguments)
 
     def bind(self, arguments: dict[str, JsonValue], context: ToolContext | None) -> dict[str, Any]:
         """Return the keyword arguments of the function."""

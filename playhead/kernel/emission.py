@@ -132,22 +132,32 @@ class Emission:
 
     def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
         """Record how something ended; False when it was left behind before."""
-        return self.emit_ends([(event, self.at.iteration)], kind, name)
-
-    def emit_ends(self, events: list[tuple[EventBase, int | None]], kind: Kind, name: str) -> bool:
-        """Record how something ended, in several events; as `emit_end`."""
         recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
-        with in_flight.lock:  # else the trace could be closed before they are written
+        prepared = recorder.prepare(event, self.owner)
+        with in_flight.lock:  # else the trace could be closed before it is written
             if self.left_behind or not in_flight.end(self.owner, kind, name):
                 return False
-            written = [recorder.write(each, turn) for each, turn in prepared]
+            written = recorder.write(prepared, self.at.iteration)
+            self.bill(event)
+        if prepared.listeners:
+            recorder.tell(prepared)
+        if not written and not recorder.sealed:
+            self._on_lost(event)
+        return True
+
+    def emit_closing(self, events: list[tuple[EventBase, int | None]]) -> bool:
+        """Record how the agent itself ended, in several events; False when it was left behind before. A loss stops nothing."""
+        recorder, in_flight = self.run.recorder, self.run.in_flight
+        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
+        with in_flight.lock:
+            if self.left_behind or not in_flight.end(self.owner, "agent", ""):
+                return False
+            for each, turn in prepared:
+                recorder.write(each, turn)
             for event, _ in events:
                 self.bill(event)
         for each, _ in prepared:
             recorder.tell(each)
-        if not all(written) and not recorder.sealed and kind != "agent":
-            self._on_lost(events[0][0])
         return True
 
     def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:

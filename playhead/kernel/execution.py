@@ -158,7 +158,7 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
     session.at.iteration = None
     is_root = session.parent is None
     with in_haste() if session.ending.interrupted else nullcontext():
-        if session.emit_ends(events if is_root else [*events, (ending(execution), None)], "agent", "") and is_root:
+        if session.emit_closing(events if is_root else [*events, (ending(execution), None)]) and is_root:
             session.run.recorder.emit(ending(execution), session.owner)
 
 

@@ -37,7 +37,7 @@ from playhead.trace.made import made
 from playhead.trace.redacted_errors import redact_error
 from playhead.trace.types import Completion, Request, ToolCall, ToolSpec
 from playhead.trace.usage import Usage, believed, dollars
-from playhead.trace.values import JsonValue, from_json, scrub, to_json
+from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -326,6 +326,8 @@ def _error_info(error: BaseException) -> ErrorInfo:
 
 def _as_json(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Return arguments as strict JSON; those that a replay serves are that already, tags included."""
+    if is_plain(arguments):
+        return arguments
     tagged: dict[str, JsonValue] = to_json(arguments)
     if tagged == arguments or to_json(from_json(arguments)) == arguments:
         return arguments

@@ -43,7 +43,8 @@ class FunctionTool:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:  # noqa: ARG002
         """Return what does not fit the schema, in the words the model needs to mend it."""
         try:
-            require_affordable(self.spec.parameters, arguments)
+            if "$defs" in self.spec.parameters:  # only a schema that refers to itself can cost more than its value
+                require_affordable(self.spec.parameters, arguments)
             self._arguments.check(arguments)
         except ValidationError as error:
             return ErrorInfo(type="InvalidArguments", message=self._explain(error))

@@ -78,6 +78,8 @@ def content_hash(value: object) -> str:
 
 def json_hash(value: JsonValue) -> str:
     """Return the same for a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
+    if is_plain(value):
+        return hashlib.sha256(_PLAIN.encode(value).encode()).hexdigest()
     import rfc8785  # noqa: PLC0415 - not needed to read a trace
 
     try:
@@ -85,6 +87,25 @@ def json_hash(value: JsonValue) -> str:
     except (ValueError, RecursionError):  # no JSON after all
         canonical = rfc8785.dumps(_with_tagged_floats(repair_json(value)))
     return hashlib.sha256(canonical).hexdigest()
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is a flat dict of ASCII texts, small integers, booleans and None, as most arguments are.
+
+    Nothing in it is tagged or scrubbed, and Python's own JSON of it, with sorted keys, is its canonical one.
+    """
+    return (
+        type(value) is dict
+        and all(type(key) is str and key.isascii() and key != TYPE_TAG for key in value)
+        and all(map(_is_plain_item, value.values()))
+    )
+
+
+def _is_plain_item(item: Any) -> bool:  # noqa: ANN401 - anything
+    kind = type(item)
+    if kind is int:
+        return bool(-SAFE_INTEGER < item < SAFE_INTEGER)
+    return (kind is str and item.isascii()) or kind is bool or item is None
 
 
 def _with_tagged_floats(value: JsonValue) -> JsonValue:
@@ -125,6 +146,7 @@ def scrub(text: str) -> str:
 
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
+_PLAIN: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,640}")
 """What Python can always read and print."""
 

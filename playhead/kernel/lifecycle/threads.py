@@ -5,6 +5,7 @@ anyio's own worker threads are joined when the loop ends, so one hung tool would
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import os
@@ -17,7 +18,6 @@ import anyio
 from anyio.lowlevel import current_token
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
@@ -138,8 +138,17 @@ async def run_in_thread(function: Callable[[], object]) -> Any:  # noqa: ANN401 
 
 def asyncio_loop() -> asyncio.AbstractEventLoop | None:
     """Return the running loop, or None when it is another library's."""
+    if (task := _asyncio_task()) is not None:
+        return task.get_loop()
     native: Any = current_token().native_token
     return native if hasattr(native, "call_soon_threadsafe") else None
+
+
+def _asyncio_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop of asyncio's runs here
+        return None
 
 
 def loop_scheduler() -> Callable[[Callable[[], object]], object]:
