@@ -193,6 +193,10 @@ class ComposedHooks:
             session.gate.asking = None
         return payload
 
+    def callers(self) -> Hooks | None:
+        """Return the caller's hooks, without policies."""
+        return self.parted()[0] if self._first is None else self._first
+
     def tools(self) -> dict[str, Tool]:
         """Return the tools of strategies that may take over."""
         return {name: tool for block in self._blocks() for name, tool in block.tools.items()}

@@ -124,7 +124,7 @@ def _is_cut_off(session: Session, error: BaseException | None) -> bool:
 
 def _without_unseen(state: KernelState, session: Session) -> KernelState:
     """Return the state without an output that hooks would have to look at first."""
-    hooks = session.gate.hooks
+    hooks = session.gate.hooks and session.gate.hooks.callers()
     unseen = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
     return transition(state, output=None) if unseen else state
 

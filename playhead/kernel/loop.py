@@ -97,8 +97,10 @@ def _best(state: KernelState, session: Session) -> JsonValue:
 
     Not where hooks have yet to look at it.
     """
-    hooks = session.gate.hooks
-    if state.output is None and session.cut_off and (hooks is None or not any(map(hooks.wants, RESULT_TAGS))):
+    if state.output is not None or not session.cut_off:
+        return state.best
+    hooks = session.gate.hooks and session.gate.hooks.callers()
+    if hooks is None or not any(map(hooks.wants, RESULT_TAGS)):
         returned = [each for each in list(session.tools.ended.values()) if each.ok]
         if returned:
             return max(returned, key=lambda each: each.position).observation()

@@ -398,6 +398,10 @@ class Hooks(Protocol):
         """Return what the transforms make of a payload; taps have seen it then."""
         ...
 
+    def callers(self) -> Hooks | None:
+        """Return the hooks of the caller's among them: what they have not looked at may not leave."""
+        ...
+
     def tools(self) -> dict[str, Tool]:
         """Return the tools of strategies that may take over; they are offered from then on."""
         ...

@@ -106,6 +106,10 @@ class RecordedHooks:
         self._fail_again(session, tag, key)
         return payload
 
+    def callers(self) -> Hooks | None:
+        """Return itself: it stands for the caller's."""
+        return self
+
     def tools(self) -> dict[str, Tool]:
         """Return none: only policies know which strategies may take over."""
         return {}

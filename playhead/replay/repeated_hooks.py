@@ -137,6 +137,10 @@ class RepeatedHooks:
             payload = apply_emission(event, payload)
         return payload
 
+    def callers(self) -> Hooks | None:
+        """Return itself: it stands for the caller's."""
+        return self
+
     def tools(self) -> dict[str, Tool]:
         """Return none: only policies know which strategies may take over."""
         return {}

@@ -73,6 +73,10 @@ class ResumedHooks:
             return payload
         return await hooks.offer(session, tag, payload, key, details)
 
+    def callers(self) -> Hooks | None:
+        """Return itself: it stands for the caller's."""
+        return self
+
     def tools(self) -> dict[str, Tool]:
         """Return none: only policies know which strategies may take over."""
         return {}
