@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
@@ -110,7 +111,8 @@ class CodeAction(Strategy):
             told[completed.call_id] = (_told(result, self.output_chars), ok)
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
             used |= {call["tool"] for call in calls if call["ok"]}
-        state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
+        pending = tuple(map(_without_results, state.pending))
+        state = transition(state, tools_used=frozenset(used), pending=pending, meta={**state.meta, NAME: notes})
         return await react.observe_as(told, state, session)
 
 
@@ -156,6 +158,15 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
 
 def _only_reads(tool: Tool) -> bool:
     return tool.spec.read_only or tool.spec.kind == "meta" or tool.spec.name == RUN_PROGRAM
+
+
+def _without_results(planned: PlannedCall) -> PlannedCall:
+    """Return the call of a program as a step shows it: without the results that it was given, which hooks have yet to pass."""
+    arguments = planned.call.arguments or {}
+    if planned.call.name != RUN_PROGRAM or "done" not in arguments:
+        return planned
+    shown = {name: value for name, value in arguments.items() if name != "done"}
+    return replace(planned, call=planned.call.model_copy(update={"arguments": shown}))
 
 
 def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
