@@ -41,7 +41,7 @@ EXPECTED = {
         "identical: True",
     ],
     "switching": [
-        "reactive → direct: The fact is known already; it only has to be said.",
+        "reactive → direct: The fact is known already; it only has to be said. (lookup was called 3 times with the same arguments)",
         "- lookup returned: Mount Zed is 4,180 feet high.",
         "direct: Mount Zed is 4,180 feet high.",
         "identical: True",

@@ -178,7 +178,7 @@ class ComposedHooks:
                 try:
                     answer = tap.function(shown, context)
                 except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
-                    _raise_unless_failure(error, tap, session)
+                    _raise_unless_failure(error, tap)
                     fail(tap, _Place(session, tag, key), _said(error))
                     started = perf_counter()
                     continue
@@ -210,7 +210,7 @@ class ComposedHooks:
             try:
                 found += [*map(_checked_unmet, hook.function(context))]
             except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
-                _raise_unless_failure(error, hook, session)
+                _raise_unless_failure(error, hook)
                 fail(hook, place, _said(error))
         return tuple(found)
 
@@ -345,7 +345,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
     try:
         answer = hook.function(*arguments)
     except BaseException as error:  # noqa: BLE001 - as above
-        _raise_unless_failure(error, hook, at.session)
+        _raise_unless_failure(error, hook)
         at.session.gate.asking = None
         fail(hook, at, _said(error))
         return None
@@ -365,7 +365,7 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
         with anyio.move_on_after(hook.timeout_s) as scope:
             value = await answer
     except BaseException as error:  # noqa: BLE001 - as above
-        _raise_unless_failure(error, hook, at.session)
+        _raise_unless_failure(error, hook)
         fail(hook, at, _said(error))
         return None
     finally:
@@ -488,11 +488,10 @@ def _phase_context(session: Session, phase: PhaseName, timing: str) -> PhaseCont
     )
 
 
-def _raise_unless_failure(error: BaseException, hook: Registration, session: Session) -> None:
+def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
     """Pass on what is not the hook's own failure: a cancellation, an interrupt, the end of the run, a replay that may not go on."""
     ends = PlayheadError if hook.policy else (ReplayError, TraceWriteError)
-    is_over = isinstance(error, RunEndedError) and session.ended
-    if not (isinstance(error, Exception) or is_failure(error)) or is_over or isinstance(error, ends):
+    if not (isinstance(error, Exception) or is_failure(error)) or isinstance(error, ends):
         raise error
 
 
