@@ -6,26 +6,6 @@ Each is data in the trace's header, so a replay makes it again without the calle
 serves the recorded verdicts.
 """
 
-from playhead.compose.policies.answers import Verdict, done_when, min_iterations, output_retries, validate, verify
-from playhead.compose.policies.calls import require_tools, tool_budgets
-from playhead.compose.policies.loops import LoopDetection, detect_loops
-from playhead.compose.policies.searching import novelty
-from playhead.compose.policies.switching import Switching, switch_strategy
-from playhead.compose.registration import Policy
+from playhead.trace.public import public_names
 
-__all__ = [
-    "LoopDetection",
-    "Policy",
-    "Switching",
-    "Verdict",
-    "detect_loops",
-    "done_when",
-    "min_iterations",
-    "novelty",
-    "output_retries",
-    "require_tools",
-    "switch_strategy",
-    "tool_budgets",
-    "validate",
-    "verify",
-]
+__all__, __getattr__ = public_names(__name__, f"{__file__}i")

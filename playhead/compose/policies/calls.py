@@ -88,10 +88,6 @@ class _Progress:
     required: dict[str, int]
     succeeded: Counter[str] = field(default_factory=Counter)
     sent_back: int = 0
-    looked_at: int = 0
-    """Steps whose failures are counted."""
-    failures: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By tool its newest error, and how often it came in a row."""
 
 
 class _Required:
@@ -131,18 +127,13 @@ class _Required:
 
     def _require_hope(self, context: PhaseContext) -> Stop | None:
         """End the run when a tool that it cannot do without fails in the same way again and again."""
-        run, steps = self._of(context), context.state.steps
-        for step in steps[run.looked_at :]:
-            if step.type == "observation" and step.tool is not None:
-                error, count = run.failures.get(step.tool, ("", 0))
-                again = step.ok is False and step.content == error
-                run.failures[step.tool] = (step.content, count + 1 if again else 1) if step.ok is False else ("", 0)
-        run.looked_at = len(steps)
+        steps, most = context.state.steps, self._max_failures or 1
         for each in self._unmet(context):
-            error, count = run.failures.get(str(each.tool), ("", 0))
-            if count >= (self._max_failures or 0):
+            results = [step for step in steps if step.type == "observation" and step.tool == each.tool]
+            errors = [step.content for step in results[-most:] if step.ok is False]
+            if len(errors) == most and len(set(errors)) == 1:
                 fix = "Fix: mend the tool, leave it out of require_tools, or raise its max_failures="
-                why = f"{each.tool}, which is required, failed {count} times in a row with: {error[:500]}. {fix}"
+                why = f"{each.tool}, which is required, failed {most} times in a row with: {errors[0][:500]}. {fix}"
                 return Stop(why, terminated_by=MISSING)
         return None
 
