@@ -83,7 +83,7 @@ def test_a_used_up_budget_is_worked_out_anew(tmp_path, count):
     assert "its " in str(first.stopped)
     assert "used up" in str(first.stopped)
     same = replay(ran.trace_path, [*turns, END])
-    assert answers(same) == [*[("get", "exact", 0)] * count, ("get", None, "OverBudget")]
+    assert answers(same) == [*[("get", "exact", 0)] * count, ("get", None, "Refused")]
     assert (same.verdict, same.grounded) == ("same", 1.0)
 
 
@@ -179,7 +179,7 @@ def test_what_was_denied_did_not_run(tmp_path):
     assert answers(lenient) == [("put", "synthetic-error", "NoRecording"), ("get", "stale", 0)]
 
 
-@pytest.mark.parametrize("name", ["UnknownTool", "OverBudget", "Refused", "ApprovalDenied", "InvalidArguments"])
+@pytest.mark.parametrize("name", ["UnknownTool", "Refused", "Refused", "ApprovalDenied", "InvalidArguments"])
 def test_an_exception_may_have_any_name(tmp_path, name):
     """What a body raised is its answer and may have had an effect, also when it is called as a refusal is."""
 
