@@ -179,7 +179,7 @@ def test_what_was_denied_did_not_run(tmp_path):
     assert answers(lenient) == [("put", "synthetic-error", "NoRecording"), ("get", "stale", 0)]
 
 
-@pytest.mark.parametrize("name", ["UnknownTool", "Refused", "Refused", "ApprovalDenied", "InvalidArguments"])
+@pytest.mark.parametrize("name", ["UnknownTool", "Refused", "ApprovalDenied", "InvalidArguments"])
 def test_an_exception_may_have_any_name(tmp_path, name):
     """What a body raised is its answer and may have had an effect, also when it is called as a refusal is."""
 
