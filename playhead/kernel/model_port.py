@@ -232,7 +232,7 @@ class ModelDoor:
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters))
+            given = replace(request, parameters=deepcopy(request.parameters)) if request.parameters else request
             completion = await self._answer(given, asked, heard)
             await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
@@ -293,10 +293,11 @@ class ModelDoor:
         while call_id in self._call_ids:
             call_id += "_"
         self._call_ids.add(call_id)
-        return ToolCall(
+        return made(
+            ToolCall,
             id=call_id,
             name=scrub(call.name),
-            arguments=None if call.arguments is None else _as_json(call.arguments),
+            arguments=None if call.arguments is None else {**_as_json(call.arguments)},
             raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
         )
 

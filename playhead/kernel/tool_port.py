@@ -184,7 +184,8 @@ class ToolDoor:
         outcome = _CUT_OFF
 
         def completed(outcome: Outcome, *, left: bool = False) -> ToolCallCompleted:
-            return ToolCallCompleted(
+            return made(
+                ToolCallCompleted,
                 call_id=call.id,
                 tool=call.name,
                 position=planned.position,

@@ -88,11 +88,19 @@ class Usage(Value):
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
     """Return what an adapter says of tokens and US dollars, as far as it can be so: it may be anybody's."""
     given = usage.__dict__ if isinstance(usage, Usage) else {"unknown": 1} if usage is None else usage
-    read, cost = Usage.model_validate(given), dollars(cost_usd)
+    read = usage if type(usage) is Usage and _is_right(usage) else Usage.model_validate(given)
+    cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
         said = f"cost_usd {_shown(cost_usd)}"
         read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
     return read, cost
+
+
+def _is_right(usage: Usage) -> bool:
+    """Return whether numbers are what validating would leave as they are: nobody can know how they were made."""
+    counts = map(usage.__dict__.get, _COUNTS)
+    right = all(type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts)
+    return right and usage.unknown is None and usage.not_believed is None
 
 
 def _shown(value: object) -> str:
