@@ -323,6 +323,16 @@ class RunSpans:
             decided.append(event.kind)
         return []
 
+    def _hook(
+        self,
+        record: Record,
+        event: e.HookFired | e.EmissionChanged | e.EmissionSuppressed,
+        owner: SpanOwner,
+        now: int,
+    ) -> Ended:
+        """As `_decided`; a policy of Playhead's own stands in the agent's declaration, and decides the same again."""
+        return [] if event.policy is not None else self._decided(record, event, owner, now)
+
     # --- what steered the run -----------------------------------------------------------------------------------------
 
     def _killswitch(self, _record: Record, event: e.KillswitchFired, owner: SpanOwner, now: int) -> Ended:
@@ -362,9 +372,9 @@ class RunSpans:
             e.ToolCallRepaired: _repaired,
             e.ApprovalDecided: _approval,
             e.FactRecorded: _decided,
-            e.HookFired: _decided,
-            e.EmissionChanged: _decided,
-            e.EmissionSuppressed: _decided,
+            e.HookFired: _hook,
+            e.EmissionChanged: _hook,
+            e.EmissionSuppressed: _hook,
             e.KillswitchFired: _killswitch,
             e.ProviderFallback: _fallback,
             e.RunPaused: _waits,
