@@ -170,6 +170,7 @@ class Harness(Registrar):
                 each()
 
         try:
+            _require_made(block)
             _require_used(block, block(self), entered.undos)
         except BaseException:  # half a block is none
             undo()
@@ -257,11 +258,22 @@ class _Block:
     undos: list[Undo] = field(default_factory=list)
 
 
+def _require_made(block: Block) -> None:
+    """Refuse a function of this room that makes a block and was not called: a policy or killswitch without its parentheses.
+
+    Raises:
+        UsageError: it is one.
+    """
+    name = getattr(block, "__qualname__", ".")
+    if "." not in name and str(getattr(block, "__module__", "")).startswith("playhead.compose."):
+        raise UsageError(f"{name} makes a block: write {name}(…) in compose=[…]")
+
+
 def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
     """Refuse what a block returns that is itself a block: it was never used, so it would do nothing and say nothing.
 
     Raises:
-        UsageError: a policy without its parentheses, or a block that makes another one instead of using it.
+        UsageError: the block makes another one instead of using it.
     """
     if callable(returned) and not any(returned is each for each in undos):
         name = getattr(block, "__name__", "the block")
