@@ -228,7 +228,7 @@ def test_only_terminate_ends_an_agent():
         ("kernel/lifecycle/supervision.py", ""),  # the two that need nothing of a run: cancelled,
         ("kernel/lifecycle/supervision.py", ""),  # and the agent above has ended
         (home, "Ending.withhold"),
-        ("kernel/phases.py", "_end_by_hook"),
+        ("kernel/phases.py", "end_by_hook"),
     ]
 
 
