@@ -158,10 +158,6 @@ class Harness(Registrar):
         """
         if not callable(block):
             raise UsageError(f"a block is a function that takes the harness; {block!r} is none")
-        if getattr(block, "__module__", "").startswith("playhead.compose.policies."):
-            raise UsageError(
-                f"{block.__name__} stands without its parentheses: write {block.__name__}(…) in compose=[…]"
-            )
         entered = _Block(block if isinstance(block, Policy) else None)
         self._blocks.append(entered)
 
