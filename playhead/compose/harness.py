@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from playhead.compose.registration import Check, Policy, Registration
-from playhead.compose.runtime import ComposedHooks
 from playhead.compose.tags import check_tag
 from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
-from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint
 from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
 from playhead.trace.types import HookInfo, Message, SourceInfo
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from playhead.compose.contexts import HookContext, PhaseContext
+    from playhead.compose.runtime import ComposedHooks
     from playhead.kernel.hooks import Unmet
     from playhead.trace.types import AgentHeader, ToolSpec
 
@@ -209,6 +208,8 @@ class Harness(Registrar):
         """Return what a run is to ask, as it is registered now; None when nothing is."""
         if self._hooks is None and (self._registrations or self._seeds):
             ordered = sorted(self._registrations, key=lambda each: each.policy is not None)
+            from playhead.compose.runtime import ComposedHooks  # noqa: PLC0415 - what only a composed agent needs
+
             self._hooks = ComposedHooks(tuple(ordered), self._seeds)
         return self._hooks
 
@@ -280,6 +281,8 @@ def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
 
 
 def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
+    from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint  # noqa: PLC0415 - few emit
+
     if tag == "message.user":
         payload = payload.content if isinstance(payload, Message) else payload
         return _accepted("prompt.task", payload, tag)
@@ -289,6 +292,8 @@ def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
 
 
 def _accepted(point: str, payload: object, tag: str) -> Any:  # noqa: ANN401 - by tag
+    from playhead.kernel.chokepoints import chokepoint  # noqa: PLC0415 - few emit
+
     try:
         return chokepoint(point).accept(payload, payload)
     except (ValueError, AttributeError) as error:
