@@ -188,7 +188,10 @@ class Harness(Registrar):
         return list(dict.fromkeys(each.block for each in self._registrations if each.block is not None))
 
     def add(self, registrations: list[Registration]) -> Undo:
-        """Add registrations, and return what undoes that: at once, also in a run that goes on."""
+        """Add registrations, and return what undoes that: at once, also in a run that goes on.
+
+        A policy goes on in the runs that have begun with it: their headers say that it holds, and a replay asks it.
+        """
         declared = next((each.declared for each in reversed(self._blocks) if each.declared is not None), None)
         if declared is not None:
             for each in registrations:
@@ -198,7 +201,8 @@ class Harness(Registrar):
 
         def undo() -> None:
             for each in registrations:
-                each.end()
+                if each.policy is None:
+                    each.end()
             self._registrations = tuple(each for each in self._registrations if each not in registrations)
             self._hooks = None
 

@@ -208,7 +208,7 @@ class ComposedHooks:
             context, place = make_context(session, "unmet", {}), _Place(session, "unmet")
             context.__dict__["_hook"] = hook
             try:
-                found += [*map(_checked_unmet, hook.function(context))]
+                found += [*map(_checked_unmet, hook.function(context) or ())]
             except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
                 _raise_unless_failure(error, hook)
                 fail(hook, place, _said(error))
@@ -233,7 +233,11 @@ class ComposedHooks:
                 fail(hook, at, problem)
                 continue
             if isinstance(answer, SwitchTo):
-                answer = replace(answer, strategy=make_strategy(cast("str", answer.strategy)))
+                strategy = make_strategy(cast("str", answer.strategy))
+                if (problem := _no_switch(strategy.name, state, session)) is not None:
+                    fail(hook, at, problem)
+                    continue
+                answer = replace(answer, strategy=strategy)
             said = Said(hook.name, answer, hook.policy)
             if not await is_taken_up(said, phase, timing, session):
                 return said
@@ -445,6 +449,19 @@ def _problem(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN40
     return None
 
 
+def _no_switch(strategy: str, state: KernelState, session: Session) -> str | None:
+    """Return why the strategy is not switched: it would go on for ever, since a turn is asked about again after it."""
+    notes = session.agent.gate.notes
+    if strategy == session.at.strategy:
+        return f"it returned SwitchTo({strategy!r}), which is the strategy that runs"
+    if notes.get(_SWITCHED) == state.iteration:
+        return f"it returned SwitchTo({strategy!r}) in a turn in which the strategy has been switched already"
+    notes[_SWITCHED] = state.iteration
+    return None
+
+
+_SWITCHED: Final = "playhead.switched"
+"""Where the notes of a run hold the turn in which the strategy was switched last."""
 _ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
     Nudge: ("think", "complete"),
     SwitchTo: ("think",),

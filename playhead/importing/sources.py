@@ -42,7 +42,7 @@ _OTHERS: Final = {
     b"\xfe\xff": "it is text in UTF-16: write it in UTF-8",
     b"SQLite format 3": "it is an SQLite database: export its traces from the program that it belongs to",
     b"PK\x03\x04": "it is a ZIP archive: unpack it first",
-    b'{"seq":0,': "it is a Playhead recording already: every command reads it by its path",
+    b'{"seq":0,': "it is a Playhead recording already: `playhead show` and the other commands take it by its path",
 }
 """How files begin that are often taken for an export."""
 STDIN: Final = "-"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from playhead.errors import ReplayError, TraceWriteError
 from playhead.trace.values import scrub
 
@@ -22,6 +20,8 @@ def is_failure(error: BaseException) -> bool:
 
     In asyncio the cancellation of something that a body awaits looks like the cancellation of the body itself.
     """
+    import asyncio  # noqa: PLC0415 - what only a run needs
+
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and not task.cancelling()

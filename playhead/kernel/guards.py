@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import anyio
-
 from playhead.errors import RunEndedError, UsageError, nearest
 from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
 from playhead.kernel.lifecycle.termination import Termination
@@ -135,6 +133,8 @@ async def admit(session: Session, request: Request) -> Request:
 
 async def _let_pass(session: Session, request: Request) -> Request:
     """Return the request as all guards let it pass, when they do."""
+    import anyio  # noqa: PLC0415 - what only a run needs
+
     while True:
         session.require_running()
         admitted, waiting = ask_all(session, request)
@@ -187,6 +187,8 @@ async def in_time(session: Session) -> None:
     for guard in session.gate.guards:
         guard.look()
     if session.gate.guards and session.cut_off:
+        import anyio  # noqa: PLC0415 - what only a run needs
+
         await anyio.sleep_forever()
 
 

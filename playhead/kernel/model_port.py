@@ -232,7 +232,7 @@ class ModelDoor:
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters)) if request.parameters else request
+            given = replace(request, parameters=deepcopy(request.parameters) if request.parameters else {})
             completion = await self._answer(given, asked, heard)
             await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)

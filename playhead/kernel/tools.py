@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from playhead.kernel.bounded_schema import require_affordable
 from playhead.kernel.describe import describe, is_failure
-from playhead.kernel.lifecycle.bodies import run_body
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import ErrorInfo
 from playhead.trace.values import JsonValue, content_hash, scrub, to_json
@@ -85,6 +84,8 @@ class FunctionTool:
         """Run the function itself; raises what it raises, and `LimitReachedError`."""
         kwargs, limit_s = self._arguments.bind(arguments, context), self.spec.timeout_s
         body = partial(self._begin, kwargs, context)
+        from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
+
         ended = await run_body(
             body, is_async=self._is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
         )

@@ -53,14 +53,14 @@ def _of_import(imported: ImportedFrom) -> Iterator[str]:
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
-    counts, hooks = recording.counts(), recording.header.agent.hooks
+    hooks = recording.header.agent.hooks
     guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
     if guards:
         yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
     names = [
         f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard", "policy", "block")
     ]
-    if names or any(counts.get(kind) for kind in HOOKS):
+    if names or any(each.kind in HOOKS and getattr(each.event, "policy", None) is None for each in recording.records):
         who = ", ".join(dict.fromkeys(names)) or "hooks"
         yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"
 

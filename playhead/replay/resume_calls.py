@@ -189,6 +189,6 @@ def _message(settled: Settled, left: tuple[UnresolvedCall, ...]) -> str:
         f"unresolved-call: when {settled.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
         f"and not answered, and may have had {'its' if one else 'their'} effect:{listed}\n"
         f"Find out, and say so: unresolved={{{first.key!r}: ResultOverride({first.tool!r}, result=…)}} for what it returned, "
-        f"ResultOverride({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs. "
+        f"ResultOverride({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs (both of playhead.replay). "
         f"(On the command line: --answer {first.key!r}=JSON, --failed, --did-not-happen)"
     )

@@ -121,7 +121,7 @@ class _Required:
             return None
         run, names = self._of(context), ", ".join(_label(str(each.tool), each.calls) for each in left)
         run.sent_back += 1
-        ends = Stop(terminated_by=MISSING)
+        ends = Stop(f"the task requires a successful call of {names}, and there was none", terminated_by=MISSING)
         text = f"The task requires a successful call of {names} first. Make it, then answer."
         return ends if run.sent_back > self._retries else Nudge(text, "required-tools", otherwise=ends)
 
@@ -242,7 +242,7 @@ def _counts(name: str, given: Mapping[str, int]) -> dict[str, int]:
 def _known(policy: str, names: Mapping[str, int], tools: Mapping[str, ToolSpec]) -> None:
     known = [name for name, spec in tools.items() if spec.kind != "meta"]
     for name in names:
-        if name not in tools or (policy == "tool_budgets" and name not in known):
+        if name not in known:
             have = f" It has {', '.join(known) or 'none'}." if not nearest(str(name), known) else ""
             raise UsageError(
                 f"{policy} names {name!r}, which is no tool of this agent.{nearest(str(name), known)}{have}"

@@ -49,6 +49,8 @@ class _Listening:
 
     count = 0
     dying = False
+    ending = False
+    """Whether the runs are being ended: no other one begins."""
     pid = 0
     """The process that set the handler; a child that it forks has the handler, too, and none of the runs."""
 
@@ -58,6 +60,9 @@ def ended_by_signals(session: Session) -> Iterator[None]:
     """End this run in order when SIGTERM comes, while this lasts."""
     with listening():
         _live.add(session)
+        while _Listening.ending:  # this run came too late: the process is gone in a moment, and would leave its trace open
+            forget(session)
+            time.sleep(POLL_S)
         try:
             yield
         finally:
@@ -145,6 +150,7 @@ class _Ender:
     def _work(read: int) -> None:
         while signal.SIGTERM not in os.read(read, 64) or signal.getsignal(signal.SIGTERM) is not _on_signal:
             pass
+        _Listening.ending = True
         for session in list(_live):
             with in_haste(), suppress(Exception):  # of one run must not keep the others from their end
                 session.interrupt(TERMINATED)
@@ -169,7 +175,7 @@ def _put_back() -> None:
 def _forget_parent() -> None:
     """Begin anew in a forked child: SIGTERM ends it as any process, and the runs are its parent's."""
     _live.clear()
-    _Listening.count, _Listening.dying = 0, False
+    _Listening.count, _Listening.dying, _Listening.ending = 0, False, False
     _put_back()
     _ender.forget()
 
