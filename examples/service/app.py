@@ -62,8 +62,11 @@ class Run(BaseModel):
     tokens: int | None = None
 
 
-def tenant_of(request: Request, x_tenant: Annotated[str, Header(pattern=r"^[a-z]{1,30}$")]) -> Tenant:
-    """Return the tenant that asks. In earnest your login says who that is, and not a header that anybody can send."""
+async def tenant_of(request: Request, x_tenant: Annotated[str, Header(pattern=r"^[a-z]{1,30}$")]) -> Tenant:
+    """Return the tenant that asks. In earnest your login says who that is, and not a header that anybody can send.
+
+    Async, so that it runs in the loop: two threads would make a new tenant twice.
+    """
     return request.app.state.tenants[x_tenant]  # type: ignore[no-any-return]
 
 

@@ -225,11 +225,12 @@ def rules_of(agent: AgentTool) -> list[RedactText]:
 def redactor_of(agent: AgentTool) -> Redactor:
     """Return what every recorded text goes through: the rules, and the secrets that models, parameters and tools hold."""
     redactor = Redactor(rules_of(agent))
-    for each in with_below(agent):
+    agents = with_below(agent)
+    for holder in (holder for each in agents for holder in (*each.models, *each.tools.values())):
+        for name, secret in getattr(holder, "secrets", {}).items():  # of a tool: what an MCP server was given
+            redactor.add_secret(secret, name)
+    for each in agents:
         redactor.add_parameters(each.header.request_parameters, each.header.record_parameters)
-        for holder in (*each.models, *each.tools.values()):
-            for name, secret in getattr(holder, "secrets", {}).items():  # of a tool: what an MCP server was given
-                redactor.add_secret(secret, name)
     return redactor
 
 
