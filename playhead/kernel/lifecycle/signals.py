@@ -60,7 +60,7 @@ def ended_by_signals(session: Session) -> Iterator[None]:
     """End this run in order when SIGTERM comes, while this lasts."""
     with listening():
         _live.add(session)
-        while _Listening.ending:  # this run came too late: the process is gone in a moment, and would leave its trace open
+        while _Listening.ending:  # it came too late: the process is gone in a moment, and would leave its trace open
             forget(session)
             time.sleep(POLL_S)
         try:
