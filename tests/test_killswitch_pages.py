@@ -35,7 +35,7 @@ from tests.options import grouped
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "killswitches"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
-SWITCHES = {name for name in killswitches.__all__ if name.islower()} | {"kill"}
+SWITCHES = {name for name in vars(killswitches)["__all__"] if name.islower()} | {"kill"}
 
 
 def sections(page: str) -> dict[str, str]:

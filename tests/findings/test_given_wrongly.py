@@ -12,7 +12,7 @@ from playhead.compose.killswitches import tool_limit
 from playhead.compose.redaction import redact_results
 from tests.findings.adapter import agent
 
-POLICIES = [getattr(policies, name) for name in policies.__all__ if name[0].islower()]
+POLICIES = [getattr(policies, name) for name in vars(policies)["__all__"] if name[0].islower()]
 
 
 @pytest.mark.parametrize("block", [*POLICIES, redact_results], ids=lambda block: block.__name__)

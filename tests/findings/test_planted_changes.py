@@ -71,7 +71,7 @@ def test_everything_that_can_be_declared_is_planted():
     assert {*Options.__annotations__} == {*HOOK_OPTIONS}
     from playhead.compose import killswitches
 
-    names = {name for name in killswitches.__all__ if inspect.isfunction(getattr(killswitches, name))}
+    names = {name for name in vars(killswitches)["__all__"] if inspect.isfunction(getattr(killswitches, name))}
     assert names == {*SWITCHES}
 
 

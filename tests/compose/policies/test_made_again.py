@@ -17,6 +17,7 @@ from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.clock import SystemClock
+from playhead.trace.events import NudgeIssued, ToolCallCompleted
 from playhead.trace.types import HookInfo
 from tests.kernel.runs import make_agent, record_agent
 
@@ -98,7 +99,7 @@ async def test_reproduced_and_replayed_without_code(tmp_path: Path):
     assert again.identical, again.divergences
     same = await replay(tmp_path / "run.jsonl", Overrides(model=ScriptedModel(list(TURNS))), trace=None)
     assert (same.stopped, same.run.output, same.verdict) == (None, {"metres": 42}, "same")
-    assert [record.event.nudge for record in same.recording.records if record.kind == "nudge-issued"] == nudges
+    assert [record.event.nudge for record in same.recording.records if isinstance(record.event, NudgeIssued)] == nudges
     turns = [TURNS[0], *[call("look", key="a")] * 4, *TURNS[2:4], *TURNS[8:]]
     other = await replay(
         tmp_path / "run.jsonl", Overrides(model=ScriptedModel(turns)), on_missing="lenient", trace=None
@@ -106,7 +107,7 @@ async def test_reproduced_and_replayed_without_code(tmp_path: Path):
     refused = [
         record.event.call_id
         for record in other.recording.records
-        if record.kind == "tool-call-completed" and record.event.error and record.event.error.type == "Refused"
+        if isinstance(record.event, ToolCallCompleted) and record.event.error and record.event.error.type == "Refused"
     ]
     assert len(refused) == 2
     assert other.run.output == {"metres": 42}

@@ -181,10 +181,14 @@ async def test_a_question_a_fact_and_a_decision(tmp_path: Path):
     """A hook asks the model and the world; both are recorded, and served to the same code; without the code that is said."""
     asked: list[str] = []
 
+    def boss() -> str:
+        asked.append("who")
+        return "the boss"
+
     def careful(harness: Harness) -> None:
         async def check(context: PhaseContext) -> None:
             said = await context.model.ask("Is it risky?")
-            who = await context.facts.ask("who", lambda: asked.append("who") or "the boss")
+            who = await context.facts.ask("who", boss)
             context.record(DecisionEvaluated(decision=f"{who}: {said}"))
 
         harness.before("complete", check)

@@ -25,7 +25,7 @@ class TestDetector:
         agent = make_agent(None, [], loop_detection=True)
         (detection,) = agent.header.hooks
         assert (detection.role, detection.name) == ("policy", "detect_loops")
-        assert detection.settings["detection"] == {
+        assert (detection.settings or {})["detection"] == {
             "window": 6,
             "identical_calls": 3,
             "identical_thoughts": 2,
