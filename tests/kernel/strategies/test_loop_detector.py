@@ -162,7 +162,7 @@ class TestRequiredTools:
         turns = [*[call("broken", key=key) for key in keys], *[text("42")] * 3]
         ran = await stuck(tmp_path, turns, broken, required_tools=["broken"])
         assert ran.result.terminated_by == "required_tools_missing"
-        assert ran.result.terminated_because is None
+        assert ran.result.terminated_because == "the task requires a successful call of broken, and there was none"
         (tmp_path / "other").mkdir()
         turns = [*[call("broken")] * 4, call("lookup", key="a"), text("42")]
         ran = await stuck(tmp_path / "other", turns, broken, lookup, required_tools=["lookup"])
