@@ -187,7 +187,7 @@ def _termination(fold: DebriefFold) -> m.Termination | None:
     seq, end = fold.ending
     rationale = fold.snapshot[1].termination_rationale if fold.snapshot else None
     meaning = MEANINGS.get(end.terminated_by) or f"{end.terminated_source} ended it"
-    if end.terminated_because is None and end.terminated_by in FIXES:
+    if "Fix: " not in (end.terminated_because or "") and end.terminated_by in FIXES:
         meaning = f"{meaning}. {FIXES[end.terminated_by]}"
     return m.Termination(
         by=short(end.terminated_by, 100),
