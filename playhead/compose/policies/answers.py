@@ -74,8 +74,6 @@ def validate(*validators: Validator) -> Policy:
     after all `output_retries` ends the run as `output_rejected`, which is a failure.
     """
     given = functions("validate", validators)
-    if not given:
-        raise UsageError("validate takes one function or more, each of which is given the answer")
     return validate_by([name_of(each) for each in given], given)
 
 
