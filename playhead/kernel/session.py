@@ -19,6 +19,7 @@ from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.forks import computed_once
+from playhead.trace.made import made
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 
@@ -613,7 +614,7 @@ class ToolContext:
         """Record that the body came back after its call had been given up."""
         run = self.session.run
         elapsed_ms = (run.recorder.clock.now_us() - self.started_us) / 1000
-        late = ToolCallLate(call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
+        late = made(ToolCallLate, call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
         run.recorder.emit(late, self.owner, self.iteration)
 
 
