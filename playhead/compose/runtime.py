@@ -9,34 +9,26 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from time import perf_counter
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import anyio
 
 from playhead.compose.contexts import PhaseContext, make_context
+from playhead.compose.phase_answers import checked_unmet, described, problem_of, problem_of_recovery, problem_of_switch
 from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.hooks import (
     PHASES,
     SUPPRESS,
-    Answer,
-    Nudge,
-    Recover,
     Recovery,
     Refuse,
-    Resume,
     Said,
-    Skip,
-    Stop,
     SwitchTo,
-    Terminate,
     Unmet,
 )
-from playhead.kernel.phases import is_taken_up, state_changes
+from playhead.kernel.phases import is_taken_up
 from playhead.kernel.sources import source_info
-from playhead.kernel.state import KernelState
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace import fingerprint_key
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
@@ -50,6 +42,7 @@ if TYPE_CHECKING:
     from playhead.compose.registration import Policy, Registration
     from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.session import Hooks, Session, Tool
+    from playhead.kernel.state import KernelState
 
 log = logging.getLogger("playhead")
 
@@ -179,7 +172,7 @@ class ComposedHooks:
                     answer = tap.function(shown, context)
                 except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
                     _raise_unless_failure(error, tap)
-                    fail(tap, _Place(session, tag, key), _said(error))
+                    fail(tap, _Place(session, tag, key), described(error))
                     started = perf_counter()
                     continue
                 if answer is not None and _is_awaitable(answer):
@@ -208,10 +201,10 @@ class ComposedHooks:
             context, place = make_context(session, "unmet", {}), _Place(session, "unmet")
             context.__dict__["_hook"] = hook
             try:
-                found += [*map(_checked_unmet, hook.function(context) or ())]
+                found += [*map(checked_unmet, hook.function(context) or ())]
             except BaseException as error:  # noqa: BLE001 - what is not the hook's own failure is passed on
                 _raise_unless_failure(error, hook)
-                fail(hook, place, _said(error))
+                fail(hook, place, described(error))
         return tuple(found)
 
     def at_phase(self, phase: PhaseName) -> bool:
@@ -228,13 +221,13 @@ class ComposedHooks:
             answer = await _call(hook, at, _phase_context(session, phase, timing))
             if answer is None:
                 continue
-            problem = _problem(answer, phase, timing)
+            problem = problem_of(answer, phase, timing)
             if problem is not None:
                 fail(hook, at, problem)
                 continue
             if isinstance(answer, SwitchTo):
                 strategy = make_strategy(cast("str", answer.strategy))
-                if (problem := _no_switch(strategy.name, state, session)) is not None:
+                if (problem := problem_of_switch(strategy.name, state, session)) is not None:
                     fail(hook, at, problem)
                     continue
                 answer = replace(answer, strategy=strategy)
@@ -255,7 +248,7 @@ class ComposedHooks:
             answer = await _call(hook, at, error, _phase_context(session, phase, "on-error"))
             if answer is None:
                 continue
-            problem = _problem_of_recovery(answer, state)
+            problem = problem_of_recovery(answer, state)
             if problem is None:
                 return Recovery(hook.name, answer.state, scrub(answer.reason))
             fail(hook, at, problem)
@@ -282,12 +275,6 @@ class ComposedHooks:
         return found
 
 
-def _checked_unmet(each: object) -> Unmet:
-    if type(each) is not Unmet:
-        raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
-    return each
-
-
 def _matching(hook: Registration, tag: str) -> Registration | None:
     """Return the hook if it is for this tag; one whose predicate fails on it fails there like any other."""
     if hook.matcher is None:
@@ -295,7 +282,7 @@ def _matching(hook: Registration, tag: str) -> Registration | None:
     try:
         return hook if hook.matcher.matches(tag) else None
     except Exception as error:  # noqa: BLE001 - a predicate is user code
-        return replace(hook, function=_failing(hook, f"its predicate failed: {_said(error)}"), origin=hook)
+        return replace(hook, function=_failing(hook, f"its predicate failed: {described(error)}"), origin=hook)
 
 
 def _failing(hook: Registration, problem: str) -> Callable[..., None]:
@@ -315,8 +302,8 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     except ValueError as error:
         fail(hook, at, describe(error))
         return payload
-    except Exception as error:  # noqa: BLE001 - a predicate is user code
-        fail(hook, at, f"it returned a {type(given).__name__} that cannot be read: {_said(error)}")
+    except Exception as error:  # noqa: BLE001 - what a hook returns may raise anything when it is looked at
+        fail(hook, at, f"it returned a {type(given).__name__} that cannot be read: {described(error)}")
         return payload
     before, after = point.written(payload, accepted)
     if accepted == payload and same_json(before, after):
@@ -351,7 +338,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
     except BaseException as error:  # noqa: BLE001 - as above
         _raise_unless_failure(error, hook)
         at.session.gate.asking = None
-        fail(hook, at, _said(error))
+        fail(hook, at, described(error))
         return None
     if _is_awaitable(answer):
         return await _finish(hook, at, answer)
@@ -370,7 +357,7 @@ async def _finish(hook: Registration, at: _Place, answer: Awaitable[Any]) -> Any
             value = await answer
     except BaseException as error:  # noqa: BLE001 - as above
         _raise_unless_failure(error, hook)
-        fail(hook, at, _said(error))
+        fail(hook, at, described(error))
         return None
     finally:
         at.session.gate.asking = None
@@ -425,70 +412,6 @@ def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
         session.emit_last(HookFailed(hook=hook.name, where=where, key=key, error=problem))
 
 
-def _problem(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
-    """Return what is wrong with the answer of a phase hook."""
-    kind = type(answer)  # `isinstance` would ask the answer itself
-    if not issubclass(kind, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
-        return (
-            f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…) or Skip(), before think also "
-            "Nudge(…) or SwitchTo(…), and before complete Nudge(…), Answer(…) or Resume(…)"
-        )
-    places = next((places for each, places in _ONLY_BEFORE.items() if issubclass(kind, each)), None)
-    if places is not None and (timing != "before" or phase not in places):
-        return f"it returned {kind.__name__}, which only a hook before {' or '.join(places)} may do"
-    names = ("reason", "switch", "terminated_by", "text", "name", "why")
-    if not all(isinstance(getattr(answer, name, None), (str, NoneType)) for name in names):
-        return f"it returned {kind.__name__} with a reason that is no text"
-    if issubclass(kind, Nudge) and not issubclass(type(answer.otherwise), (Stop, Terminate, NoneType)):
-        return "it returned Nudge with otherwise= that is neither Stop(…) nor Terminate(…)"
-    if issubclass(kind, SwitchTo):
-        try:
-            make_strategy(answer.strategy)
-        except Exception as error:  # noqa: BLE001 - it may be anything
-            return f"it returned SwitchTo: {describe(error)}"
-    return None
-
-
-def _no_switch(strategy: str, state: KernelState, session: Session) -> str | None:
-    """Return why the strategy is not switched: it would go on for ever, since a turn is asked about again after it."""
-    notes = session.agent.gate.notes
-    if strategy == session.at.strategy:
-        return f"it returned SwitchTo({strategy!r}), which is the strategy that runs"
-    if notes.get(_SWITCHED) == state.iteration:
-        return f"it returned SwitchTo({strategy!r}) in a turn in which the strategy has been switched already"
-    notes[_SWITCHED] = state.iteration
-    return None
-
-
-_SWITCHED: Final = "playhead.switched"
-"""Where the notes of a run hold the turn in which the strategy was switched last."""
-_ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
-    Nudge: ("think", "complete"),
-    SwitchTo: ("think",),
-    Answer: ("complete",),
-    Resume: ("complete",),
-}
-"""Before which phases these may be returned."""
-
-
-def _problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
-    """Return what is wrong with the answer of an error hook."""
-    if not issubclass(type(answer), Recover):
-        return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
-    if not issubclass(type(answer.state), KernelState) or not isinstance(answer.reason, str):
-        return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
-    try:
-        KernelState.model_validate(answer.state.__dict__)
-        state_changes(state, Recovery("", answer.state))
-    except Exception as error:  # noqa: BLE001 - a predicate is user code
-        return f"it returned Recover with a state that is not right: {_said(error)}"
-    return None
-
-
-def _shown(answer: object) -> str:
-    return f"the class {cast('type', answer).__name__}" if issubclass(type(answer), type) else type(answer).__name__
-
-
 def _is_awaitable(answer: object) -> bool:
     return hasattr(type(answer), "__await__")
 
@@ -515,7 +438,3 @@ def _raise_unless_failure(error: BaseException, hook: Registration) -> None:
 def _of_policy(hook: Registration) -> dict[str, Any]:
     """Return the field of an event that says which policy it comes from; a field that is not set is not written."""
     return {} if hook.policy is None else {"policy": hook.policy}
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {describe(error)}"

@@ -84,11 +84,6 @@ class Place:
     """The turn in which the loop that runs began: the agent's own, or that of a pass inside it."""
     _position: int = 0
 
-    def reach(self, state: KernelState) -> KernelState:
-        """Note a state as the newest, and return it."""
-        self.state = state
-        return state
-
     def enter_iteration(self, iteration: int) -> None:
         """Start a turn: positions count from 0 again."""
         self.iteration, self.turns = iteration, iteration + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 NO_PARAMETERS: Mapping[str, JsonValue] = MappingProxyType({})
 
 
-class Adapter:
+class Adapter(ABC):
     """A model behind a client; nothing is sent or imported before it is asked."""
 
     def __init__(self, name: str, api_base: str | None, tool_format: ToolFormat) -> None:
@@ -41,8 +42,9 @@ class Adapter:
     def _base(self) -> str | None:
         return self._api_base or base_in_environment(self._provider)
 
+    @abstractmethod
     def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
-        raise NotImplementedError
+        """Return who is asked, and how, for the errors that name it."""
 
     @contextmanager
     def _as_ours(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Iterator[None]:

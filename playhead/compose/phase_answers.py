@@ -1,0 +1,90 @@
+"""What a hook of a phase may answer, and what is wrong with an answer that cannot be used."""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from playhead.kernel.describe import describe
+from playhead.kernel.hooks import Answer, Nudge, Recover, Recovery, Resume, Skip, Stop, SwitchTo, Terminate, Unmet
+from playhead.kernel.phases import state_changes
+from playhead.kernel.state import KernelState
+from playhead.kernel.strategies.registry import make_strategy
+
+if TYPE_CHECKING:
+    from playhead.kernel.session import Session
+
+_SWITCHED: Final = "playhead.switched"
+"""Where the notes of a run hold the turn in which the strategy was switched last."""
+_ONLY_BEFORE: Final[dict[type, tuple[str, ...]]] = {
+    Nudge: ("think", "complete"),
+    SwitchTo: ("think",),
+    Answer: ("complete",),
+    Resume: ("complete",),
+}
+"""Before which phases these may be returned."""
+
+
+def problem_of(answer: Any, phase: str, timing: str) -> str | None:  # noqa: ANN401 - anything
+    """Return what is wrong with the answer of a phase hook."""
+    kind = type(answer)  # `isinstance` would ask the answer itself
+    if not issubclass(kind, (Stop, Terminate, Skip, *_ONLY_BEFORE)):
+        return (
+            f"it returned {_shown(answer)}; a phase hook returns None, Stop(…), Terminate(…) or Skip(), before think also "
+            "Nudge(…) or SwitchTo(…), and before complete Nudge(…), Answer(…) or Resume(…)"
+        )
+    places = next((places for each, places in _ONLY_BEFORE.items() if issubclass(kind, each)), None)
+    if places is not None and (timing != "before" or phase not in places):
+        return f"it returned {kind.__name__}, which only a hook before {' or '.join(places)} may do"
+    names = ("reason", "switch", "terminated_by", "text", "name", "why")
+    if not all(isinstance(getattr(answer, name, None), (str, NoneType)) for name in names):
+        return f"it returned {kind.__name__} with a reason that is no text"
+    if issubclass(kind, Nudge) and not issubclass(type(answer.otherwise), (Stop, Terminate, NoneType)):
+        return "it returned Nudge with otherwise= that is neither Stop(…) nor Terminate(…)"
+    if issubclass(kind, SwitchTo):
+        try:
+            make_strategy(answer.strategy)
+        except Exception as error:  # noqa: BLE001 - it may be anything
+            return f"it returned SwitchTo: {describe(error)}"
+    return None
+
+
+def problem_of_switch(strategy: str, state: KernelState, session: Session) -> str | None:
+    """Return why the strategy is not switched: it would go on for ever, since a turn is asked about again after it."""
+    notes = session.agent.gate.notes
+    if strategy == session.at.strategy:
+        return f"it returned SwitchTo({strategy!r}), which is the strategy that runs"
+    if notes.get(_SWITCHED) == state.iteration:
+        return f"it returned SwitchTo({strategy!r}) in a turn in which the strategy has been switched already"
+    notes[_SWITCHED] = state.iteration
+    return None
+
+
+def problem_of_recovery(answer: Any, state: KernelState) -> str | None:  # noqa: ANN401 - anything
+    """Return what is wrong with the answer of an error hook."""
+    if not issubclass(type(answer), Recover):
+        return f"it returned {_shown(answer)}; an error hook returns None or Recover(state)"
+    if not issubclass(type(answer.state), KernelState) or not isinstance(answer.reason, str):
+        return f"it returned Recover({_shown(answer.state)}); it takes a state, and a reason that is text"
+    try:
+        KernelState.model_validate(answer.state.__dict__)
+        state_changes(state, Recovery("", answer.state))
+    except Exception as error:  # noqa: BLE001 - a state may be made with anything in it
+        return f"it returned Recover with a state that is not right: {described(error)}"
+    return None
+
+
+def _shown(answer: object) -> str:
+    return f"the class {cast('type', answer).__name__}" if issubclass(type(answer), type) else type(answer).__name__
+
+
+def checked_unmet(each: object) -> Unmet:
+    """Return what a block says is still required; raises `TypeError` when that is no `Unmet`."""
+    if type(each) is not Unmet:
+        raise TypeError(f"it returned {type(each).__name__}, not Unmet(…)")
+    return each
+
+
+def described(error: BaseException) -> str:
+    """Return what user code raised: its class, and what it says."""
+    return f"{type(error).__name__}: {describe(error)}"
