@@ -104,8 +104,9 @@ class ReplayWorld:
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
-        again = [] if self._tools_from_code else [each.make for each in made_again(session.header.hooks).guards()]
-        return LiveWorld().guards_for(session, again or makers)
+        if not self._tools_from_code:
+            makers = [each.make for each in made_again(session.header.hooks).guards()]
+        return LiveWorld().guards_for(session, makers)
 
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
