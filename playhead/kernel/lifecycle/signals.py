@@ -102,9 +102,8 @@ def _listen() -> bool:
 def _listen_no_more() -> None:
     """Take the handler away when nobody else listens."""
     _Listening.count -= 1
-    while (
-        _Listening.dying and not _Listening.count
-    ):  # else the program would go on for a moment, and might exit in order
+    # Else the program would continue for a moment, and might exit in order.
+    while _Listening.dying and not _Listening.count:
         time.sleep(POLL_S)
     if not _Listening.count:
         _put_back()
