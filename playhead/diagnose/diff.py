@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls, tool_sequence
 from playhead.diagnose.diff_decisions import first_decision
@@ -31,7 +31,7 @@ from playhead.diagnose.diff_types import (
     ToolEdit,
     ToolUse,
 )
-from playhead.diagnose.diff_values import MOST_DIFFERENCES, changed, differences, key_path, same, written_alike
+from playhead.diagnose.diff_values import differences, same
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
 from playhead.trace.spending import spent_by
@@ -40,13 +40,6 @@ from playhead.trace.values import repair_json, scrub
 if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.recording import Recording
-
-_MOST_NODES: Final = 300
-"""Values inside a value, up to which deepdiff looks at it: its cost grows faster than they do."""
-_LONGEST: Final = 20_000
-"""Characters of all texts of a value, up to which the same holds."""
-_DEEPEST: Final = 30
-"""Levels of a value, up to which the same holds."""
 
 
 def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
@@ -114,7 +107,7 @@ def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[st
 def _output(original: Recording, replay: Recording) -> OutputDiff:
     one = original.ending.output if original.ending else None
     other = replay.ending.output if replay.ending else None
-    equal = original.ending is not None and replay.ending is not None and written_alike(one, other)
+    equal = original.ending is not None and replay.ending is not None and same(one, other)
     lines: tuple[str, ...] = ()
     if not equal and isinstance(one, str) and isinstance(other, str) and "\n" in one + other:
         lines = line_diff(one, other)
@@ -178,7 +171,7 @@ def _divergence(split: Split) -> FirstDivergence:
     assert record is not None  # noqa: S101 - there is an event on one side at least
     found: tuple[Difference, ...] = ()
     if split.change == "changed":
-        found = structured_difference(split.expected, split.actual)
+        found = differences(split.expected, split.actual)
         found = found if len(found) == 1 else tuple(each for each in found if each.path != "args_hash")
     return FirstDivergence(
         change=split.change,
@@ -206,65 +199,6 @@ def _sentence(record: Record | None) -> str | None:
         return record.kind
 
 
-def structured_difference(original: Any, replay: Any) -> tuple[Difference, ...]:  # noqa: ANN401 - JSON
-    """Return where two JSON values differ, path by path, at most a hundred places.
-
-    In a list an item that was put in or left out is told as such (deepdiff). Values that are too large or too deep for
-    that are compared place by place.
-    """
-    if _is_small(original) and _is_small(replay):
-        try:
-            found = _deep_difference(original, replay)
-        except Exception:  # noqa: BLE001 - a diff must not fail for a value that deepdiff cannot take
-            found = ()
-        if found:
-            return found
-    return differences(original, replay)
-
-
-def _deep_difference(original: Any, replay: Any) -> tuple[Difference, ...]:  # noqa: ANN401 - JSON
-    from deepdiff import DeepDiff  # noqa: PLC0415 - slow to load, and only a divergence needs it
-
-    tree = DeepDiff(original, replay, view="tree", ignore_numeric_type_changes=False, verbose_level=2)
-    found: list[Difference] = []
-    for report, levels in tree.items():
-        change = "added" if report.endswith("_added") else "removed" if report.endswith("_removed") else "changed"
-        for level in levels:
-            one = None if change == "added" else level.t1
-            other = None if change == "removed" else level.t2
-            if change != "changed" or not same(one, other):  # 1 and 1.0 are the same JSON
-                found.append(changed(_path(level), change, original=one, replay=other))
-    return tuple(sorted(found, key=lambda each: each.path)[:MOST_DIFFERENCES])
-
-
-def _path(level: Any) -> str:  # noqa: ANN401 - deepdiff has no types
-    path = ""
-    for each in level.path(output_format="list"):
-        path = f"{path}[{each}]" if isinstance(each, int) else key_path(path, each)
-    return path
-
-
-def _is_small(value: Any) -> bool:  # noqa: ANN401 - JSON
-    nodes, length, level = 0, 0, [value]
-    for _ in range(_DEEPEST):
-        below: list[Any] = []
-        for each in level:
-            nodes += 1
-            if isinstance(each, dict):
-                length += sum(len(str(key)) for key in each)
-                below += each.values()
-            elif isinstance(each, (list, tuple)):
-                below += each
-            elif isinstance(each, str):
-                length += len(each)
-            if nodes > _MOST_NODES or len(below) > _MOST_NODES or length > _LONGEST:
-                return False
-        if not below:
-            return True
-        level = below
-    return False
-
-
 __all__ = [
     "Difference",
     "FirstDivergence",
@@ -278,6 +212,5 @@ __all__ = [
     "ToolUse",
     "apply_edits",
     "diff_recordings",
-    "structured_difference",
     "tool_sequence",
 ]

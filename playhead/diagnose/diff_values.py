@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
@@ -11,7 +12,7 @@ from playhead.trace.parameters import is_unrecorded, may_be_same
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 MOST_DIFFERENCES: Final = 100
 """Places of one value that are told one by one."""
@@ -25,50 +26,21 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
         return {name: plain(each) for name, each in value.__dict__.items()}
     if isinstance(value, tuple):
         return [plain(each) for each in value]
-    return value
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
-def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
-    """Return whether two JSON values are the same; 1 is 1.0, but not true, and not-a-number is itself.
-
-    Of values that are not recorded and have fingerprints of two keys nobody knows; they count as the same.
-    """
-    if left is right:
-        return True
-    try:
-        return _same(left, right)
-    except RecursionError:
-        return repr(repair_json(left)) == repr(repair_json(right))
-
-
-def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - JSON
-    if isinstance(left, dict):
-        if is_unrecorded(left) and is_unrecorded(right):
-            return may_be_same(left, right)
-        return (
-            isinstance(right, dict)
-            and left.keys() == right.keys()
-            and all(_same(each, right[key]) for key, each in left.items())
-        )
-    if isinstance(left, (list, tuple)):
-        return isinstance(right, (list, tuple)) and len(left) == len(right) and all(map(_same, left, right))
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    return bool(left == right) or (left != left and right != right)  # noqa: PLR0124 - not-a-number
-
-
-def written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
-    """Return whether two fields stand alike in a file: as `same`, but 1 is not 1.0.
+def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
+    """Return whether two values stand alike in a file: 1 is neither 1.0 nor true, and not-a-number is itself.
 
     Of values that are not recorded and have fingerprints of two keys nobody knows; they count as alike.
     """
     try:
-        return _written_alike(left, right)
+        return _same(left, right)
     except RecursionError:
-        return repr(left) == repr(right)
+        return repr(repair_json(plain(left))) == repr(repair_json(plain(right)))
 
 
-def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
+def _same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
     if left is right:
         return True
     if isinstance(left, str) or type(left) is not type(right):
@@ -76,33 +48,28 @@ def _written_alike(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field o
     if isinstance(left, dict):
         return _alike_dicts(left, right)
     if isinstance(left, (list, tuple)):
-        return len(left) == len(right) and all(map(_written_alike, left, right))
+        return len(left) == len(right) and all(map(_same, left, right))
     if isinstance(left, BaseModel):
-        return _written_alike(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
+        return _same(left.__dict__, right.__dict__) and left.__pydantic_extra__ == right.__pydantic_extra__
     return repr(left) == repr(right) if isinstance(left, float) else bool(left == right)  # -0.0 is not 0.0
 
 
 def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
     if is_unrecorded(left) and is_unrecorded(right):
         return may_be_same(left, right)
-    return len(left) == len(right) and all(
-        key in right and _written_alike(each, right[key]) for key, each in left.items()
-    )
+    return len(left) == len(right) and all(key in right and _same(each, right[key]) for key, each in left.items())
 
 
 def differences(
     original: Any,  # noqa: ANN401 - JSON
     replay: Any,  # noqa: ANN401 - JSON
     most: int = MOST_DIFFERENCES,
-    equal: Callable[[Any, Any], bool] = same,
 ) -> tuple[Difference, ...]:
-    """Return where two JSON values differ, path by path; lists are compared place by place."""
-    found: list[Difference] = []
-    for each in _walk(original, replay, "", 0, equal):
-        if len(found) == most:
-            break
-        found.append(each)
-    return tuple(found)
+    """Return where two JSON values differ, path by path.
+
+    Lists are compared place by place between what is the same at their beginnings and at their ends.
+    """
+    return tuple(islice(_walk(original, replay, "", 0), most))
 
 
 def _walk(
@@ -110,35 +77,39 @@ def _walk(
     replay: Any,  # noqa: ANN401 - JSON
     path: str,
     depth: int,
-    equal: Callable[[Any, Any], bool],
 ) -> Iterator[Difference]:
+    if same(original, replay):
+        return
     if isinstance(original, dict) and isinstance(replay, dict) and depth < _DEEPEST and not is_unrecorded(original):
         for key in [*original, *(key for key in replay if key not in original)]:
-            place = key_path(path, key)
+            place = f"{path}.{key}" if path else str(key)
             if key not in replay:
-                yield changed(place, "removed", original=original[key])
+                yield _difference(place, "removed", original=original[key])
             elif key not in original:
-                yield changed(place, "added", replay=replay[key])
+                yield _difference(place, "added", replay=replay[key])
             else:
-                yield from _walk(original[key], replay[key], place, depth + 1, equal)
+                yield from _walk(original[key], replay[key], place, depth + 1)
     elif isinstance(original, list) and isinstance(replay, list) and depth < _DEEPEST:
-        for index in range(max(len(original), len(replay))):
-            place = f"{path}[{index}]"
-            if index >= len(replay):
-                yield changed(place, "removed", original=original[index])
-            elif index >= len(original):
-                yield changed(place, "added", replay=replay[index])
-            else:
-                yield from _walk(original[index], replay[index], place, depth + 1, equal)
-    elif not equal(original, replay):
-        yield changed(path, "changed", original=original, replay=replay)
+        start, left, right = _unlike_part(original, replay)
+        for index, (one, other) in enumerate(zip(left, right, strict=False), start):
+            yield from _walk(one, other, f"{path}[{index}]", depth + 1)
+        both = min(len(left), len(right))
+        for index, each in enumerate(left[both:], start + both):
+            yield _difference(f"{path}[{index}]", "removed", original=each)
+        for index, each in enumerate(right[both:], start + both):
+            yield _difference(f"{path}[{index}]", "added", replay=each)
+    else:
+        yield _difference(path, "changed", original=original, replay=replay)
 
 
-def changed(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
-    """Return a difference whose values are JSON for sure."""
+def _unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], list[Any]]:
+    """Return two lists without what is the same at their beginnings and ends, and the place where that begins."""
+    shortest = min(len(left), len(right))
+    start = next((place for place in range(shortest) if not same(left[place], right[place])), shortest)
+    rest = range(shortest - start)
+    end = next((back for back in rest if not same(left[-1 - back], right[-1 - back])), shortest - start)
+    return start, left[start : len(left) - end], right[start : len(right) - end]
+
+
+def _difference(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
     return Difference(path=path, change=change, original=repair_json(original), replay=repair_json(replay))
-
-
-def key_path(path: str, key: object) -> str:
-    """Return the path of a key below a path."""
-    return f"{path}.{key}" if path else str(key)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.running import check_guards, open_control, open_writer, record_run, rules_of
+from playhead.diagnose.diff import diff_recordings
 from playhead.errors import ReplayError, RunError, UnknownModelError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import prices_of
@@ -112,7 +113,7 @@ async def replay(  # noqa: PLR0913 - one door, all keywords
     stage = _Stage(plan, on_record)
     run, stopped = await stage.run(folder)
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(stage.records), ())
-    diff = _diff(plan.recording, own)
+    diff = diff_recordings(plan.recording, own)
     grounded = _grounded(stage.world.answers)
     return ReplayResult(
         run=run,
@@ -224,12 +225,6 @@ class _Stage:
     def _record_notes(self, recorder: Recorder, started: Record) -> None:
         for note in self.plan.notes:
             recorder.emit(ReplayDiverged(what=note, where="outside the loop"), started.owner)
-
-
-def _diff(original: Recording, own: Recording) -> RunDiff:
-    from playhead.diagnose.diff import diff_recordings  # noqa: PLC0415 - deepdiff takes long to import
-
-    return diff_recordings(original, own)
 
 
 def _grounded(answers: Answers) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.divergence import call_of
+from playhead.diagnose.lanes import call_of
 from playhead.errors import UnresolvedCallError, UsageError, nearest
 from playhead.kernel.outcome import Outcome
 from playhead.replay.overrides import ResultOverride

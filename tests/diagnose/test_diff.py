@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
-from playhead.diagnose.diff import apply_edits, diff_recordings, structured_difference, tool_sequence
+from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
 from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_values import differences, same
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
@@ -371,8 +371,9 @@ def test_the_json_has_documented_fields(runs: Runs) -> None:
 
 
 def test_values_differ_as_json_does() -> None:
-    """One is one point nought, but not true; not-a-number is itself; order of keys is nothing."""
-    assert same({"a": 1, "b": [1.0]}, {"b": [1], "a": 1.0})
+    """As in a file: one is not one point nought, nor true; not-a-number is itself; order of keys is nothing."""
+    assert same({"a": 1, "b": [1.0]}, {"b": [1.0], "a": 1})
+    assert not same(1, 1.0)
     assert same(float("nan"), float("nan"))
     assert not same(1, True)
     assert not same({"a": None}, {})
@@ -381,12 +382,14 @@ def test_values_differ_as_json_does() -> None:
 
 
 def test_an_item_put_into_a_list_is_one_difference() -> None:
-    """Lists are aligned, not compared place by place; values too large for that are compared all the same."""
-    found = structured_difference({"a": ["x", "y", "z"]}, {"a": ["new", "x", "y", "z"]})
+    """What is the same before it and after it is not told; nor is more than a hundred places."""
+    found = differences({"a": ["x", "y", "z"]}, {"a": ["new", "x", "y", "z"]})
     assert [(each.path, each.change, each.replay) for each in found] == [("a[0]", "added", "new")]
-    assert structured_difference([1, {"b": 1.0}], [1, {"b": 1}]) == ()
     large = [str(number) for number in range(3_000)]
-    assert len(structured_difference(large, large[1:])) == 100
+    assert [(each.path, each.change, each.original) for each in differences(large, large[1:])] == [
+        ("[0]", "removed", "0")
+    ]
+    assert len(differences(large, large[::-1])) == 100
 
 
 def test_lines_that_differ() -> None:

@@ -15,7 +15,7 @@ from playhead import Agent, Context, load_recording, tool
 from playhead.compose.killswitches import max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.diff import diff_recordings
-from playhead.diagnose.divergence import LaneOrder
+from playhead.diagnose.lanes import LaneOrder
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_figures import spread
 from playhead.diagnose.statistics_model import Spread
@@ -198,7 +198,8 @@ async def test_what_a_hook_offers_is_not_the_agents_tool(tmp_path: Path):
     assert build_debrief(odd).metrics.tool_calls == 1
     assert diff_recordings(ran.recording, odd).inputs == ()
     order = LaneOrder()
-    assert not any(order.may_run_beside("root", "save") for each in odd.records if order.place(each))
+    lanes = {order.place(each).lane for each in odd.records if each.kind != "emission-changed"}
+    assert lanes == {("root", "")}
 
 
 def test_costs_too_large_to_sum_are_not_known():
