@@ -28,9 +28,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from playhead import Agent, Context
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.openai_format import parsed_arguments
-from playhead.kernel.models.scripted import ScriptedModel, Turn, text
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repair import is_healthy, repair
+from playhead.testing import ScriptedModel, Turn, text
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import from_json

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from playhead import Agent, Context, tool
 from playhead.compose.policies import novelty
-from playhead.kernel.models.scripted import ScriptedModel, call, text
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Message, Request
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from playhead.kernel.strategies.registry import make_strategy
 from playhead.testing import ScriptedModel, call, text
 
 if TYPE_CHECKING:
-    from playhead.kernel.models.scripted import Turn
+    from playhead.testing import Turn
 
 REPEATS = 3
 Script = Callable[[int], list["Turn"]]

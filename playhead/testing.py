@@ -2,17 +2,166 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
 
 from playhead.agent.streaming import StreamCompleted, StreamEnd, text_of
 from playhead.diagnose.tokens import cost_text
-from playhead.kernel.models.scripted import ScriptedModel, Turn, call, calls, error, text, with_match
+from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError
+from playhead.kernel.models.base import TextPiece, ToolFormat
+from playhead.trace.forks import SharedLock
+from playhead.trace.types import Completion, Message, Request, ToolCall
+from playhead.trace.usage import Prices, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from playhead.agent.result import RunResult
     from playhead.agent.streaming import StreamEvent
+
+Match = str | re.Pattern[str]
+_WORD = re.compile(r"\s*\S+|\s+")
+"""A word with the space before it, or the space at the end."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer of the model."""
+
+    text: str = ""
+    """What it says."""
+    calls: tuple[ToolCall, ...] = ()
+    """The calls it asks for."""
+    thinking: str | None = None
+    """Its reasoning."""
+    error: ModelError | None = None
+    """Raised instead of answering."""
+    match: Match | None = None
+    """Answer only a request in which this stands: a substring, or a compiled pattern. The longest match wins."""
+    delay_s: float = 0.0
+    """Seconds before the answer."""
+    usage: Usage | None = None
+    """Tokens, also those that a failure cost; of an answer by default one per message in and one per word out."""
+    finish_reason: str | None = None
+    """`stop` or `tool_calls` by default."""
+
+
+TurnLike = Turn | Callable[[Request], Turn]
+
+
+def text(content: str, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
+    """Return a turn that says something."""
+    return Turn(text=content, **fields)
+
+
+def call(tool: str, /, **arguments: Any) -> Turn:  # noqa: ANN401 - the tool's own arguments
+    """Return a turn that calls one tool."""
+    return Turn(calls=(ToolCall(id="", name=tool, arguments=arguments),))
+
+
+def calls(*turns: Turn, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
+    """Return a turn that makes all the calls of these turns at once."""
+    return Turn(calls=tuple(each for turn in turns for each in turn.calls), **fields)
+
+
+def error(message: str, *, retryable: bool = False, **fields: Any) -> Turn:  # noqa: ANN401 - fields of Turn
+    """Return a turn in which the provider fails; a retryable failure is tried again."""
+    return Turn(error=ModelUnavailableError(message) if retryable else ModelRequestError(message), **fields)
+
+
+@dataclass
+class ScriptedModel:
+    """Answers from a list of turns, in order.
+
+    A turn with a `match` answers every request that it matches, whatever its place in the list. A turn may be a function
+    from the request to a turn. When the list is used up the model fails, loudly.
+    """
+
+    turns: Sequence[TurnLike]
+    name: str = "scripted/model"
+    tool_format: ToolFormat = "native"
+    """How it is told of tools."""
+    requests: list[Request] = field(default_factory=list)
+    """Every request so far, for tests to look at."""
+    keep_requests: bool = True
+    """Each request holds the whole thread, so keeping them takes memory by the square of the steps."""
+
+    def __post_init__(self) -> None:
+        self._matching = [turn for turn in self.turns if isinstance(turn, Turn) and turn.match is not None]
+        self._queue = [turn for turn in self.turns if not (isinstance(turn, Turn) and turn.match is not None)]
+        self._next = 0
+        self._lock = SharedLock()
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Return no secrets."""
+        return {}
+
+    async def prices(self) -> Prices | None:
+        """Return that nothing costs anything."""
+        return Prices(input_usd=0.0, output_usd=0.0)
+
+    async def complete(self, request: Request) -> Completion:
+        """Return the next turn, or the one that matches the request best."""
+        turn = self._turn_for(request)
+        if turn.delay_s:
+            await anyio.sleep(turn.delay_s)
+        if turn.error is not None:
+            failure = type(turn.error)(*turn.error.args)
+            if turn.usage is not None:
+                failure.usage = turn.usage
+            raise failure
+        return Completion(
+            text=turn.text,
+            thinking=turn.thinking,
+            tool_calls=turn.calls,
+            finish_reason=turn.finish_reason or ("tool_calls" if turn.calls else "stop"),
+            usage=turn.usage or Usage(input_tokens=len(request.messages), output_tokens=len(turn.text.split()) + 1),
+            cost_usd=0.0,
+            model=self.name,
+        )
+
+    async def stream(self, request: Request) -> AsyncGenerator[TextPiece | Completion]:
+        """Return the same, word by word; what a subclass does in `complete` is done here, too."""
+        completion = await self.complete(request)
+        for word in _WORD.findall(completion.text):
+            yield TextPiece(word)
+            await anyio.lowlevel.checkpoint()
+        yield completion
+
+    def _turn_for(self, request: Request) -> Turn:
+        with self._lock:
+            if self.keep_requests:
+                self.requests.append(request)
+            turn = (self._best_match(request) if self._matching else None) or self._take()
+        return turn if isinstance(turn, Turn) else turn(request)
+
+    def _take(self) -> TurnLike:
+        if self._next >= len(self._queue):
+            raise ModelRequestError(f"the script has no more turns: all {len(self._queue)} are used")
+        self._next += 1
+        return self._queue[self._next - 1]
+
+    def _best_match(self, request: Request) -> Turn | None:
+        lengths = [(_match_length(turn.match, request.messages), turn) for turn in self._matching]
+        best = max(lengths, key=lambda each: each[0])
+        return best[1] if best[0] > 0 else None
+
+
+def _match_length(match: Match | None, messages: tuple[Message, ...]) -> int:
+    texts = [message.content for message in messages if isinstance(message.content, str)]
+    if isinstance(match, str):
+        return len(match) if any(match in each for each in texts) else 0
+    found = [hit for each in texts if match is not None and (hit := match.search(each))]
+    return max((len(hit[0]) for hit in found), default=0)
+
+
+def with_match(turn: Turn, match: Match) -> Turn:
+    """Return the turn, to be given whenever a request matches."""
+    return replace(turn, match=match)
 
 
 class TickingClock:

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from playhead.agent.result import RunResult
-    from playhead.kernel.models.scripted import Turn
     from playhead.replay import Reproduction
     from playhead.replay.result import ReplayResult
+    from playhead.testing import Turn
     from playhead.trace.integrity import Check
     from playhead.trace.recording import Recording
     from playhead.trace.types import Request

@@ -10,9 +10,8 @@ import pytest
 from pydantic import BaseModel, FilePath
 
 from playhead import Agent, Approval, load_recording, tool
-from playhead.kernel.models.scripted import Turn
 from playhead.replay import reproduce, resume
-from playhead.testing import ScriptedModel, TickingClock, call, calls, text
+from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, text
 from playhead.trace.types import ToolCall
 from tests.kernel.plan.steps import plan, tool_step, verdict
 from tests.kernel.runs import data, record_agent
