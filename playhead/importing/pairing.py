@@ -79,6 +79,7 @@ def pair(asked: list[Asked], items: list[ToolItem], *, strict: bool = False) -> 
     pairing.left += _by_what_they_say(left.asked, without_id, pairing)
     free = [each for each in left.asked if each.item is None and not (ids_agree and each.call.id is not None)]
     pairing.left += _by_what_they_say(free, with_id, pairing)
+    pairing.doubtful = list(dict.fromkeys(pairing.doubtful))
     return pairing
 
 
@@ -115,6 +116,8 @@ class _Left:
                 asked.item = item
                 taken.add(id(item))
                 self.pairing.how[how] += 1
+            if how != "id" and any(_differ(one, other) for one, other in pairwise(group)):
+                self.pairing.doubtful.append(group[0].reading.name or group[0].span.name)
         self.asked = [each for each in self.asked if each.item is None]
         self.items = [item for item in self.items if id(item) not in taken]
 
