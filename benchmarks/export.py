@@ -80,7 +80,7 @@ def _measured(folder: Path) -> dict[str, float]:
     process, agent, wall = time.process_time(), time.thread_time(), time.perf_counter()
     asyncio.run(playhead_loop(STEPS, folder, fetch_async))
     found = {"agent": time.thread_time() - agent, "wall": time.perf_counter() - wall}
-    current = sys.modules.get("playhead.trace.otlp.current")
+    current = sys.modules.get("playhead.spans.current")
     if current is not None and os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") != DEAD:
         assert current._Current.export.flush()  # noqa: SLF001 - the one that the environment asked for
     found["process"] = time.process_time() - process
@@ -100,15 +100,15 @@ def in_a_process(what: str, endpoint: str | None) -> dict[str, float]:
 
 def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
     """Return the spans of a stored run, and what it takes to read, fold and encode it, and to do all of it and send."""
+    from playhead.spans import SpanBuilder, spans_of  # noqa: PLC0415 - the same
+    from playhead.spans.delivery import Otlp  # noqa: PLC0415 - the same
+    from playhead.spans.destination import named  # noqa: PLC0415 - the same
+    from playhead.spans.encoding import encode  # noqa: PLC0415 - as export does
+    from playhead.spans.pump import Pump  # noqa: PLC0415 - the same
+    from playhead.spans.run_export import RunExport  # noqa: PLC0415 - the same
+    from playhead.spans.sources import TraceSource  # noqa: PLC0415 - the same
     from playhead.trace.line import Record  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.delivery import Otlp  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.destination import named  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.encoding import encode  # noqa: PLC0415 - as export does
-    from playhead.trace.otlp.pump import Pump  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.run_export import RunExport  # noqa: PLC0415 - the same
-    from playhead.trace.otlp.sources import TraceSource  # noqa: PLC0415 - the same
     from playhead.trace.reader import scan  # noqa: PLC0415 - the same
-    from playhead.trace.spans import SpanBuilder, spans_of  # noqa: PLC0415 - the same
 
     def export() -> int:
         pump = Pump(Otlp(named(endpoint)))

@@ -19,9 +19,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from benchmarks.step_cost import playhead_loop
 from playhead import tool
-from playhead.trace.otlp.encoding import encode, encoded
+from playhead.spans import SpanBuilder, SpanOptions, resource_of, spans_of
+from playhead.spans.encoding import encode, encoded
 from playhead.trace.reader import Problem, scan
-from playhead.trace.spans import SpanBuilder, SpanOptions, resource_of, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,9 +8,8 @@ import tempfile
 from examples.receiver import Receiver, value
 from examples.tools import lookup
 from playhead import Agent
+from playhead.spans import SpanOptions, live_export
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.otlp import live_export
-from playhead.trace.spans import SpanOptions
 
 MODEL = ScriptedModel([call("lookup", key="Mount Zed"), text("4,180 feet.")], name="openai/gpt-4o-mini")
 

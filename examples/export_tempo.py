@@ -8,9 +8,8 @@ import tempfile
 from examples.receiver import Receiver
 from examples.tools import lookup
 from playhead import Agent
+from playhead.spans import SpanOptions, live_export
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.otlp import live_export
-from playhead.trace.spans import SpanOptions
 
 CUT_AT = 2048
 """Bytes of an attribute that Tempo keeps, unless its `max_attribute_bytes` says otherwise."""

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.trace.otlp.collector import Collector
-from tests.trace.otlp.spans import record_run
+from tests.spans.collector import Collector
+from tests.spans.spans import record_run
 
 GUIDES = Path(__file__).parents[1] / "docs" / "guides"
 BASIC = f"Basic {b64encode(b'one:two').decode()}"

@@ -16,8 +16,8 @@ from playhead.cli import options
 from playhead.errors import TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from playhead.trace.otlp.destination import Destination
-    from playhead.trace.spans import SpanOptions
+    from playhead.spans import SpanOptions
+    from playhead.spans.destination import Destination
     from playhead.trace.store import TraceStore
 
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
@@ -103,7 +103,7 @@ def command(  # noqa: PLR0913 - the options
     destination = None if form is not None else _destination(to, headers)
     paths = _chosen(options.open_store(trace_dir), runs, since)
     from playhead.cli.exporting import Order, Told, export  # noqa: PLC0415 - costs 0.3 s
-    from playhead.trace.otlp.encoding import require_opentelemetry  # noqa: PLC0415 - the same
+    from playhead.spans.encoding import require_opentelemetry  # noqa: PLC0415 - the same
 
     require_opentelemetry()
     shown = _shown(no_content=no_content, all_messages=all_messages, gen_ai=gen_ai)
@@ -121,7 +121,7 @@ def _check(form: str | None, output: Path | None, *, sends: bool) -> None:
 
 
 def _destination(to: str | None, headers: tuple[str, ...]) -> Destination:
-    from playhead.trace.otlp.destination import from_environment, named  # noqa: PLC0415 - `--help` needs none of it
+    from playhead.spans.destination import from_environment, named  # noqa: PLC0415 - `--help` needs none of it
 
     given = dict(map(_header, headers))
     if to is not None:
@@ -216,7 +216,7 @@ def _short(text: str) -> str:
 
 
 def _shown(*, no_content: bool, all_messages: bool, gen_ai: bool) -> SpanOptions:
-    from playhead.trace.spans import SpanOptions  # noqa: PLC0415 - needs the extra
+    from playhead.spans import SpanOptions  # noqa: PLC0415 - needs the extra
 
     plain = SpanOptions(content=not no_content, gen_ai=gen_ai)
     return SpanOptions(content=not no_content, gen_ai=gen_ai, max_messages=None) if all_messages else plain

@@ -13,26 +13,26 @@ from playhead.cli import exits
 from playhead.cli.output import note, text_console, write_json
 from playhead.cli.output_file import OutputFile
 from playhead.diagnose.terminal import Line
+from playhead.spans import SpanBuilder
+from playhead.spans.cursor import Cursor
+from playhead.spans.delivery import Otlp
+from playhead.spans.files import SpanFile
+from playhead.spans.notices import notices
+from playhead.spans.open_files import OpenFiles
+from playhead.spans.pump import Pump
+from playhead.spans.run_export import RunExport
+from playhead.spans.running import SILENT_S, is_over, is_running, perhaps_on, silent_s
+from playhead.spans.sources import TraceSource
+from playhead.spans.undelivered import Undelivered, count_undelivered
 from playhead.trace.blobs import run_id_of
-from playhead.trace.otlp.cursor import Cursor
-from playhead.trace.otlp.delivery import Otlp
-from playhead.trace.otlp.files import SpanFile
-from playhead.trace.otlp.notices import notices
-from playhead.trace.otlp.open_files import OpenFiles
-from playhead.trace.otlp.pump import Pump
-from playhead.trace.otlp.run_export import RunExport
-from playhead.trace.otlp.running import SILENT_S, is_over, is_running, perhaps_on, silent_s
-from playhead.trace.otlp.sources import TraceSource
-from playhead.trace.otlp.undelivered import Undelivered, count_undelivered
-from playhead.trace.spans import SpanBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playhead.trace.otlp.delivery import Sink
-    from playhead.trace.otlp.destination import Destination
-    from playhead.trace.spans import SpanOptions
+    from playhead.spans import SpanOptions
+    from playhead.spans.delivery import Sink
+    from playhead.spans.destination import Destination
 
 POLL_S: Final = 0.2
 """Seconds between two looks at a run that goes on."""

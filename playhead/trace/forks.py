@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _APART: Final = frozenset(f"playhead.{name}" for name in ("chat", "cli", "diagnose", "importing", "mcp", "replay"))
 """Packages that are not needed to run an agent: what is being loaded of them is waited for, the rest is left."""
-_WHEN_ENTERED: Final = frozenset({"playhead.trace.otlp", "playhead.trace.spans"})
+_WHEN_ENTERED: Final = frozenset({"playhead.spans"})
 """Packages that only runs need whose spans are exported."""
 _NEEDED: Final = ("psutil", "rapidfuzz.distance", "rapidfuzz.fuzz", "rfc8785")
 _WAITED_FOR: Final = sys.stdlib_module_names | {

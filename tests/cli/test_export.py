@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from playhead.spans import current
 from playhead.trace.control import Control
-from playhead.trace.otlp import current
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import EVIL, record_hostile_run, record_run
-from tests.trace.otlp.collector import Collector, Reply, rejecting
-from tests.trace.otlp.spans import ids_of
+from tests.spans.collector import Collector, Reply, rejecting
+from tests.spans.spans import ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

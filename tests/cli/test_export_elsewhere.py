@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from playhead.spans import running
 from playhead.trace.control import Control
-from playhead.trace.otlp import running
 from tests.cli.command_line import objects, playhead
 from tests.cli.test_export import collector, no_telemetry  # noqa: F401 - fixtures
-from tests.trace.otlp.spans import ids_of
+from tests.spans.spans import ids_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.trace.otlp.collector import Collector
+    from tests.spans.collector import Collector
 
 HOST = "container-a1b2"
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.command_line import objects, playhead
 from tests.cli.test_export import collector, no_telemetry  # noqa: F401 - fixtures
-from tests.trace.otlp.collector import Collector, Reply
-from tests.trace.otlp.spans import ids_of, record_run
+from tests.spans.collector import Collector, Reply
+from tests.spans.spans import ids_of, record_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,9 @@ from playhead import Agent, load_recording
 from playhead.errors import DivergedError, ModelRequestError, NotReplayableError, RunError, UsageError
 from playhead.kernel.models import resolve_model
 from playhead.replay import resume_sync
+from playhead.spans import current, live_export
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace import fingerprint_key
-from playhead.trace.otlp import current, live_export
 from tests.findings.adapter import agent, cli, replay, reproduce, run
 from tests.options import grouped
 

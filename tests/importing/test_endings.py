@@ -8,8 +8,8 @@ import pytest
 
 from playhead.diagnose.debrief import build_debrief
 from playhead.importing.conventions.finish import finish_reason_of
-from playhead.trace.otlp.encoding import encode  # noqa: F401 - what is exported is what is sent
-from playhead.trace.spans import SpanOptions, spans_of
+from playhead.spans import SpanOptions, spans_of
+from playhead.spans.encoding import encode  # noqa: F401 - what is exported is what is sent
 from tests.cli.command_line import playhead
 from tests.importing.traces import Trace, captured, imported, shop
 

@@ -14,8 +14,8 @@ from playhead.importing.following import follows
 from playhead.importing.hiding import IMAGES_LEFT_OUT
 from playhead.importing.wording import how_shown, plain
 from playhead.replay import replay
+from playhead.spans import masking
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.spans import masking
 from playhead.trace.types import ImagePart, TextPart
 from tests.importing.test_round_trip import brought_back
 from tests.importing.traces import Trace, calling, imported, shop

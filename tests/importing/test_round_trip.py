@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from playhead import PlayheadError, load_recording
 from playhead.importing import import_spans
 from playhead.importing.readers.otlp_protobuf import spans_of_message
+from playhead.spans import SpanOptions, spans_of
+from playhead.spans.encoding import encode
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
-from playhead.trace.otlp.encoding import encode
 from playhead.trace.recording import OwnerRecording, Recording, read_recording
-from playhead.trace.spans import SpanOptions, spans_of
 from playhead.trace.values import as_text
 from tests.importing.traces import imported
 from tests.replay.random_agents import Canary, random_agent

@@ -9,7 +9,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.kernel import Purpose, answer_pass, ask_once, fresh_thread, in_phase
 from playhead.testing import ScriptedModel, text
 from playhead.trace.events import Critique
-from tests.trace.spans.span_runs import spans_in, tree_of
+from tests.spans.span_runs import spans_in, tree_of
 
 if TYPE_CHECKING:
     from pathlib import Path

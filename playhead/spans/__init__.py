@@ -1,0 +1,20 @@
+"""Events as OpenInference spans, and their delivery to a collector. Needs the extra `otel`, loaded when it is first used.
+
+live_export("http://localhost:4318")          # or OTEL_EXPORTER_OTLP_ENDPOINT, and nothing in the program
+export_to(processor)                          # through an application's own span processor
+spans_of(load_recording("latest").records)    # the spans of a recorded run
+"""
+
+from playhead.errors import MissingDependencyError
+from playhead.trace.public import public_names
+
+__all__, _load = public_names(__name__, f"{__file__}i")
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("openinference", "opentelemetry")):
+            raise
+        raise MissingDependencyError("spans need: pip install 'playhead[otel]'") from None

@@ -1,0 +1,170 @@
+"""What spans must not show: the switches of OpenInference, held for everything that repeats what they hide.
+
+`TraceConfig.mask` knows attributes one by one. An answer stands in `output.value`, and again in the next prompt; arguments in
+the answer and on the span of the call: what the kernel or the recording repeats is hidden wherever it stands. What may quote
+anything is hidden with any switch: rationales, errors, the name of a tool that is not there. Both switches are needed for what
+nobody can tell apart: what a model or a tool repeats in words of its own, arguments of calls that a model writes into its text,
+and the argument of `final-answer`, which is the run's output.
+
+Tags, metadata and templates of the application are inputs, although no switch of OpenInference's is about them. Never hidden
+are ids (of sessions, users, runs, calls and steps) and the names that the program gave: agents, tools, models, strategies,
+exceptions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from openinference.instrumentation import REDACTED_VALUE, TraceConfig
+from openinference.semconv.trace import (
+    ImageAttributes,
+    MessageAttributes,
+    MessageContentAttributes,
+    SpanAttributes,
+)
+
+from playhead.spans.messages import INPUT, message_attributes
+from playhead.spans.switches import masking_of_environment
+from playhead.spans.texts import clean, input_of, json_input, json_output, output_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opentelemetry.util.types import AttributeValue
+
+    from playhead.spans.messages import Shown
+    from playhead.spans.options import SpanOptions
+    from playhead.trace.events import LlmResponded
+    from playhead.trace.types import Content, ToolCall, ToolSpec
+
+IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
+"""The attribute that counts images which were too large to be shown."""
+_PART: Final = f"{INPUT}.0.{MessageAttributes.MESSAGE_CONTENTS}.0"
+_IMAGE: Final = f"{_PART}.{MessageContentAttributes.MESSAGE_CONTENT_IMAGE}.{ImageAttributes.IMAGE_URL}"
+"""Where an image stands: the switches for images are about places."""
+_EVERYTHING: Final = TraceConfig(
+    hide_inputs=True, hide_outputs=True, hide_llm_tools=True, hide_llm_invocation_parameters=True
+)
+
+
+class Masking:
+    """What of a run is shown, decided once."""
+
+    def __init__(self, options: SpanOptions) -> None:
+        config = (options.masking or masking_of_environment()) if options.content else _EVERYTHING
+        self._config = config
+        self._says_so = options.content
+        self.input_messages = not (config.hide_inputs or config.hide_input_messages or config.hide_prompts)
+        """Whether prompts are shown message by message."""
+        self.output_messages = not (config.hide_outputs or config.hide_output_messages or config.hide_choices)
+        """Whether answers are."""
+        self.inputs = self.input_messages and not config.hide_input_text
+        """Whether what went into an operation is shown as a whole."""
+        self.outputs = self.output_messages and not config.hide_output_text
+        """Whether what came out of one is."""
+        self.both = self.inputs and self.outputs
+        """Whether what is both is shown: what a model wrote and something was given, such as the arguments of a call."""
+        self.application = not config.hide_inputs
+        """Whether tags and metadata of the application are shown."""
+        self.tools = not (config.hide_inputs or config.hide_llm_tools)
+        """Whether schemas and descriptions of tools are shown, also in the words of a prompt."""
+        self.parameters = not config.hide_llm_invocation_parameters
+        """Whether parameters of requests are shown."""
+        self.everything = not any(value for name, value in vars(config).items() if name.startswith("hide_"))
+        """Whether nothing is hidden."""
+        self.words = self.both and not config.hide_input_images
+        """Whether text that may quote anything is shown: reasons, errors, descriptions."""
+
+    def image(self, url: str) -> str:
+        """Return what stands for an image of a message."""
+        shown = self._config.mask(_IMAGE, url, externalize=False)
+        return shown if isinstance(shown, str) else REDACTED_VALUE
+
+    def left_out(self, content: Content) -> dict[str, AttributeValue]:
+        """Return the attribute that says how many images of this content are too large to be shown."""
+        count = self.too_large(content) if self.inputs else 0
+        return {IMAGES_LEFT_OUT: count} if count else {}
+
+    def too_large(self, content: Content) -> int:
+        """Return how many images of this content are too large to be shown, when images are."""
+        if isinstance(content, str) or self._config.hide_input_images:
+            return 0
+        return sum(part.type == "image" and self.image(part.url) != part.url for part in content)
+
+    def tool_name(self, name: str, tool: ToolSpec | None) -> str:
+        """Return the name of a tool as it was called; one that no tool has is the model's own word."""
+        return clean(name) if tool is not None else self.word(clean(name))
+
+    def calls(self, calls: Sequence[ToolCall], tools: Mapping[str, ToolSpec]) -> Sequence[ToolCall]:
+        """Return the calls of an answer as far as they are shown: their ids, and the names that a tool has."""
+        if self.words:
+            return calls
+        hidden = {} if self.both else {"arguments": None, "raw_arguments": REDACTED_VALUE}
+        return tuple(
+            call.model_copy(update={"name": self.tool_name(call.name, tools.get(call.name)), **hidden})
+            for call in calls
+        )
+
+    def answer(self, response: LlmResponded, tools: Mapping[str, ToolSpec]) -> LlmResponded:
+        """Return an answer as far as it is shown, wherever it stands."""
+        if self.words:
+            return response
+        shown: dict[str, Any] = {"tool_calls": self.calls(response.tool_calls, tools)}
+        if not self.outputs:
+            shown["text"] = response.text and REDACTED_VALUE
+            shown["thinking"] = response.thinking and REDACTED_VALUE
+        return response.model_copy(update=shown)
+
+    def results(self, tool: ToolSpec | None, *, ok: bool) -> bool:
+        """Return whether results of a tool are shown.
+
+        Errors may quote anything. So may a tool of the kernel's own, which tells of the task, of tools and of what was said.
+        """
+        if tool is not None and tool.kind == "meta":
+            return self.words and self.tools
+        return self.outputs if ok else self.words
+
+    def word(self, text: str) -> str:
+        """Return text that may quote anything, or what stands for it."""
+        return text if self.words else REDACTED_VALUE
+
+    def input(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what went into an operation."""
+        return input_of(value) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def passed(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what a model wrote and an operation was given."""
+        return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def quoting(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what came out of an operation and may quote anything."""
+        return output_of(value) if self.words else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def result(self, said: Any, tool: ToolSpec | None, *, ok: bool) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what a call brought."""
+        return output_of(said) if self.results(tool, ok=ok) else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def output(self, value: Any) -> dict[str, AttributeValue]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of what came out of an operation."""
+        return output_of(value) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def input_json(self, text: str) -> dict[str, AttributeValue]:
+        """Return the attributes of what went into an operation and is JSON text already."""
+        return json_input(text) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
+
+    def output_json(self, text: str) -> dict[str, AttributeValue]:
+        """Return the attributes of what came out of an operation and is JSON text already."""
+        return json_output(text) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, AttributeValue]:
+        """Return the attributes of the messages of a request or an answer, as far as they are shown."""
+        if not (self.input_messages if prefix == INPUT else self.output_messages):
+            return {}
+        attributes = message_attributes(prefix, messages)
+        if self.both:
+            return attributes
+        masked = {key: self._config.mask(key, value, externalize=False) for key, value in attributes.items()}
+        return {key: value for key, value in masked.items() if value is not None}
+
+    def _instead(self, key: str) -> dict[str, AttributeValue]:
+        return {key: REDACTED_VALUE} if self._says_so else {}

@@ -1,0 +1,385 @@
+"""The spans of one run: what each event opens, completes or adds to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from openinference.instrumentation import REDACTED_VALUE
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
+from opentelemetry.trace import Link
+
+from playhead.spans import gen_ai
+from playhead.spans.agent_span import (
+    DECIDED,
+    HEADER,
+    TOOLS,
+    agent_attributes,
+    agent_metadata,
+    common_attributes,
+    ending_attributes,
+    ending_status,
+    links_of,
+    template_attributes,
+)
+from playhead.spans.failures import failed, noted
+from playhead.spans.identity import outer_span, trace_of
+from playhead.spans.messages import INPUT, OUTPUT
+from playhead.spans.model_span import answer_attributes, request_attributes, request_metadata
+from playhead.spans.opening import Opening
+from playhead.spans.owner import SpanOwner
+from playhead.spans.phases import Phases
+from playhead.spans.thread import SpanThread
+from playhead.spans.tool_span import brought, call_attributes, call_metadata, result_attributes, result_status
+from playhead.spans.tree import SpanTree
+from playhead.trace import events as e
+from playhead.trace.owners import owner_inside
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.util.types import AttributeValue
+
+    from playhead.spans.masking import Masking
+    from playhead.spans.options import SpanOptions
+    from playhead.spans.thread import Prompt
+    from playhead.spans.tree import OpenSpan
+    from playhead.trace.line import Record
+    from playhead.trace.types import AgentHeader, ToolSpec
+
+Ended = list["ReadableSpan"] | None
+"""The spans that an event completes; None when it cannot be placed."""
+Handler = Callable[..., Ended]
+_DEEPEST: Final = 100
+"""Owners above one another that are looked for; agents are nested a few deep."""
+
+
+class RunSpans:
+    """The open spans of a run, and what is known of its owners."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - what a run's spans are made with
+        self,
+        record: Record,
+        started: e.RunStarted,
+        now: int,
+        options: SpanOptions,
+        masking: Masking,
+        resource: Resource,
+    ) -> None:
+        self.started = started
+        self.tree = SpanTree(started.run_id, trace_of(started), resource, common_attributes(started, masking))
+        self._options = options
+        self._masking = masking
+        self._opening = Opening(started)
+        self._template = template_attributes(started, masking)
+        self._owners: dict[str, SpanOwner] = {}
+        self._ended: set[str] = set()
+        self._bodies: dict[str, tuple[OpenSpan, SpanOwner]] = {}
+        self._inner: dict[OpenSpan, str] = {}
+        if started.telemetry is not None and masking.application:
+            self.tree.with_metadata(started.telemetry.metadata)
+        self._enter(record, started, None, now)
+
+    def take(self, record: Record, now: int) -> Ended:
+        """Take the next event; return the spans that it completes, or None when it cannot be placed."""
+        self._opening.take(record.event)
+        handler = self._HANDLERS.get(type(record.event))
+        if handler is None:
+            return []
+        owner = self._owner(record.owner)
+        return None if owner is None else handler(self, record, record.event, owner, now)
+
+    # --- agents -------------------------------------------------------------------------------------------------------
+
+    def _enter(
+        self, record: Record, started: e.RunStarted | e.AgentStarted, above: tuple[OpenSpan, SpanOwner] | None, now: int
+    ) -> Ended:
+        """Open the span of an agent."""
+        name = record.owner if above else "root"
+        path = started.agent.name if above is None else f"{above[1].path}/{started.agent.name}"
+        attributes = agent_attributes(started, self.started.run_id, name, path, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.agent(started.agent, path, self.tree.session))
+        of_run = isinstance(started, e.RunStarted)
+        span = self.tree.open(
+            f"agent:{name}",
+            f"agent:{started.agent.name}",
+            Kind.AGENT,
+            above and above[0],
+            now,
+            attributes=attributes,
+            metadata=agent_metadata(started, record, self._masking),
+            links=links_of(started) if isinstance(started, e.RunStarted) else (),
+            parent=outer_span(self.started) if of_run else None,
+        )
+        if span is None:
+            return None
+        self._owners[name] = self._known(name, span, started.agent, path)
+        return []
+
+    def _known(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> SpanOwner:
+        phases = Phases(name, self.tree, self._masking, home, header.strategy_declares.answering)
+        return SpanOwner(name, home, header, path, SpanThread(self._masking, self._opening), phases)
+
+    def _owner(self, name: str) -> SpanOwner | None:
+        """Return what is known of an owner. One that never started belongs to the nearest above it that is known."""
+        known = self._owners.get(name)
+        if known is not None or name in self._ended:
+            return known
+        body = self._bodies.get(name)
+        if body is None:
+            above = self._above(name)
+            return None if above is None else self._adopt(name, above.home, above)
+        return self._adopt(name, *body)
+
+    def _adopt(self, name: str, home: OpenSpan, above: SpanOwner) -> SpanOwner:
+        owner = self._owners[name] = self._known(name, home, above.header, above.path)
+        return owner
+
+    def _above(self, name: str) -> SpanOwner | None:
+        for _ in range(_DEEPEST):
+            name = name.rpartition("/")[0]
+            if name in self._owners or not name:
+                break
+        return self._owners.get(name) or self._owners.get("root")
+
+    def _agent_started(self, record: Record, event: e.AgentStarted, _owner: SpanOwner, now: int) -> Ended:
+        above = self._owners.get(event.parent) or self._above(record.owner)
+        if above is None or record.owner == "root":
+            return None
+        call = above.calls.get(event.call_id)
+        self._owners.pop(record.owner, None)  # as which it was adopted above
+        return self._enter(record, event, (call or above.phases.current(), above), now)
+
+    def _agent_ended(self, record: Record, event: Any, owner: SpanOwner, now: int) -> Ended:  # noqa: ANN401 - an `Ending`
+        if not owner.home.is_open or owner.home.kind is not Kind.AGENT or owner.name != record.owner:
+            return None
+        status = ending_status(owner.home, event, now, self._masking)
+        ended = owner.phases.end_all(now, status)
+        attributes = ending_attributes(event, self._masking)
+        if self._options.gen_ai and event.status == "failed":
+            attributes.update(gen_ai.error(event.terminated_by))
+        ended += self.tree.close(owner.home, now, status, attributes)
+        self._leave(record.owner)
+        return ended
+
+    def _leave(self, name: str) -> None:
+        if self._owners.pop(name, None) is not None:
+            self._ended.add(name)
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _message_added(self, _record: Record, event: e.MessageAdded, owner: SpanOwner, _now: int) -> Ended:
+        owner.thread.add(event)
+        return []
+
+    def _tools_defined(self, _record: Record, event: e.ToolsDefined, owner: SpanOwner, _now: int) -> Ended:
+        owner.thread.define(event)
+        if HEADER in owner.home.metadata and owner.is_agent and not event.offered:
+            known = owner.home.metadata.setdefault(TOOLS, [])
+            tools = (spec.model_dump(mode="json", exclude_defaults=True) for spec in event.tools)
+            known += [each for each in tools if each not in known]
+        return []
+
+    # --- model calls --------------------------------------------------------------------------------------------------
+
+    def _requested(self, record: Record, event: e.LlmRequested, owner: SpanOwner, now: int) -> Ended:
+        prompt = owner.thread.prompt(event.messages, self._options.max_messages)
+        span = self._open_request(record, event, owner, prompt, now)
+        if span is None:
+            return None
+        owner.count("requests")
+        owner.requests[event.request, event.attempt] = span
+        span.attributes.update(self._masking.messages(INPUT, prompt.messages))
+        return []
+
+    def _open_request(
+        self, record: Record, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt, now: int
+    ) -> OpenSpan | None:
+        newest = prompt.messages[-1].text if prompt.messages else ""
+        return self.tree.open(
+            f"llm:{record.owner}:{event.request}.{event.attempt}",
+            f"llm:{event.model}",
+            Kind.LLM,
+            owner.phases.of_request(event, newest, record.seq, now),
+            now,
+            attributes=self._asked(event, owner, prompt),
+            metadata=request_metadata(event, record, prompt),
+        )
+
+    def _asked(self, event: e.LlmRequested, owner: SpanOwner, prompt: Prompt) -> dict[str, AttributeValue]:
+        attributes = {**request_attributes(event, owner, prompt, self._masking), **self._template}
+        if self._options.gen_ai:
+            attributes.update(gen_ai.request(event, owner, prompt, self.tree.session, self._masking))
+        return attributes
+
+    def _responded(self, _record: Record, event: e.LlmResponded, owner: SpanOwner, now: int) -> Ended:
+        said, answer = owner.thread.answered(event)
+        span = owner.requests.pop((event.request, event.attempt), None)
+        if span is None or not span.is_open:
+            return None
+        owner.answered[event.request] = span
+        owner.phases.answered(span, span.metadata["purpose"], event.text)
+        model = span.name.removeprefix("llm:")
+        attributes = answer_attributes(said, answer, owner, model, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.response(said, self._masking))
+        attributes.update(self._masking.messages(OUTPUT, [answer]))
+        return self.tree.close(span, now, attributes=attributes)
+
+    def _failed(self, _record: Record, event: e.LlmFailed, owner: SpanOwner, now: int) -> Ended:
+        span = owner.requests.pop((event.request, event.attempt), None)
+        if span is None or not span.is_open:
+            return None
+        span.metadata["retryable"] = event.retryable
+        if event.cancelled:
+            span.metadata["cancelled"] = True
+        if self._options.gen_ai:
+            span.attributes.update(gen_ai.error(event.error.type))
+        return self.tree.close(span, now, failed(span, event.error.type, event.error.message, now, self._masking))
+
+    # --- tool calls ---------------------------------------------------------------------------------------------------
+
+    def _call_started(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> Ended:
+        span = self._open_call(record, event, owner, now)
+        if span is None:
+            return None
+        owner.count("calls")
+        owner.calls[event.call_id] = span
+        body = self._inner[span] = owner_inside(record.owner, event.tool, record.iteration, event.position)
+        self._bodies[body] = (span, owner)
+        self._ended.discard(body)
+        return []
+
+    def _open_call(self, record: Record, event: e.ToolCallStarted, owner: SpanOwner, now: int) -> OpenSpan | None:
+        asked = None if event.request is None else owner.answered.get(event.request)
+        tool = self._tool(owner, event.tool)
+        attributes = call_attributes(event, record, tool, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.call(event, tool, self.tree.session, self._masking))
+        return self.tree.open(
+            f"tool:{record.owner}:{event.call_id}",
+            f"tool:{self._masking.tool_name(event.tool, tool)}",
+            Kind.TOOL,
+            self._place_of_call(event, owner, asked),
+            now,
+            attributes=attributes,
+            metadata=call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+            links=() if asked is None else (Link(asked.context),),
+        )
+
+    @staticmethod
+    def _place_of_call(event: e.ToolCallStarted, owner: SpanOwner, asked: OpenSpan | None) -> OpenSpan:
+        if event.step is not None:
+            return owner.phases.of_call(event.step)
+        above = None if asked is None else asked.above
+        return above if above is not None and above.is_open else owner.phases.current()
+
+    def _tool(self, owner: SpanOwner, name: str) -> ToolSpec | None:
+        """Return a tool of an agent; where a tool's body calls it, of the agent whose tool that is."""
+        own = owner.thread.tool(name)
+        above = self._owners.get(owner.name.rpartition("/")[0])
+        return own if own is not None or above is None else above.thread.tool(name)
+
+    def _call_completed(self, _record: Record, event: e.ToolCallCompleted, owner: SpanOwner, now: int) -> Ended:
+        owner.thread.completed(event)
+        span = owner.calls.pop(event.call_id, None)
+        if span is None or not span.is_open:
+            return None
+        tool = self._tool(owner, event.tool)
+        is_shown = self._masking.results(tool, ok=event.ok)
+        owner.phases.called(span, brought(event) if is_shown else REDACTED_VALUE)
+        status = result_status(span, event, now, self._masking)
+        attributes = result_attributes(event, tool, self._masking)
+        if self._options.gen_ai:
+            attributes.update(gen_ai.result(event, tool, self._masking))
+        ended = self.tree.close(span, now, status, attributes)
+        body = self._inner.pop(span)
+        self._bodies.pop(body, None)
+        self._leave(body)
+        return ended
+
+    def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: SpanOwner, _now: int) -> Ended:
+        span = owner.calls.get(event.call_id)
+        stages = (
+            owner.repaired.setdefault(event.call_id, []) if span is None else span.metadata.setdefault("repaired", [])
+        )
+        stages.append(event.stage)
+        return []
+
+    def _approval(self, _record: Record, event: e.ApprovalDecided, owner: SpanOwner, now: int) -> Ended:
+        span = owner.calls.get(event.call_id)
+        if span is not None:
+            why = None if event.why is None else self._masking.word(event.why)
+            by = None if event.by is None else self._masking.word(event.by)
+            noted(span, "approval", now, approved=event.approved, by=by, why=why)
+        return self._decided(_record, event, owner, now)
+
+    def _decided(self, _record: Record, event: e.Event, owner: SpanOwner, _now: int) -> Ended:
+        """Say that something besides model and tools steered the run: what it was, spans do not hold."""
+        decided = owner.home.metadata.get(DECIDED)
+        if decided is not None and event.kind not in decided:
+            decided.append(event.kind)
+        return []
+
+    def _hook(
+        self,
+        record: Record,
+        event: e.HookFired | e.EmissionChanged | e.EmissionSuppressed,
+        owner: SpanOwner,
+        now: int,
+    ) -> Ended:
+        """As `_decided`; a policy of Playhead's own stands in the agent's declaration, and decides the same again."""
+        return [] if event.policy is not None else self._decided(record, event, owner, now)
+
+    # --- what steered the run -----------------------------------------------------------------------------------------
+
+    def _killswitch(self, _record: Record, event: e.KillswitchFired, owner: SpanOwner, now: int) -> Ended:
+        reason = self._masking.word(event.reason)
+        noted(owner.home, "killswitch", now, switch=event.switch, reason=reason, on_trigger=event.on_trigger)
+        return self._decided(_record, event, owner, now)
+
+    def _fallback(self, _record: Record, event: e.ProviderFallback, owner: SpanOwner, now: int) -> Ended:
+        reason = self._masking.word(event.reason)
+        noted(owner.home, "provider-fallback", now, from_model=event.from_model, to_model=event.to_model, reason=reason)
+        return []
+
+    def _switched(self, record: Record, event: e.StrategySwitched, owner: SpanOwner, now: int) -> Ended:
+        strategies = {"from_strategy": event.from_strategy, "to_strategy": event.to_strategy}
+        noted(owner.home, "strategy-switched", now, **strategies)
+        return self._phase(record, event, owner, now)
+
+    def _waits(self, _record: Record, event: e.RunPaused | e.RunResumed, owner: SpanOwner, now: int) -> Ended:
+        noted(owner.home, event.kind, now)
+        return []
+
+    def _phase(self, record: Record, _event: e.EventBase, owner: SpanOwner, now: int) -> Ended:
+        return owner.phases.take(record, now)
+
+    _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
+        {
+            e.AgentStarted: _agent_started,
+            e.AgentCompleted: _agent_ended,
+            e.RunCompleted: _agent_ended,
+            e.MessageAdded: _message_added,
+            e.ToolsDefined: _tools_defined,
+            e.LlmRequested: _requested,
+            e.LlmResponded: _responded,
+            e.LlmFailed: _failed,
+            e.ToolCallStarted: _call_started,
+            e.ToolCallCompleted: _call_completed,
+            e.ToolCallRepaired: _repaired,
+            e.ApprovalDecided: _approval,
+            e.FactRecorded: _decided,
+            e.HookFired: _hook,
+            e.EmissionChanged: _hook,
+            e.EmissionSuppressed: _hook,
+            e.KillswitchFired: _killswitch,
+            e.ProviderFallback: _fallback,
+            e.RunPaused: _waits,
+            e.RunResumed: _waits,
+            **dict.fromkeys(Phases.TAKEN, _phase),
+            e.StrategySwitched: _switched,
+        }
+    )

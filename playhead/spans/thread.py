@@ -1,0 +1,188 @@
+"""The thread of one owner: it is written once, and requests name their messages by id."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from openinference.instrumentation import REDACTED_VALUE
+
+from playhead.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
+from playhead.spans.tool_catalogues import ToolCatalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from playhead.spans.masking import Masking
+    from playhead.spans.opening import Opening
+    from playhead.trace.events import LlmResponded, MessageAdded, ToolCallCompleted, ToolsDefined
+    from playhead.trace.types import Content, Range, ToolCall, ToolSpec
+
+
+class Prompt(NamedTuple):
+    """The messages of a request that its span shows."""
+
+    messages: list[Shown]
+    cut: int
+    """Messages between those of the system and the newest that are not shown."""
+    missing: int
+    """Messages that the records do not hold."""
+
+    @property
+    def images_left_out(self) -> int:
+        """Images of these messages that are too large to be shown."""
+        return sum(message.images_left_out for message in self.messages)
+
+
+class Offered(NamedTuple):
+    """The tools of a request."""
+
+    attributes: dict[str, str]
+    json: str
+    """OpenAI's list of them."""
+    tools: tuple[ToolSpec, ...]
+
+
+class SpanThread:
+    """Every message and tool of one owner, as far as the records tell."""
+
+    def __init__(self, masking: Masking, opening: Opening) -> None:
+        self._masking = masking
+        self._opening = opening
+        self._catalogue = ToolCatalogue()
+        self._messages: dict[int, Shown] = {}
+        self._ids: list[int] = []
+        self._system: list[int] = []
+        self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
+        self._results: dict[str, ToolCallCompleted] = {}
+        self._tools: dict[int, ToolSpec] = {}
+        self._by_name: dict[str, ToolSpec] = {}
+        self._offered: dict[tuple[Range, ...], Offered] = {}
+
+    def add(self, added: MessageAdded) -> None:
+        """Take a message. One whose content the records do not hold stays empty."""
+        if added.id in self._messages:
+            return
+        self._messages[added.id] = self._answer_sent(added) or self._shown(added)
+        insort(self._ids, added.id)
+        if added.role == "system":
+            insort(self._system, added.id)
+
+    def _shown(self, added: MessageAdded) -> Shown:
+        content, calls = self._content_of(added)
+        said = self._as_shown(added, content)
+        name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
+        shown = shown_message(added, name, said, self._masking.calls(calls, self._by_name), self._masking.image)
+        shown.images_left_out = self._masking.too_large(said)
+        return shown
+
+    def _as_shown(self, added: MessageAdded, content: Content) -> Content:
+        """Return what a message says, as far as it is shown in prompts."""
+        masking = self._masking
+        may_quote = not masking.outputs and not self._opening.holds(added, content)
+        if may_quote or self._is_hidden_result(added):
+            return content and REDACTED_VALUE
+        if not masking.tools and added.ref is None and added.role in {"system", "user"}:
+            return self._catalogue.hidden(content)
+        return content
+
+    def _is_hidden_result(self, added: MessageAdded) -> bool:
+        call = added.ref.call if added.ref is not None else added.tool_call_id
+        result = None if call is None else self._results.get(call)
+        name = added.name if result is None else result.tool
+        if name is None:
+            return False
+        return not self._masking.results(self.tool(name), ok=result is None or result.ok)
+
+    def _answer_sent(self, added: MessageAdded) -> Shown | None:
+        """Return the answer that is sent back as it was shown, which it is when the model said it without reasoning."""
+        if added.ref is None or added.ref.request not in self._answers or added.role != "assistant":
+            return None
+        answer, shown = self._answers[added.ref.request]
+        return None if answer.thinking else shown
+
+    def _content_of(self, added: MessageAdded) -> tuple[Content, tuple[ToolCall, ...]]:
+        """Return content and calls of a message, wherever they stand."""
+        ref = added.ref
+        if ref is not None and ref.request is not None:
+            known = self._answers.get(ref.request)
+            return (known[0].text, known[0].tool_calls) if known else ("", ())
+        if ref is not None and ref.call is not None:
+            result = self._results.get(ref.call)
+            return result.message_text(added.role) if result else "", added.tool_calls
+        return added.content or "", added.tool_calls
+
+    def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
+        """Take an answer, to which messages will refer; return what is shown of it, and that as a message."""
+        said = self._masking.answer(response, self._by_name)
+        answer = self._answers[response.request] = said, shown_answer(said)
+        return answer
+
+    def completed(self, result: ToolCallCompleted) -> None:
+        """Take a result, to which messages will refer."""
+        self._results[result.call_id] = result
+
+    def define(self, defined: ToolsDefined) -> None:
+        """Take tools."""
+        self._tools.update(enumerate(defined.tools, defined.first_id))
+        self._by_name.update((tool.name, tool) for tool in defined.tools)
+        if not self._masking.tools:
+            self._catalogue.define(defined.tools)
+        self._offered.clear()
+
+    def tool(self, name: str) -> ToolSpec | None:
+        """Return the tool of this name that was defined last."""
+        return self._by_name.get(name)
+
+    def prompt(self, ranges: Sequence[Range], most: int | None) -> Prompt:
+        """Return the messages of these ids: those of the system, and the newest of all, `most` together."""
+        spans = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
+        known = sum(max(0, end - start) for start, end in spans)
+        asked = sum(max(0, last - first + 1) for first, last in ranges)
+        ids = self._newest(spans, min(most or known, len(self._ids)))
+        if len(ids) < known:
+            ids = self._with_system(ids, ranges)
+        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
+
+    def _newest(self, spans: Sequence[tuple[int, int]], most: int) -> list[int]:
+        found: list[int] = []
+        for start, end in reversed(spans):
+            room = most - len(found)
+            if room <= 0:
+                break
+            found[:0] = self._ids[max(start, end - room) : end]
+        return found
+
+    def _with_system(self, newest: list[int], ranges: Sequence[Range]) -> list[int]:
+        """Return the newest, with the messages of the system in place of the oldest of them."""
+        system = list(self._systems(ranges, len(newest)))
+        chosen = set(system)
+        rest = [number for number in newest if number not in chosen]
+        return [*system, *rest[max(0, len(system) + len(rest) - len(newest)) :]]
+
+    def _systems(self, ranges: Sequence[Range], most: int) -> Iterator[int]:
+        for first, last in ranges:
+            for number in self._system[bisect_left(self._system, first) : bisect_right(self._system, last)]:
+                if most <= 1:  # the newest message of a request is always shown
+                    return
+                most -= 1
+                yield number
+
+    def offered(self, ranges: tuple[Range, ...]) -> Offered:
+        """Return the tools of these ids."""
+        known = self._offered.get(ranges)
+        if known is None:
+            known = self._offered[ranges] = self._offer(ranges)
+        return known
+
+    def _offer(self, ranges: Sequence[Range]) -> Offered:
+        ids = sorted(self._tools)
+        asked = (
+            self._tools[number]
+            for first, last in ranges
+            for number in ids[bisect_left(ids, first) : bisect_right(ids, last)]
+        )
+        found = tuple(islice(asked, len(ids)))  # however often a hostile file names them
+        shown = [shown_tool(tool) for tool in found]
+        return Offered(tool_attributes(shown), f"[{','.join(shown)}]", found)

@@ -1,0 +1,177 @@
+"""Spans while they are open, and what becomes of those inside a span that ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
+from openinference.semconv.trace import SpanAttributes
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+
+from playhead.spans.identity import SAMPLED, span_id_of
+from playhead.spans.texts import clean, json_taken_apart
+from playhead.trace import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.util.types import AttributeValue
+
+SCOPE: Final = InstrumentationScope("playhead", VERSION)
+OK: Final = Status(StatusCode.OK)
+OURS: Final = "playhead"
+"""What Playhead's own metadata is called."""
+THEIRS: Final = "application.playhead"
+"""What metadata of the application is called that it calls so, too."""
+INTERRUPTED: Final = "playhead.interrupted"
+"""Marks a span that did not end by itself."""
+_NOT_ENDED: Final = "it had not ended when {name} did"
+_DIED: Final = "the run had not ended when its recording did"
+
+
+@dataclass(slots=True, eq=False)
+class OpenSpan:
+    """A span whose end is not known yet."""
+
+    name: str
+    context: SpanContext
+    parent: SpanContext | None
+    above: OpenSpan | None
+    start: int
+    """Nanoseconds since the Unix epoch."""
+    kind: Kind
+    attributes: dict[str, AttributeValue]
+    metadata: dict[str, Any]
+    """What of it is not an attribute of its own."""
+    links: tuple[Link, ...] = ()
+    events: list[Event] = field(default_factory=list)
+    below: dict[int, OpenSpan] = field(default_factory=dict)
+    """The open spans inside it, by id, in the order in which they were opened."""
+    is_open: bool = True
+
+
+class SpanTree:
+    """The open spans of a run."""
+
+    def __init__(self, run_id: str, trace_id: int, resource: Resource, common: dict[str, AttributeValue]) -> None:
+        self._run_id = run_id
+        self._trace_id = trace_id
+        self._resource = resource
+        self._common = common
+        self.session = str(common[SpanAttributes.SESSION_ID])
+        self._metadata: dict[str, Any] = {}
+        self._seen: set[int] = set()
+        self._roots: dict[int, OpenSpan] = {}
+
+    def with_metadata(self, metadata: dict[str, Any]) -> None:
+        """Put the application's metadata on every span; what it calls as we call ours keeps its value under another name."""
+        theirs = dict(metadata)
+        if OURS in theirs:
+            name = THEIRS
+            while name in theirs:
+                name = f"{THEIRS[: -len(OURS)]}{name}"
+            theirs[name] = theirs.pop(OURS)
+        self._metadata = theirs
+
+    def open(  # noqa: PLR0913 - what a span begins with
+        self,
+        operation: str,
+        name: str,
+        kind: Kind,
+        above: OpenSpan | None,
+        now: int,
+        *,
+        attributes: dict[str, AttributeValue],
+        metadata: dict[str, Any],
+        links: tuple[Link, ...] = (),
+        parent: SpanContext | None = None,
+    ) -> OpenSpan | None:
+        """Open the span of an operation; None when there was one already, or when what it belongs to has ended."""
+        number = span_id_of(self._run_id, operation)
+        if number in self._seen or (above is not None and not above.is_open):
+            return None
+        self._seen.add(number)
+        context = SpanContext(self._trace_id, number, is_remote=False, trace_flags=SAMPLED)
+        outer = parent if above is None else above.context
+        span = OpenSpan(clean(name), context, outer, above, now, kind, attributes, metadata, links)
+        (self._roots if above is None else above.below)[number] = span
+        return span
+
+    def close(
+        self,
+        span: OpenSpan,
+        now: int,
+        status: Status = OK,
+        attributes: dict[str, AttributeValue] | None = None,
+    ) -> list[ReadableSpan]:
+        """Return a span that has ended, behind those inside it that had not."""
+        if attributes:
+            span.attributes.update(attributes)
+        ended: list[ReadableSpan] = []
+        if span.below:
+            because = _NOT_ENDED.format(name=span.name)
+            ended = [self._cut_off(each, now, because) for each in self._inside(span)]
+        self._forget(span)
+        ended.append(self._readable(span, now, status, span.attributes))
+        span.attributes = {}  # whoever refers to it on, needs no prompt
+        return ended
+
+    def interrupted(self, now: int) -> list[ReadableSpan]:
+        """Return all open spans as they are now, innermost first; they stay open."""
+        return [
+            self._cut_off(each, now, _DIED) for root in self._roots.values() for each in (*self._inside(root), root)
+        ]
+
+    def _inside(self, span: OpenSpan) -> list[OpenSpan]:
+        """Return the open spans inside one, children before their parents."""
+        found: list[OpenSpan] = []
+        waiting = list(span.below.values())
+        while waiting:
+            each = waiting.pop()
+            found.append(each)
+            waiting += each.below.values()
+        return found[::-1]
+
+    def _forget(self, span: OpenSpan) -> None:
+        for each in self._all(span):
+            each.is_open = False
+        siblings = self._roots if span.above is None else span.above.below
+        siblings.pop(span.context.span_id, None)
+
+    def _all(self, span: OpenSpan) -> Iterator[OpenSpan]:
+        yield span
+        if span.below:
+            yield from self._inside(span)
+
+    def _cut_off(self, span: OpenSpan, now: int, because: str) -> ReadableSpan:
+        status = Status(StatusCode.ERROR, because)
+        return self._readable(span, now, status, {**span.attributes, INTERRUPTED: True})
+
+    def _readable(
+        self, span: OpenSpan, now: int, status: Status, attributes: dict[str, AttributeValue]
+    ) -> ReadableSpan:
+        metadata = {**self._metadata, OURS: span.metadata}
+        attributes = {
+            SpanAttributes.OPENINFERENCE_SPAN_KIND: span.kind.value,
+            **self._common,
+            **attributes,
+            SpanAttributes.METADATA: json_taken_apart(metadata),
+        }
+        return ReadableSpan(
+            span.name,
+            context=span.context,
+            parent=span.parent,
+            resource=self._resource,
+            attributes=attributes,
+            events=tuple(span.events),
+            links=span.links,
+            kind=SpanKind.CLIENT if span.kind is Kind.LLM else SpanKind.INTERNAL,
+            status=status,
+            start_time=span.start,
+            end_time=max(now, span.start),
+            instrumentation_scope=SCOPE,
+        )

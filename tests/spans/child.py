@@ -1,0 +1,82 @@
+"""Programs whose runs are exported, to be killed: `python -m tests.spans.child WHAT FOLDER`.
+
+Each says on stdout when it has come to where it waits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import sys
+import time
+from pathlib import Path
+
+from playhead import Agent, Context, tool
+from playhead.testing import ScriptedModel, call, text
+
+STEPS = 3
+
+
+@tool(read_only=True)
+def lookup(key: int) -> str:
+    """Look a fact up."""
+    return f"fact {key}"
+
+
+@tool
+def wait(seconds: float = 60.0) -> str:
+    """Say that we are here, and wait."""
+    print("waiting", flush=True)  # noqa: T201 - to the test
+    time.sleep(seconds)
+    return "over"
+
+
+@tool
+def fork() -> str:
+    """Fork: the child lives longer than the run, runs an agent of its own, and exits in order."""
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        return "forked"
+    run(_folder(), [text("of the child")], "child")
+    time.sleep(0.7)
+    import atexit
+
+    atexit._run_exitfuncs()  # as `sys.exit` would, had the parent not been in the middle of a tool
+    os._exit(0)
+
+
+def run(folder: Path, turns: list[object], run_id: str) -> None:
+    """Run an agent."""
+    model = ScriptedModel(turns)  # type: ignore[arg-type]
+    Agent(model, tools=[lookup, wait, fork], trace=folder, context=Context(rationale=False)).run_sync(
+        "go", run_id=run_id
+    )
+
+
+def _folder() -> Path:
+    return Path(sys.argv[2])
+
+
+def main() -> None:
+    """Do what the command line says."""
+    looks = [call("lookup", key=key) for key in range(STEPS)]
+    match sys.argv[1]:
+        case "run":
+            atexit.register(lambda: print(time.monotonic() - over))  # noqa: T201 - the last to be called
+            run(_folder(), [*looks, text("done")], "run")
+            over = time.monotonic()
+        case "wait":
+            run(_folder(), [*looks, call("wait"), text("done")], "run")
+        case "worker":
+            run(_folder(), [*looks, text("done")], "run")
+            worker = multiprocessing.get_context("fork").Process(target=run, args=(_folder(), [text("of it")], "child"))
+            worker.start()
+            worker.join()
+        case "fork":
+            run(_folder(), [*looks, call("fork"), text("done")], "run")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What the tests of delivery share: no telemetry of the caller's, and no export that outlives a test."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+from playhead.spans import current
+from tests.spans.collector import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+settings.register_profile("no deadline", deadline=None)  # machines that run tests are busy
+settings.load_profile("no deadline")
+
+
+@pytest.fixture(autouse=True)
+def nothing_exported(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No variable says where spans go; what a test exports ends with it."""
+    for name in list(os.environ):
+        if name.startswith(("OTEL_", "OPENINFERENCE_", "PHOENIX_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(current._Current, "export", None)
+    monkeypatch.setattr(current._Current, "refused", False)
+    yield
+    if current._Current.export is not None:
+        current._Current.export.shutdown(0.5)
+
+
+@pytest.fixture
+def collect() -> Iterator[Callable[..., Collector]]:
+    """Make collectors that end with the test."""
+    made: list[Collector] = []
+
+    def make(*arguments: object, **options: object) -> Collector:
+        made.append(Collector(*arguments, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

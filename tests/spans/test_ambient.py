@@ -1,0 +1,344 @@
+"""A run that begins inside an application's own tracing."""
+
+from __future__ import annotations
+
+import concurrent.futures.thread  # noqa: F401 - else the hook of `TracerProvider` waits for ever in the child of any later fork
+import json
+import subprocess
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from openinference.instrumentation import (
+    suppress_tracing,
+    using_attributes,
+    using_metadata,
+    using_prompt_template,
+    using_session,
+    using_tags,
+    using_user,
+)
+from opentelemetry.context import attach, detach, get_current, set_value
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, get_current_span, use_span
+
+from playhead import Agent, load_recording, tool
+from playhead.replay import reproduce, resume
+from playhead.spans import export_to, spans_of
+from playhead.testing import ScriptedModel, call, text
+from playhead.trace.ambient import ambient_telemetry
+from playhead.trace.telemetry import TelemetryContext
+from tests.spans.span_runs import spans_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROVIDER = TracerProvider(resource=Resource({"service.name": "shop"}))
+TRACER = PROVIDER.get_tracer("shop")
+
+
+def scout(folder: Path) -> Agent:
+    """Return an agent that calls a tool once."""
+
+    @tool(read_only=True)
+    async def look(key: str) -> str:
+        """Look."""
+        return key
+
+    return Agent(ScriptedModel([call("look", key="a"), text("Done.")]), tools=[look], trace=folder)
+
+
+def telemetry_of(folder: Path, run_id: str) -> TelemetryContext | None:
+    """Return what a recording holds of it."""
+    return load_recording(run_id, folder).header.telemetry
+
+
+@pytest.fixture
+def outer() -> Iterator[SpanContext]:
+    """Open a span of the application's."""
+    with TRACER.start_as_current_span("request") as span:
+        yield span.get_span_context()
+
+
+async def test_a_run_joins_the_span_that_is_open(tmp_path: Path) -> None:
+    """Trace and parent are the application's, and so they are in every export of the recording, whenever."""
+    metadata = {"team": "x", "odd": float("inf")}
+    with (
+        TRACER.start_as_current_span("request") as span,
+        using_session("s"),
+        using_user("ann"),
+        using_tags(["a"]),
+        using_metadata(metadata),
+    ):
+        await scout(tmp_path).run("Go.", run_id="run")
+    context = span.get_span_context()
+    telemetry = telemetry_of(tmp_path, "run")
+    assert telemetry is not None
+    assert telemetry == TelemetryContext(
+        trace_id=f"{context.trace_id:032x}",
+        span_id=f"{context.span_id:016x}",
+        session_id="s",
+        user_id="ann",
+        tags=("a",),
+        metadata=telemetry.metadata,
+        service={"service.name": "shop"},
+    )
+    assert telemetry.metadata["team"] == "x"
+    root = spans_in(load_recording("run", tmp_path).records)[-1]
+    assert root.parent is not None
+    assert (root.context.trace_id, root.parent.span_id) == (context.trace_id, context.span_id)
+
+
+def test_it_is_read_where_the_caller_is(tmp_path: Path, outer: SpanContext) -> None:
+    """`run_sync`, whose loop runs in another thread, sees the caller's span as well."""
+    scout(tmp_path).run_sync("Go.", run_id="run")
+    telemetry = telemetry_of(tmp_path, "run")
+    assert telemetry is not None
+    assert telemetry.span_id == f"{outer.span_id:016x}"
+
+
+async def test_nothing_is_nothing(tmp_path: Path) -> None:
+    """Outside an application's tracing the recording says nothing of it."""
+    assert not get_current_span().get_span_context().is_valid
+    await scout(tmp_path).run("Go.", run_id="run")
+    assert telemetry_of(tmp_path, "run") is None
+
+
+async def test_metadata_that_is_called_as_ours_is_kept_beside_it(tmp_path: Path) -> None:
+    """Whatever the application calls its metadata, it is on every span, and so is Playhead's own."""
+    theirs = {"playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+    with using_metadata(theirs):
+        await scout(tmp_path).run("Go.", run_id="run")
+    for span in spans_in(load_recording("run", tmp_path).records):
+        metadata = json.loads(str((span.attributes or {})["metadata"]))
+        assert metadata.pop("playhead")["owner"] == "root"
+        assert metadata == {"application.application.playhead": {"team": "x"}, "application.playhead": 1, "seat": 4}
+
+
+async def test_the_template_of_prompts_is_on_model_calls(tmp_path: Path) -> None:
+    """What `using_prompt_template` says stands in the trace and on the spans of model calls, as it is in OpenInference."""
+    said = {"template": "How high is {peak}?", "version": "v2", "variables": {"peak": "Mount Zed"}}
+    with using_prompt_template(**said):  # type: ignore[arg-type]
+        await scout(tmp_path).run("Go.", run_id="run")
+    assert telemetry_of(tmp_path, "run") == TelemetryContext(
+        prompt_template="How high is {peak}?",
+        prompt_template_version="v2",
+        prompt_template_variables={"peak": "Mount Zed"},
+    )
+    expected = {
+        "llm.prompt_template.template": "How high is {peak}?",
+        "llm.prompt_template.version": "v2",
+        "llm.prompt_template.variables": '{"peak":"Mount Zed"}',
+    }
+    for span in spans_in(load_recording("run", tmp_path).records):
+        shown = {key: value for key, value in (span.attributes or {}).items() if key.startswith("llm.prompt_template")}
+        assert shown == (expected if span.name.startswith("llm:") else {})
+
+
+@pytest.mark.parametrize("how", ["provider of the process", "provider of the span"])
+async def test_a_run_inside_an_application_has_its_service(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it has set its tracing up; the recording holds who it is, and nothing of its machine, so every export says it."""
+    who = {"service.name": "shop", "service.version": "2", "openinference.project.name": "alps"}
+    provider = TracerProvider(
+        resource=Resource.create({**who, "process.command_args": "--key=secret", "host.name": "h"})
+    )
+    with ExitStack() as inside:
+        if how == "provider of the process":
+            monkeypatch.setattr("opentelemetry.trace.get_tracer_provider", lambda: provider)
+        else:
+            inside.enter_context(provider.get_tracer("shop").start_as_current_span("request"))
+        await scout(tmp_path).run("Go.", run_id="run")
+    monkeypatch.undo()
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    told = telemetry_of(tmp_path, "run")
+    assert told is not None
+    assert told.service.items() >= who.items()
+    assert not {name for name in told.service if not name.startswith(("service.", "openinference."))}
+    records = load_recording("run", tmp_path).records
+    assert {span.resource.attributes["service.name"] for span in spans_of(records)} == {"shop"}
+    assert next(spans_of(records)).resource.attributes.items() >= who.items()
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "named-by-hand")
+    assert next(spans_of(records)).resource.attributes["service.name"] == "named-by-hand"
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["in a file", "in memory"])
+async def test_live_spans_have_the_service_of_the_application(keeps: bool, tmp_path: Path) -> None:
+    """Those that are handed to its own processor, too, with a trace and without."""
+    mine = InMemorySpanExporter()
+    export = export_to(SimpleSpanProcessor(mine))
+    try:
+        with TRACER.start_as_current_span("request"):
+            agent = Agent(ScriptedModel([text("Done.")]), trace=tmp_path if keeps else None)
+            await agent.run("Go.")
+        assert export.flush()
+    finally:
+        export.shutdown()
+    assert {span.resource.attributes["service.name"] for span in mine.get_finished_spans()} == {"shop"}
+    assert len(mine.get_finished_spans()) == 2
+
+
+async def test_an_application_without_a_name_is_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name that OpenTelemetry makes up for a service is none."""
+    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
+    monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
+    with TracerProvider().get_tracer("x").start_as_current_span("request"):
+        await scout(tmp_path).run("Go.", run_id="run")
+    records = load_recording("run", tmp_path).records
+    assert next(spans_of(records)).resource.attributes["service.name"] == "playhead"
+
+
+def test_suppressed_and_not_sampled() -> None:
+    """Both are kept: nothing of such a run is exported while it goes on."""
+    with suppress_tracing():
+        assert ambient_telemetry() == TelemetryContext(suppressed=True)
+    with TracerProvider(sampler=ALWAYS_OFF).get_tracer("x").start_as_current_span("request"):
+        found = ambient_telemetry()
+    assert found is not None
+    assert (found.sampled, found.suppressed) == (False, False)
+    remote = NonRecordingSpan(SpanContext(1, 2, is_remote=True, trace_flags=TraceFlags(1)))
+    with use_span(remote):
+        found = ambient_telemetry()
+    assert found == TelemetryContext(trace_id=f"{1:032x}", span_id=f"{2:016x}", remote=True)
+
+
+def test_odd_values_never_stop_a_run() -> None:
+    """What the application put there cannot keep an agent from running."""
+    with using_attributes(session_id="\ud800", user_id="7", tags=["a", "\udc00"]):
+        found = ambient_telemetry()
+    assert found == TelemetryContext(session_id="\ufffd", user_id="7", tags=("a", "\ufffd"))
+
+
+VALUES = {
+    "session.id": "s",
+    "user.id": "u",
+    "tag.tags": ["a"],
+    "metadata": '{"team": "x"}',
+    "llm.prompt_template.template": "How high?",
+    "llm.prompt_template.version": "v2",
+    "llm.prompt_template.variables": '{"peak": "Zed"}',
+}
+READ = TelemetryContext(
+    session_id="s",
+    user_id="u",
+    tags=("a",),
+    metadata={"team": "x"},
+    prompt_template="How high?",
+    prompt_template_version="v2",
+    prompt_template_variables={"peak": "Zed"},
+)
+
+
+class Unreadable:
+    """A value that nobody can look at."""
+
+    def __str__(self) -> str:
+        """Raise."""
+        raise ValueError("broken")
+
+    __repr__ = __str__
+
+
+NO_TEXT = (object(), Unreadable(), {"a": 1}, b"x", ["x"])
+NO_OBJECT = ("{broken", "[1]", "not json", object(), Unreadable(), [1], 7)
+ODD = {
+    "session_id": ("session.id", NO_TEXT),
+    "user_id": ("user.id", NO_TEXT),
+    "tags": ("tag.tags", ("a", 7, [object()], [Unreadable()], {"a": 1})),
+    "metadata": ("metadata", NO_OBJECT),
+    "prompt_template": ("llm.prompt_template.template", NO_TEXT),
+    "prompt_template_version": ("llm.prompt_template.version", NO_TEXT),
+    "prompt_template_variables": ("llm.prompt_template.variables", NO_OBJECT),
+}
+
+
+@pytest.mark.parametrize("field", ODD)
+def test_a_value_that_cannot_be_read_costs_no_other(
+    field: str, outer: SpanContext, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever stands in the place of one value: the span above, the service and all other values are kept, and it is said."""
+    name, values = ODD[field]
+    ids = {"trace_id": f"{outer.trace_id:032x}", "span_id": f"{outer.span_id:016x}"}
+    expected = READ.model_dump(exclude={field}) | ids | {"service": {"service.name": "shop"}}
+    for odd in values:
+        caplog.clear()
+        context = get_current()
+        for key, value in {**VALUES, name: odd}.items():
+            context = set_value(key, value, context)
+        token = attach(context)
+        try:
+            found = ambient_telemetry()
+        finally:
+            detach(token)
+        assert found == TelemetryContext(**expected)
+        assert f"the value {name!r} of its context cannot be read" in caplog.text
+
+
+def test_a_resource_that_cannot_be_read_costs_no_span(
+    outer: SpanContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The run joins the application's trace all the same."""
+    monkeypatch.setattr("playhead.trace.ambient._service", lambda _: 1 / 0)
+    found = ambient_telemetry()
+    assert found is not None
+    assert (found.span_id, found.service) == (f"{outer.span_id:016x}", {})
+    assert "its resource cannot be read" in caplog.text
+
+
+async def test_a_replay_is_not_a_divergence(tmp_path: Path, outer: SpanContext) -> None:
+    """A replay inside or outside of an application's tracing compares none of it and is a trace of its own."""
+    with TRACER.start_as_current_span("then"):
+        await scout(tmp_path).run("Go.", run_id="run")
+    with TRACER.start_as_current_span("now"), using_session("another"):
+        outcome = await reproduce(load_recording("run", tmp_path))
+    assert (outcome.identical, outcome.divergences) == (True, ())
+
+
+async def test_a_resumed_run_names_the_trace_before(tmp_path: Path) -> None:
+    """A resumed run does not go on in the trace of the one that died: it links to it there."""
+    with TRACER.start_as_current_span("then") as span:
+        await scout(tmp_path).run("Go.", run_id="run")
+    path = tmp_path / "run.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-2]))
+    result = await resume(scout(tmp_path), path)
+    then = span.get_span_context()
+    telemetry = telemetry_of(tmp_path, result.run_id)
+    assert telemetry == TelemetryContext(earlier_trace_id=f"{then.trace_id:032x}")
+    root = spans_in(load_recording(result.run_id, tmp_path).records)[-1]
+    assert root.parent is None
+    assert root.context.trace_id != then.trace_id
+    before = spans_in(load_recording("run", tmp_path).records)[-1]
+    assert [link.context.span_id for link in root.links] == [before.context.span_id]
+    assert [link.context.trace_id for link in root.links] == [before.context.trace_id]
+
+
+def test_who_does_not_trace_pays_nothing(tmp_path: Path) -> None:
+    """A run in a process without OpenTelemetry loads none of it."""
+    program = (
+        "import sys; from playhead import Agent; from playhead.testing import ScriptedModel, text\n"
+        f"Agent(ScriptedModel([text('x')]), trace={str(tmp_path)!r}).run_sync('Go.')\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry', 'openinference', 'playhead.spans'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_the_extra_the_error_names_it() -> None:
+    """Whoever asks for spans without OpenTelemetry is told what to install."""
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from playhead.errors import MissingDependencyError\n"
+        "try:\n    from playhead.spans import spans_of\n"
+        "except MissingDependencyError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "spans need: pip install 'playhead[otel]'"

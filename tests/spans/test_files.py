@@ -1,0 +1,115 @@
+"""Spans as text: OTLP's JSON as the specification has it, and OpenInference as Phoenix has it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.json_format import ParseDict
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from playhead.spans import spans_of
+from playhead.spans.files import openinference_json, otlp_json
+from tests.spans.spans import record_run
+from tests.trace.traces import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PARENT = SpanContext(1, 2, is_remote=False, trace_flags=TraceFlags(1))
+SPAN = ReadableSpan(
+    "llm:m",
+    SpanContext(1, 0xAB, is_remote=False, trace_flags=TraceFlags(1)),
+    parent=PARENT,
+    resource=Resource({"service.name": "shop"}),
+    attributes={"openinference.span.kind": "LLM", "tokens": 2**53 + 1, "tags": ("a", "b"), "cost": 0.5, "ok": True},
+    events=[Event("exception", {"exception.type": "X"}, timestamp=1_000_002_000)],
+    links=[Link(PARENT, {"why": "asked"})],
+    kind=SpanKind.CLIENT,
+    status=Status(StatusCode.ERROR, "broke"),
+    start_time=1_000_000_000,
+    end_time=2_000_000_500,
+)
+
+
+def test_otlp_json_is_as_the_specification_has_it() -> None:
+    """Ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers, names in camel case."""
+    (resource,) = otlp_json([SPAN])["resourceSpans"]
+    assert resource["resource"] == {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}
+    (span,) = resource["scopeSpans"][0]["spans"]
+    assert {name: span[name] for name in ("traceId", "spanId", "parentSpanId", "kind", "status")} == {
+        "traceId": f"{1:032x}",
+        "spanId": "00000000000000ab",
+        "parentSpanId": f"{2:016x}",
+        "kind": 3,
+        "status": {"code": 2, "message": "broke"},
+    }
+    assert (span["startTimeUnixNano"], span["endTimeUnixNano"]) == ("1000000000", "2000000500")
+    values = {each["key"]: each["value"] for each in span["attributes"]}
+    assert values["tokens"] == {"intValue": "9007199254740993"}
+    assert values["tags"] == {"arrayValue": {"values": [{"stringValue": "a"}, {"stringValue": "b"}]}}
+    assert (span["links"][0]["spanId"], span["events"][0]["timeUnixNano"]) == (f"{2:016x}", "1000002000")
+
+
+def test_otlp_json_holds_what_a_collector_is_sent(tmp_path: Path) -> None:
+    """Read back as the protocol's own message, it is that of the same spans."""
+    spans = list(spans_of(read(record_run(tmp_path))[0]))
+    said = json.loads(json.dumps(otlp_json(spans)))
+    assert ParseDict(_base_64(said), ExportTraceServiceRequest()) == encode_spans(spans)
+
+
+def _base_64(value: Any) -> Any:
+    """Return the JSON with its ids as protobuf's own JSON says them."""
+    if isinstance(value, list):
+        return [_base_64(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    ids = ("traceId", "spanId", "parentSpanId")
+    return {
+        name: base64.b64encode(bytes.fromhex(each)).decode() if name in ids else _base_64(each)
+        for name, each in value.items()
+    }
+
+
+def test_openinference_is_one_flat_object_a_span() -> None:
+    """With the fields under which Phoenix shows and takes spans."""
+    said = openinference_json(SPAN)
+    assert json.loads(json.dumps(said)) == said == {
+        "name": "llm:m",
+        "context": {"trace_id": f"{1:032x}", "span_id": "00000000000000ab"},
+        "parent_id": f"{2:016x}",
+        "span_kind": "LLM",
+        "start_time": "1970-01-01T00:00:01.000000+00:00",
+        "end_time": "1970-01-01T00:00:02.000000+00:00",
+        "status_code": "ERROR",
+        "status_message": "broke",
+        "attributes": {
+            "openinference.span.kind": "LLM",
+            "tokens": 2**53 + 1,
+            "tags": ["a", "b"],
+            "cost": 0.5,
+            "ok": True,
+        },
+        "events": [
+            {
+                "name": "exception",
+                "timestamp": "1970-01-01T00:00:01.000002+00:00",
+                "attributes": {"exception.type": "X"},
+            }
+        ],
+        "links": [
+            {"context": {"trace_id": f"{1:032x}", "span_id": f"{2:016x}"}, "attributes": {"why": "asked"}}
+        ],
+        "resource": {"service.name": "shop"},
+    }  # fmt: skip
+
+
+def test_a_time_that_no_calendar_has_is_none() -> None:
+    """A hostile trace may say any time."""
+    late = ReadableSpan("x", PARENT, resource=Resource({}), start_time=2**62, end_time=2**62)
+    assert openinference_json(late)["start_time"] == "2116-02-20T23:53:38.427387+00:00"

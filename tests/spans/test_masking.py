@@ -1,0 +1,309 @@
+"""What a switch hides is in no byte that leaves."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+from openinference.instrumentation import TraceConfig
+from pydantic import Field
+
+from playhead import Agent, Context, Execution, load_recording, tool
+from playhead.spans import SpanOptions
+from playhead.spans.encoding import encode
+from playhead.spans.opening import Opening
+from playhead.spans.tool_catalogues import ToolCatalogue
+from playhead.testing import ScriptedModel, call, calls, error, text
+from playhead.trace.events import LlmResponded, MessageAdded, MessageRef, RunStarted
+from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall
+from tests.options import grouped
+from tests.spans.span_runs import built, recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from playhead.trace.line import Record
+
+PIXELS = "data:image/png;base64,SECRETIMAGE"
+EITHER = {"SECRETARGUMENT", "SECRETTOOLERROR", "SECRETMODELERROR"}
+"""What is input and output, or may quote both."""
+INPUTS = EITHER | {"SECRETSYSTEM", "SECRETTASK", "SECRETIMAGE"}
+OUTPUTS = EITHER | {"SECRETFINAL", "SECRETRESULT", "SECRETSAID", "SECRETTHOUGHT", "SECRETWHY"}
+"""(The reason of a call stands in the answer's text, too.)"""
+ERRORS = {"SECRETTOOLERROR", "SECRETMODELERROR"}
+TOOLS = {"SECRETDESCRIPTION", "SECRETSCHEMA"}
+PARAMETERS = {"SECRETPARAMETER"}
+ALL = INPUTS | OUTPUTS | TOOLS | PARAMETERS
+
+
+@tool(read_only=True, description="SECRETDESCRIPTION")
+async def look(key: Annotated[str, Field(description="SECRETSCHEMA")]) -> str:
+    """Look."""
+    if key == "fail":
+        raise ValueError("SECRETTOOLERROR")
+    return "SECRETRESULT"
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> list[Record]:
+    """Return the events of a run in which each place holds its own secret."""
+    why = '<rationale call="1">{"why": "SECRETWHY"}</rationale>'
+    model = ScriptedModel(
+        [
+            calls(call("look", key="SECRETARGUMENT"), text=f"SECRETSAID {why}", thinking="SECRETTHOUGHT"),
+            call("look", key="fail"),
+            error("SECRETMODELERROR", retryable=True),
+            text("SECRETFINAL"),
+        ]
+    )
+    agent = Agent(
+        model,
+        tools=[look],
+        system_prompt="SECRETSYSTEM",
+        parameters={"stop": "SECRETPARAMETER"},
+        execution=Execution(retry_delay_s=0.001),
+        trace=tmp_path,
+    )
+    heard: list[Record] = []
+    agent.subscribe(None, heard.append)
+    agent.run_sync((TextPart(text="SECRETTASK"), ImagePart(url=PIXELS)))
+    return heard
+
+
+def seen(records: list[Record], **options: Any) -> set[str]:
+    """Return the secrets that stand in the bytes."""
+    sent = encode(built(records, SpanOptions(gen_ai=True, **options))[1]).decode(errors="replace")
+    return {secret for secret in ALL if secret in sent}
+
+
+def test_all_of_it_is_shown_without_a_switch(records: list[Record]) -> None:
+    """The test can fail: every secret is in the bytes when nothing is hidden."""
+    assert seen(records) == ALL
+
+
+@pytest.mark.parametrize(
+    ("switches", "hidden"),
+    [
+        (["hide_inputs"], INPUTS | TOOLS),
+        (["hide_outputs"], OUTPUTS),
+        (["hide_inputs", "hide_outputs"], ALL - PARAMETERS),
+        (["hide_inputs", "hide_outputs", "hide_llm_invocation_parameters"], ALL),
+        (["hide_input_messages"], INPUTS),
+        (["hide_prompts"], INPUTS),
+        (["hide_output_messages"], OUTPUTS),
+        (["hide_choices"], OUTPUTS),
+        (["hide_input_text"], INPUTS - {"SECRETIMAGE"}),
+        (["hide_output_text"], OUTPUTS),
+        (["hide_input_images"], ERRORS | {"SECRETIMAGE"}),
+        (["hide_llm_tools"], TOOLS),
+        (["hide_llm_invocation_parameters"], PARAMETERS),
+    ],
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, list) else "",
+)
+def test_what_a_switch_hides(
+    records: list[Record], switches: list[str], hidden: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given or from the environment, a switch hides what it says in every place where that stands, and nothing else."""
+    given = TraceConfig(**dict.fromkeys(switches, True))  # type: ignore[arg-type]
+    assert seen(records, masking=given) == ALL - hidden
+    for switch in switches:
+        monkeypatch.setenv(f"OPENINFERENCE_{switch.upper()}", "true")
+    assert seen(records) == ALL - hidden
+
+
+def test_without_content(records: list[Record]) -> None:
+    """Without content no secret is left, nothing stands in its place, and the figures stay."""
+    assert seen(records, content=False) == set()
+    spans = built(records, SpanOptions(content=False))[1]
+    model = next(span for span in spans if span.name.startswith("llm:"))
+    attributes = dict(model.attributes or {})
+    assert not {"input.value", "output.value", "llm.invocation_parameters"} & attributes.keys()
+    assert "llm.token_count.total" in attributes
+    assert "llm.cost.total" in attributes
+
+
+def test_a_large_image_is_no_part_of_a_span(records: list[Record]) -> None:
+    """An image over the limit of OpenInference is left out of messages and of values alike, and each span says how many are."""
+    assert "SECRETIMAGE" not in seen(records, masking=TraceConfig(base64_image_max_length=10))
+    spans = built(records, SpanOptions(masking=TraceConfig(base64_image_max_length=10)))[1]
+    counts = {span.name.partition(":")[0]: (span.attributes or {}).get("playhead.images_left_out") for span in spans}
+    assert counts == {"agent": 1, "llm": 1, "tool": None}
+
+
+@pytest.mark.parametrize("switch", [None, "hide_inputs", "hide_input_messages", "hide_input_images"])
+def test_an_image_that_is_shown_or_hidden_is_not_counted_as_too_large(
+    records: list[Record], switch: str | None
+) -> None:
+    """The count is of images that would be there if they were smaller."""
+    config = TraceConfig(**({switch: True, "base64_image_max_length": 10} if switch else {}))  # type: ignore[arg-type]
+    spans = built(records, SpanOptions(masking=config))[1]
+    assert not any("playhead.images_left_out" in (span.attributes or {}) for span in spans)
+
+
+@tool(read_only=True, description="SECRETFIRST line.\n\nSECRETSECOND line.")
+async def look_up(
+    key: Annotated[str, Field(description="SECRETSCHEMA")], kind: Literal["SECRETKIND"] | None = None
+) -> str:
+    """Look."""
+    return f"{key} {kind}: found"
+
+
+LOOK = '```json\n{"tool": "look_up", "arguments": {"key": "a"}}\n```'
+PLAN = '{"steps": [{"id": "s1", "type": "tool_call", "tool_name": "look_up", "tool_args": {"key": "a"}}]}'
+VERDICT = '{"satisfied": true, "reason": "all there"}'
+
+
+@pytest.mark.parametrize(
+    ("turns", "options"),
+    [
+        ([LOOK, "Done."], {"tool_format": "text"}),
+        (['```python\nreturn look_up("a")\n```', "Done."], {"strategy": "code-action"}),
+        ([PLAN, VERDICT, "Done."], {"strategy": "plan-execute-reflect"}),
+        (["1. Look it up.\n2. Guess.", "9", "2", "Done."], {"strategy": "tree-of-thought"}),
+        (['{"tools": [], "reason": "none"}', "Done."], {"infer_required": True}),
+    ],
+    ids=["text", "program", "plan", "thoughts", "inferred"],
+)
+async def test_tools_that_a_prompt_describes_are_hidden_there(
+    tmp_path: Path, turns: list[str], options: dict[str, Any]
+) -> None:
+    """`hide_llm_tools` hides what a prompt says of tools in words, too, and of the rest of it nothing."""
+    own = {"tool_format": options["tool_format"]} if "tool_format" in options else {}
+    options = {name: value for name, value in options.items() if name not in own}
+    script = ScriptedModel([text(each) for each in turns] + [text("Done.")] * 5, **own)
+    agent = Agent(script, **grouped(tools=[look_up], system_prompt="You are a guide.", trace=tmp_path, **options))
+    recording, _ = await recorded(agent, tmp_path)
+    assert recording.records[-1].event.status == "done"  # type: ignore[attr-defined]
+
+    def sent(**switches: bool) -> str:
+        shown = SpanOptions(gen_ai=True, masking=TraceConfig(**switches))  # type: ignore[arg-type]
+        return encode(built(recording.records, shown)[1]).decode(errors="replace")
+
+    assert "SECRETFIRST" in sent()
+    assert "SECRET" not in sent(hide_llm_tools=True)
+    assert "Do it." in sent(hide_llm_tools=True)
+    assert ("You are a guide." in sent()) == ("You are a guide." in sent(hide_llm_tools=True))
+
+
+def test_only_lines_about_tools_are_hidden() -> None:
+    """A line that begins like another word stays, and so does what is at the left again."""
+    catalogue = ToolCatalogue()
+    assert catalogue.hidden("- look_up: this") == "- look_up: this"
+    catalogue.define([look_up.spec, look_up.spec.model_copy(update={"name": "look-up-2", "description": "a"})])
+    said = "Tools:\n- look_up(key): this\n  key: that\n- look_upper: stays\ndef look_up_2(key):\n    'x'\nNow go."
+    hidden = "Tools:\n- look_up: __REDACTED__\n- look_upper: stays\ndef look_up_2: __REDACTED__\nNow go."
+    assert catalogue.hidden(said) == hidden
+    image = ImagePart(url=PIXELS)
+    assert catalogue.hidden((TextPart(text=said), image)) == (TextPart(text=hidden), image)
+
+
+def test_a_hostile_prompt_is_read_in_one_go() -> None:
+    """However many lines look like tools, and however long they are."""
+    catalogue = ToolCatalogue()
+    catalogue.define([look_up.spec.model_copy(update={"name": f"look_{number}"}) for number in range(50)])
+    started = time.process_time()
+    for text_ in ("- look_1\n " * 50_000, "- look_1" * 50_000, " " * 400_000, "\n \n" * 100_000):
+        catalogue.hidden(text_)
+    assert time.process_time() - started < 2
+
+
+async def test_phases_hide_what_they_quote(tmp_path: Path) -> None:
+    """Steps of a plan hold arguments, results and errors, and hide them all."""
+    plan = '{"steps": [{"id": "s1", "type": "tool_call", "tool_name": "look", "tool_args": {"key": "SECRETARGUMENT"}}]}'
+    agent = Agent(ScriptedModel([text(plan)] * 9), tools=[look], strategy="plan-execute-reflect", trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    spans = built(recording.records, SpanOptions(masking=TraceConfig(hide_inputs=True, hide_outputs=True)))[1]
+    assert any(span.name.startswith("step:") for span in spans)
+    sent = encode(spans)
+    assert b"SECRET" not in sent
+    assert b"tool_args" not in sent
+
+
+def sent_of(records: Iterable[Record], **switches: bool) -> str:
+    """Return the bytes of spans, as text."""
+    shown = SpanOptions(gen_ai=True, masking=TraceConfig(**switches))  # type: ignore[arg-type]
+    return encode(built(records, shown)[1]).decode(errors="replace")
+
+
+async def test_a_tool_of_the_kernels_own_may_tell_anything(tmp_path: Path) -> None:
+    """What `brief` says of the task and of the tools is hidden as these are, also where a prompt holds it."""
+    model = ScriptedModel([call("brief"), text("Done.")], tool_format="text")
+    agent = Agent(
+        model,
+        tools=[look],
+        context=Context(meta_tools=["final-answer", "brief"]),
+        trace=tmp_path,
+    )
+    recording, _ = await recorded(agent, tmp_path)
+    assert "tools_used" in sent_of(recording.records)
+    for switches in ({"hide_inputs": True}, {"hide_outputs": True}, {"hide_llm_tools": True}):
+        sent = sent_of(recording.records, **switches)
+        assert "tools_used" not in sent
+        assert ("SECRETDESCRIPTION" in sent) == ("hide_outputs" in switches)  # which is not about descriptions
+        assert ("Do it." in sent) == ("hide_inputs" not in switches)
+
+
+async def test_what_a_sub_agent_is_asked_are_the_arguments_of_a_call(tmp_path: Path) -> None:
+    """Its task and its prompts are hidden with either switch, its answer as an answer."""
+    below = Agent(ScriptedModel([text("SECRETRESULT")]), name="below", description="Ask.", system_prompt="SECRETBELOW")
+    model = ScriptedModel([call("below", task="SECRETARGUMENT"), text("SECRETFINAL")])
+    agent = Agent(model, tools=[below], system_prompt="SECRETSYSTEM", trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    secrets = ("SECRETARGUMENT", "SECRETBELOW", "SECRETRESULT", "SECRETFINAL", "SECRETSYSTEM")
+
+    def seen_with(**switches: bool) -> set[str]:
+        return {secret for secret in secrets if secret in sent_of(recording.records, **switches)}
+
+    assert seen_with() == set(secrets)
+    assert seen_with(hide_inputs=True) == {"SECRETRESULT", "SECRETFINAL"}
+    assert seen_with(hide_outputs=True) == {"SECRETSYSTEM"}
+
+
+async def test_turns_before_are_hidden_as_what_they_are(tmp_path: Path) -> None:
+    """The answers of earlier turns of a chat, and what a prompt tells of them, are hidden with outputs; the task never is."""
+    model = ScriptedModel([call("look", key="a"), text("SECRETANSWER"), text("SECRETFINAL")])
+    agent = Agent(model, tools=[look], system_prompt="A guide.", trace=tmp_path)
+    chat = agent.session()
+    await chat.chat("SECRETFIRST")
+    reply = await chat.chat("SECRETSECOND")
+    records = load_recording(reply.run_id, tmp_path).records
+    assert "SECRETANSWER" in sent_of(records)
+    assert "for your last answer" in sent_of(records)
+    sent = sent_of(records, hide_outputs=True)
+    assert ("SECRETANSWER" in sent, "SECRETFINAL" in sent, "for your last answer" in sent) == (False, False, False)
+    assert "SECRETSECOND" in sent
+
+
+@pytest.mark.parametrize("form", ["native", "text"])
+async def test_examples_are_hidden_as_what_they_are(form: Literal["native", "text"], tmp_path: Path) -> None:
+    """Calls, results and answers that an example shows are no words of this run, and are hidden like them in either format."""
+    asked = ToolCall(id="c", name="look", arguments={"key": "SECRETARGUMENT"})
+    examples = [
+        Message(id=0, role="user", content="An example."),
+        Message(id=1, role="assistant", tool_calls=(asked,)),
+        Message(id=2, role="tool", content="SECRETRESULT", tool_call_id="c", name="look"),
+        Message(id=3, role="assistant", content="SECRETSAID"),
+    ]
+    agent = Agent(ScriptedModel([text("Yes.")], tool_format=form), tools=[look], examples=examples, trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path)
+    secrets = {"SECRETARGUMENT", "SECRETRESULT", "SECRETSAID"}
+    assert {secret for secret in secrets if secret in sent_of(recording.records)} == secrets
+    sent = sent_of(recording.records, hide_outputs=True)
+    assert {secret for secret in secrets if secret in sent} == set()
+    assert "An example." in sent
+    assert "Do it." in sent
+
+
+def test_texts_of_the_beginning_may_come_again() -> None:
+    """A message cannot quote what was not said yet; later, one that says the same as such a message cannot, either."""
+    opening = Opening(RunStarted(format="2.0", run_id="r", agent=AgentHeader(name="a", model="m/x"), task="Go."))
+    system = MessageAdded(id=0, role="system", content="Be short.")
+    user = MessageAdded(id=1, role="user", content="Go.")
+    assert opening.holds(system, "Be short.")
+    opening.take(LlmResponded(request=0, text="No."))
+    assert [opening.holds(system, said) for said in ("Be short.", "Be short.\n\nNo.")] == [True, False]
+    assert [opening.holds(user, said) for said in ("Go.", "You said: No.")] == [True, False]
+    assert not opening.holds(user.model_copy(update={"ref": MessageRef(call="c")}), "Go.")
+    assert not opening.holds(user.model_copy(update={"role": "assistant"}), "Go.")

@@ -1,0 +1,136 @@
+"""Processes whose runs are exported, and that end in every way that there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from playhead.spans.cursor import FOLDER
+from tests.cli.command_line import objects, playhead
+from tests.spans.collector import Collector, Reply
+from tests.spans.spans import ids_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+DEAD = "http://127.0.0.1:9"
+
+
+def start(what: str, folder: Path, endpoint: str) -> subprocess.Popen[str]:
+    """Start a program whose runs are exported there."""
+    environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+    command = [sys.executable, "-m", "tests.spans.child", what, str(folder)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return what a program has written until its end."""
+    return process.communicate(timeout=30)
+
+
+def resumed(path: Path, collector: Collector) -> dict[str, object]:
+    """Return what `playhead export --resume` says of a run."""
+    result = playhead("export", path, "--resume", "--to", collector.address, "--json")
+    assert result.exit_code == 0, result.output
+    return objects(result)[0]
+
+
+@pytest.mark.parametrize("arrived", [False, True], ids=["before anything arrived", "when some had arrived"])
+def test_after_sigkill_what_is_missing_is_sent(
+    tmp_path: Path, collect: Callable[..., Collector], arrived: bool
+) -> None:
+    """Every span of every durable event, what was open as interrupted, and nothing that was acknowledged again."""
+    collector = collect()
+    process = start("wait", tmp_path, collector.address if arrived else DEAD)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    late_at = time.monotonic() + 10
+    while arrived and not any('"accepted": 7' in each.read_text() for each in (tmp_path / FOLDER).rglob("run.json")):
+        assert time.monotonic() < late_at
+        time.sleep(0.01)
+    process.kill()
+    ended(process)
+    path = tmp_path / "run.jsonl"
+    said = resumed(path, collector)
+    assert collector.counts == Counter(ids_of(path))
+    assert (said["sent"], said["skipped"], said["interrupted"]) == ((2, 7, 2) if arrived else (9, 0, 2))
+    assert resumed(path, collector)["sent"] == 0
+
+
+def test_sigterm_sends_what_is_left_before_the_process_ends(tmp_path: Path, collect: Callable[..., Collector]) -> None:
+    """The run ends in order, so every span arrives, and nothing is left to resume."""
+    collector = collect()
+    process = start("wait", tmp_path, collector.address)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    ended(process)
+    assert process.returncode == -signal.SIGTERM
+    assert collector.counts == Counter(ids_of(tmp_path / "run.jsonl"))
+    assert resumed(tmp_path / "run.jsonl", collector)["sent"] == 0
+
+
+def test_sigterm_without_a_collector_ends_in_time_and_says_what_is_missing(
+    tmp_path: Path, collect: Callable[..., Collector]
+) -> None:
+    """And `playhead export --resume` sends all of it."""
+    process = start("wait", tmp_path, DEAD)
+    assert process.stdout is not None
+    process.stdout.readline()
+    started = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    _, said = ended(process)
+    assert time.monotonic() - started < 4
+    path = tmp_path / "run.jsonl"
+    assert (
+        f"{len(ids_of(path))} spans of run run could not be delivered to {DEAD}/v1/traces (connection refused)" in said
+    )
+    collector = collect()
+    assert resumed(path, collector)["sent"] == len(ids_of(path))
+    assert collector.counts == Counter(ids_of(path))
+
+
+@pytest.mark.parametrize(
+    ("usual", "why"),
+    [(None, "connection refused"), (Reply(delay_s=20.0), "it did not answer in time")],
+    ids=["dead", "never answers"],
+)
+def test_the_end_of_a_process_is_delayed_by_two_seconds_at_most(
+    tmp_path: Path, collect: Callable[..., Collector], usual: Reply | None, why: str
+) -> None:
+    """What could not be delivered is said once; the command that is named delivers it."""
+    endpoint = DEAD if usual is None else collect(usual=usual).address
+    process = start("run", tmp_path, endpoint)
+    output, said = ended(process)
+    assert float(output) < 2.3  # seconds from the end of the program to that of what is done at the exit
+    path = tmp_path / "run.jsonl"
+    assert process.returncode == 0
+    (line,) = said.strip().splitlines()
+    assert f"{len(ids_of(path))} spans of run run could not be delivered" in line
+    assert why in line
+    collector = collect()
+    command = line.partition("playhead ")[2].split()
+    assert playhead(*command, "--to", collector.address).exit_code == 0
+    assert collector.counts == Counter(ids_of(path))
+
+
+@pytest.mark.parametrize("what", ["fork", "worker"])
+def test_a_forked_child_sends_its_own_runs_and_none_of_its_parents(
+    tmp_path: Path, collect: Callable[..., Collector], what: str
+) -> None:
+    """Each span of both runs arrives once, also from a worker of `multiprocessing`."""
+    collector = collect()
+    process = start(what, tmp_path, collector.address)
+    _, said = ended(process)
+    assert (process.returncode, said) == (0, "")
+    paths = [tmp_path / "run.jsonl", tmp_path / "child.jsonl"]
+    assert collector.counts == Counter(span for path in paths for span in ids_of(path))
+    assert len(list((tmp_path / FOLDER).rglob("*.json"))) == 2

@@ -1,0 +1,374 @@
+"""Whole spans, attribute by attribute."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from opentelemetry.trace import SpanKind, StatusCode
+
+from playhead import Agent, Execution, tool
+from playhead.compose.killswitches import max_iterations
+from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
+from playhead.trace.events import LlmRequested, LlmResponded, MessageAdded, RunStarted, ToolsDefined, VerifierVerdict
+from playhead.trace.events.control import GuardrailViolation
+from playhead.trace.line import Record
+from playhead.trace.telemetry import TelemetryContext
+from playhead.trace.types import AgentHeader, ChatTurn, FallbackInfo, ImagePart, TextPart, ToolCall, ToolSpec
+from playhead.trace.usage import Prices, Usage
+from tests.spans.span_runs import built, recorded, spans_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opentelemetry.sdk.trace import ReadableSpan
+    from pytest import MonkeyPatch  # noqa: PT013 - a type
+
+RUN = "01KAAAAAAAAAAAAAAAAAAAAAAA"
+HEADER = AgentHeader(
+    name="agent", model="openai/gpt-4o-mini", prices=Prices(input_usd=1e-6, output_usd=2e-6, cache_read_usd=5e-7)
+)
+LOOKUP = ToolSpec(name="lookup", description="Look up.", parameters={"type": "object"})
+
+
+def started(**fields: Any) -> RunStarted:
+    """Return the first event of a run."""
+    return RunStarted(**{"format": "2.0", "run_id": RUN, "agent": HEADER, "task": "Go.", **fields})
+
+
+def records_of(*events: Any, owner: str = "root") -> list[Record]:
+    """Return events as records, a millisecond apart."""
+    return [Record(number, 1_000_000 + number * 1000, owner, 0, event) for number, event in enumerate(events)]
+
+
+def attributes_of(span: ReadableSpan) -> dict[str, Any]:
+    """Return the attributes of a span, with its metadata as data."""
+    attributes = dict(span.attributes or {})
+    return {**attributes, "metadata": json.loads(str(attributes["metadata"]))}
+
+
+def test_a_model_call() -> None:
+    """A model call shows its prompt, tools, parameters, answer, tokens and costs, each in the words of OpenInference."""
+    asked = LlmRequested(request=0, model=HEADER.model, messages=((0, 1),), tools=((0, 0),), parameters={"top_p": 1})
+    answer = LlmResponded(
+        request=0,
+        text="I look.",
+        thinking="Hm.",
+        tool_calls=(ToolCall(id="c1", name="lookup", arguments={"key": "é"}),),
+        finish_reason="tool_calls",
+        usage=Usage(input_tokens=100, output_tokens=20, cache_read_tokens=40, reasoning_tokens=5),
+        cost_usd=60e-6 + 20e-6 + 40e-6,
+        latency_ms=1.0,
+        model="gpt-4o-mini-2024-07-18",
+    )
+    image = (TextPart(text="What is it?"), ImagePart(url="https://example.com/a.png"))
+    events = (
+        started(),
+        ToolsDefined(first_id=0, tools=(LOOKUP,)),
+        MessageAdded(id=0, role="system", content="Be brief."),
+        MessageAdded(id=1, role="user", content=image),
+        asked,
+        answer,
+    )
+    (span,) = built(records_of(*events))[1]
+    schema = '{"type":"function","function":{"name":"lookup","description":"Look up.","parameters":{"type":"object"}}}'
+    parts = (
+        '[{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]'
+    )
+    said = (
+        '{"role":"assistant","content":"I look.","reasoning_content":"Hm.",'
+        '"tool_calls":[{"id":"c1","type":"function","function":{"name":"lookup","arguments":"{\\"key\\":\\"é\\"}"}}]}'
+    )
+    assert attributes_of(span) == {
+        "openinference.span.kind": "LLM",
+        "session.id": RUN,
+        "llm.model_name": "gpt-4o-mini",
+        "llm.provider": "openai",
+        "llm.system": "openai",
+        "llm.response.model_name": "gpt-4o-mini-2024-07-18",
+        "llm.invocation_parameters": '{"top_p":1}',
+        "llm.tools.0.tool.json_schema": schema,
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": "Be brief.",
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.contents.0.message_content.type": "text",
+        "llm.input_messages.1.message.contents.0.message_content.text": "What is it?",
+        "llm.input_messages.1.message.contents.1.message_content.type": "image",
+        "llm.input_messages.1.message.contents.1.message_content.image.image.url": "https://example.com/a.png",
+        "input.value": f'{{"messages":[{{"role":"system","content":"Be brief."}},{{"role":"user","content":{parts}}}],'
+        f'"tools":[{schema}]}}',
+        "input.mime_type": "application/json",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "I look.",
+        "llm.output_messages.0.message.contents.0.message_content.type": "reasoning",
+        "llm.output_messages.0.message.contents.0.message_content.text": "Hm.",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "c1",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "lookup",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": '{"key":"é"}',
+        "output.value": said,
+        "output.mime_type": "application/json",
+        "llm.token_count.prompt": 100,
+        "llm.token_count.completion": 20,
+        "llm.token_count.total": 120,
+        "llm.token_count.prompt_details.cache_read": 40,
+        "llm.token_count.completion_details.reasoning": 5,
+        "llm.cost.total": pytest.approx(120e-6),
+        "llm.cost.prompt": pytest.approx(80e-6),
+        "llm.cost.completion": pytest.approx(40e-6),
+        "llm.finish_reason": "tool_calls",
+        "metadata": {
+            "playhead": {"owner": "root", "seq": 4, "request": 0, "attempt": 0, "purpose": "think", "iteration": 0}
+        },
+    }
+    assert (span.name, span.kind, span.status.status_code) == (
+        "llm:openai/gpt-4o-mini",
+        SpanKind.CLIENT,
+        StatusCode.OK,
+    )
+    assert (span.start_time, span.end_time) == (1_004_000_000, 1_005_000_000)
+
+
+def test_ids_follow_from_the_run() -> None:
+    """The trace id is the ULID's bits, and a span's id the first 8 bytes of the hash over the run and the operation."""
+    (span,) = built(records_of(started()))[0].interrupted()
+    assert span.context.trace_id == _ulid(RUN)
+    assert span.context.span_id.to_bytes(8) == hashlib.sha256(f"{RUN}\nagent:root".encode()).digest()[:8]
+    (other,) = built(records_of(started(run_id="my-own-id")))[0].interrupted()
+    assert other.context.trace_id.to_bytes(16) == hashlib.sha256(b"my-own-id").digest()[:16]
+
+
+def _ulid(text_: str) -> int:
+    number = 0
+    for letter in text_:
+        number = number * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(letter)
+    return number
+
+
+@tool(read_only=True)
+async def lookup(key: str) -> dict[str, str]:
+    """Look a fact up."""
+    if key == "?":
+        raise LookupError("nothing is known of ?")
+    return {"height": "4,180 feet"}
+
+
+async def test_a_tool_call_and_its_agent(tmp_path: Path) -> None:
+    """A tool call shows its schema as parameters, its arguments as input, and links to the call of the model that asked."""
+    why = '<rationale call="1">{"why": "it is asked for"}</rationale>'
+    turns = [calls(call("lookup", key="Zed"), text=why), call("lookup", key="?"), text("Done.")]
+    agent = Agent(ScriptedModel(turns), name="scout", tools=[lookup], trace=tmp_path, clock=TickingClock)
+    recording, _ = await recorded(agent, tmp_path)
+    spans = spans_in(recording.records)
+    first, second = (span for span in spans if span.name == "tool:lookup")
+    assert attributes_of(first) == {
+        "openinference.span.kind": "TOOL",
+        "session.id": "run",
+        "tool.name": "lookup",
+        "tool.description": "Look a fact up.",
+        "tool.parameters": '{"additionalProperties":false,"properties":{"key":{"type":"string"}},"required":["key"],'
+        '"type":"object"}',
+        "tool.id": "call_0_0",
+        "tool.success": True,
+        "agent.iteration": 0,
+        "input.value": '{"key":"Zed"}',
+        "input.mime_type": "application/json",
+        "output.value": '{"height":"4,180 feet"}',
+        "output.mime_type": "application/json",
+        "metadata": {
+            "playhead": {
+                "owner": "root",
+                "seq": attributes_of(first)["metadata"]["playhead"]["seq"],
+                "position": 0,
+                "source": "native",
+                "rationale": {"why": "it is asked for"},
+            }
+        },
+    }
+    assert [link.context.span_id for link in first.links] == [spans[0].context.span_id]
+    assert (second.status.status_code, second.status.description) == (
+        StatusCode.ERROR,
+        "LookupError: nothing is known of ?",
+    )
+    assert [(event.name, dict(event.attributes or {})) for event in second.events] == [
+        ("exception", {"exception.type": "LookupError", "exception.message": "nothing is known of ?"})
+    ]
+    assert (second.attributes or {})["output.value"] == "error: nothing is known of ?"
+    root = attributes_of(spans[-1])
+    metadata = root.pop("metadata")["playhead"]
+    assert root == {
+        "openinference.span.kind": "AGENT",
+        "session.id": "run",
+        "agent.name": "scout",
+        "agent.id": "scout",
+        "agent.iterations": 3,
+        "agent.success": True,
+        "agent.total_tokens": recording.ending.usage.total_tokens if recording.ending else None,
+        "agent.terminated_by": "end_turn",
+        "agent.terminated_source": "kernel",
+        "task.id": "run",
+        "input.value": "Do it.",
+        "input.mime_type": "text/plain",
+        "output.value": "Done.",
+        "output.mime_type": "text/plain",
+    }
+    assert {"run_id", "strategy", "model", "seq", "versions"} <= metadata.keys()
+
+
+async def test_a_run_that_a_killswitch_ended(tmp_path: Path) -> None:
+    """A clean stop is no error: the span says what ended the run, and when."""
+    model = ScriptedModel([call("lookup", key="Zed")] * 5)
+    agent = Agent(model, tools=[lookup], trace=tmp_path, compose=[max_iterations(2)])
+    recording, _ = await recorded(agent, tmp_path)
+    root = spans_in(recording.records)[-1]
+    attributes = root.attributes or {}
+    assert root.status.status_code is StatusCode.OK
+    assert (attributes["agent.terminated_by"], attributes["agent.success"]) == ("max_iterations", False)
+    assert attributes["agent.terminated_source"] == "killswitch:max_iterations"
+    ((name, told),) = [(event.name, dict(event.attributes or {})) for event in root.events]
+    assert (name, told["switch"], told["on_trigger"]) == ("killswitch", "max_iterations", "stop")
+
+
+async def test_retried_and_failed_model_calls(tmp_path: Path) -> None:
+    """Each attempt is a span; one that failed is an error with its exception, and the run that ends for it, too."""
+    model = ScriptedModel([error("busy", retryable=True), text("Done.")])
+    recording, _ = await recorded(Agent(model, execution=Execution(retry_delay_s=0.001), trace=tmp_path), tmp_path)
+    failed, answered, root = spans_in(recording.records)
+    assert [span.status.status_code.name for span in (failed, answered, root)] == ["ERROR", "OK", "OK"]
+    assert attributes_of(failed)["metadata"]["playhead"]["attempt"] == 0
+    assert attributes_of(failed)["metadata"]["playhead"]["retryable"] is True
+    assert attributes_of(answered)["metadata"]["playhead"]["attempt"] == 1
+    assert "output.value" not in (failed.attributes or {})
+    agent = Agent(ScriptedModel([error("no such model")]), execution=Execution(retries=0), trace=tmp_path)
+    recording, _ = await recorded(agent, tmp_path, "other")
+    root = spans_in(recording.records)[-1]
+    assert root.status.description == "llm_error: no such model"
+    assert [dict(event.attributes or {})["exception.type"] for event in root.events] == ["llm_error"]
+
+
+def test_session_user_tags_and_metadata_are_on_every_span() -> None:
+    """What the application said with `using_session` and its like is on each span; a chat is a session, too."""
+    telemetry = TelemetryContext(session_id="s", user_id="ann", tags=("a", "b"), metadata={"team": "x"})
+    asked = LlmRequested(request=0, model="m/x", messages=())
+    spans = built(records_of(started(telemetry=telemetry), asked))[0].interrupted()
+    assert len(spans) == 2
+    for span in spans:
+        found = attributes_of(span)
+        assert (found["session.id"], found["user.id"], found["tag.tags"]) == ("s", "ann", ["a", "b"])
+        assert found["metadata"]["team"] == "x"
+    (span,) = built(records_of(started(chat=ChatTurn(session="talk", turn=2))))[0].interrupted()
+    assert attributes_of(span)["session.id"] == "talk"
+    assert attributes_of(span)["metadata"]["playhead"]["chat_turn"] == 2
+
+
+def test_a_run_inside_an_application() -> None:
+    """A run that began in a span of the application's belongs to its trace, below it."""
+    telemetry = TelemetryContext(trace_id="0af7651916cd43dd8448eb211c80319c", span_id="b7ad6b7169203331", remote=True)
+    asked = LlmRequested(request=0, model="m/x", messages=())
+    inner, root = built(records_of(started(telemetry=telemetry), asked))[0].interrupted()
+    assert {f"{span.context.trace_id:032x}" for span in (inner, root)} == {telemetry.trace_id}
+    assert root.parent is not None
+    assert (f"{root.parent.span_id:016x}", root.parent.is_remote) == (telemetry.span_id, True)
+    assert inner.parent == root.context
+
+
+def test_a_resumed_run_links_to_the_one_before() -> None:
+    """A resumed run is a trace of its own and names the run that it continues, wherever that one's trace is."""
+    earlier = "01KBBBBBBBBBBBBBBBBBBBBBBB"
+    (before,) = built(records_of(started(run_id=earlier)))[0].interrupted()
+    (span,) = built(records_of(started(resumed_from=earlier)))[0].interrupted()
+    ((link,),) = (span.links,)
+    assert (link.context.trace_id, link.context.span_id) == (before.context.trace_id, before.context.span_id)
+    assert span.context.trace_id != before.context.trace_id
+    joined = TelemetryContext(earlier_trace_id="0af7651916cd43dd8448eb211c80319c")
+    (span,) = built(records_of(started(resumed_from=earlier, telemetry=joined)))[0].interrupted()
+    assert f"{span.links[0].context.trace_id:032x}" == joined.earlier_trace_id
+
+
+def test_a_fallback_has_its_own_prices() -> None:
+    """The costs of a model that took over follow from its prices; where they do not, only the total is said."""
+    fallback = FallbackInfo(model="ollama/qwen3", prices=Prices(input_usd=1e-6, output_usd=1e-6))
+    header = HEADER.model_copy(update={"fallbacks": (fallback,)})
+    for cost, said in ((3e-6, True), (9e-6, False)):
+        asked = LlmRequested(request=0, model="ollama/qwen3", messages=())
+        answer = LlmResponded(request=0, usage=Usage(input_tokens=1, output_tokens=2), cost_usd=cost)
+        (span,) = built(records_of(started(agent=header), asked, answer))[1]
+        attributes = span.attributes or {}
+        assert attributes["llm.cost.total"] == cost
+        assert ("llm.cost.prompt" in attributes) is said
+        assert attributes["llm.provider"] == "ollama"
+
+
+def test_checks_are_evaluators_and_guards_guardrails() -> None:
+    """A verdict on the answer is an EVALUATOR around the model calls that led to it, a violation a GUARDRAIL."""
+    events = (
+        started(),
+        LlmRequested(request=0, model="m/x", messages=(), purpose="verify"),
+        LlmResponded(request=0, text="yes"),
+        VerifierVerdict(verified=True, summary="It does."),
+        GuardrailViolation(guard="pii", violations=("an address",), blocked=True),
+        VerifierVerdict(verified=False, summary="It does not."),
+    )
+    spans = built(records_of(*events))[1]
+    told = [(span.name, attributes_of(span)["openinference.span.kind"], span.status.is_ok) for span in spans]
+    assert told == [
+        ("llm:m/x", "LLM", True),
+        ("verify", "EVALUATOR", True),
+        ("guardrail:pii", "GUARDRAIL", False),
+        ("verify", "EVALUATOR", True),
+    ]
+    assert spans[0].parent == spans[1].context
+    assert attributes_of(spans[1])["output.value"] == '{"verified":true,"summary":"It does.","checks":[]}'
+
+
+@pytest.mark.parametrize(
+    ("model", "address", "provider", "system", "name"),
+    [
+        ("openai/gpt-4o", None, "openai", "openai", "gpt-4o"),
+        ("gemini/gemini-2.5-pro", None, "google", "vertexai", "gemini-2.5-pro"),
+        ("bedrock/anthropic.claude-3", None, "aws", "anthropic", "anthropic.claude-3"),
+        ("openai/llama", "https://api.groq.com/openai/v1", "groq", "groq", "llama"),
+        ("openai/qwen", "http://127.0.0.1:8091/v1", "openai", "openai", "qwen"),
+        ("mistral/mistral-small", None, "mistralai", "mistralai", "mistral-small"),
+        ("mine", None, None, None, "mine"),
+        ("own/x", "http://[broken", "own", "own", "x"),
+    ],
+)
+def test_models_and_providers(
+    model: str, address: str | None, provider: str | None, system: str | None, name: str
+) -> None:
+    """Providers have the names of OpenInference, and one that is known by its address is that one."""
+    from playhead.spans.model_names import model_attributes
+
+    found = model_attributes(model, address)
+    assert (found.get("llm.provider"), found.get("llm.system"), found["llm.model_name"]) == (provider, system, name)
+
+
+def test_whose_spans_they_are(monkeypatch: MonkeyPatch) -> None:
+    """An argument stands before the standard variables, these before the application, and it before the default."""
+    from playhead.spans import resource_of
+
+    for name in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "PHOENIX_PROJECT_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    assert dict(resource_of().attributes) == {"service.name": "playhead"}
+    application = {"service.name": "web", "service.namespace": "a\0", "openinference.project.name": "theirs"}
+    assert dict(resource_of(application=application).attributes) == {**application, "service.namespace": "a\ufffd"}
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=2,deployment.environment.name=staging,team=a")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "shop")
+    monkeypatch.setenv("PHOENIX_PROJECT_NAME", "agents")
+    assert dict(resource_of(version="3", application=application).attributes) == {
+        "service.name": "shop",
+        "service.namespace": "a\ufffd",
+        "service.version": "3",
+        "deployment.environment.name": "staging",
+        "openinference.project.name": "agents",
+        "team": "a",
+    }
+
+
+def test_more_may_come() -> None:
+    """What is still open when more may come is not yielded."""
+    records = records_of(started(), LlmRequested(request=0, model="m/x", messages=()))
+    assert spans_in(records, finished=False) == []
+    assert [span.name for span in spans_in(records, finished=True)] == ["llm:m/x", "agent:agent"]
