@@ -20,29 +20,43 @@ from playhead.errors import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS: Final = {
-    "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
-    "run": "Run an agent on a task and record it.",
-    "resume": "Go on with a run that died, from where it died.",
-    "kill": "Stop a run of another process.",
-    "approvals": "List the calls that wait for a yes.",
-    "approve": "Let a call that waits run.",
-    "deny": "Do not let a call that waits run.",
-    "list": "List recent runs.",
-    "show": "Show a run, event by event.",
-    "debrief": "Tell what a run decided and why, and where that does not hold.",
-    "stats": "Count tokens, cost and time by model, tool and agent.",
-    "export": "Send the spans of runs to a collector, or write them into a file.",
-    "import": "Make recordings of spans that another program exported.",
-    "collect": "Receive spans while programs run, and make recordings of them.",
-    "check": "Verify that a trace is whole and unchanged.",
-    "reproduce": "Run a recording again with everything frozen, and compare.",
-    "replay": "Run a recording again with something changed, and see what that did.",
-    "backtest": "Tell where killswitches would have stopped recorded runs.",
-    "diff": "Compare two runs, or a replay with its original.",
-    "completion": "Print the script that lets a shell complete commands and runs.",
+GROUPS: Final = {
+    "Record an agent at work": {
+        "demo": "Record an example, check it, change its prompt, and compare; no key, no network.",
+        "run": "Run an agent on a task and record it.",
+        "resume": "Go on with a run that died, from where it died.",
+    },
+    "Look at what was recorded": {
+        "list": "List recent runs.",
+        "show": "Show a run, event by event.",
+        "debrief": "Tell what a run decided and why, and where that does not hold.",
+        "stats": "Count tokens, cost and time by model, tool and agent.",
+        "check": "Verify that a trace is whole and unchanged.",
+        "diff": "Compare two runs, or a replay with its original.",
+    },
+    "Run again with frozen tools": {
+        "reproduce": "Run a recording again with everything frozen, and compare.",
+        "replay": "Run a recording again with something changed, and see what that did.",
+        "backtest": "Tell where killswitches would have stopped recorded runs.",
+    },
+    "Control runs that go on": {
+        "kill": "Stop a run of another process.",
+        "approvals": "List the calls that wait for a yes.",
+        "approve": "Let a call that waits run.",
+        "deny": "Do not let a call that waits run.",
+    },
+    "Move spans to other programs and from them": {
+        "export": "Send the spans of runs to a collector, or write them into a file.",
+        "import": "Make recordings of spans that another program exported.",
+        "collect": "Receive spans while programs run, and make recordings of them.",
+    },
+    "Set up your shell": {
+        "completion": "Print the script that lets a shell complete commands and runs.",
+    },
 }
-"""In the order in which they are met; the module of the same name holds `command` (`import_` for what is a keyword)."""
+"""What each group is for, and its commands, in the order in which they are met."""
+COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in group.items()}
+"""Every command; the module of the same name holds `command` (`import_` for what is a keyword)."""
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "debrief", "stats", "check", "reproduce", "backtest", "diff", "completion"}
 )
@@ -76,9 +90,10 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """List the commands by group, without loading them."""
+        for purpose, group in GROUPS.items():
+            with formatter.section(purpose):
+                formatter.write_dl(list(group.items()), col_max=12)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the exit code
         """Call the command and write out what it printed."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from playhead.cli.main import COMMANDS, commands
+from playhead.cli.main import COMMANDS, GROUPS, commands
 from playhead.cli.options import COMMON, PlayheadCommand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 INTRODUCTION: Final = """\
 # The command line
@@ -56,10 +56,14 @@ SECTION: Final = """\
 
 def markdown() -> str:
     """Return the reference as Markdown."""
-    listed = "\n".join(f"- [`playhead {name}`](#playhead-{name}): {_cell(what)}" for name, what in COMMANDS.items())
+    listed = "\n\n".join(f"{purpose}:\n\n{_linked(group)}" for purpose, group in GROUPS.items())
     common = ((f"`{name}`", _cell(what)) for name, what in {**COMMON, "--help": "Show help."}.items())
     sections = (_section(name, _command(name)) for name in COMMANDS)
     return "\n".join([INTRODUCTION.format(commands=listed, common=_table("option", common)), *sections])
+
+
+def _linked(group: Mapping[str, str]) -> str:
+    return "\n".join(f"- [`playhead {name}`](#playhead-{name}): {_cell(what)}" for name, what in group.items())
 
 
 def _command(name: str) -> PlayheadCommand:
