@@ -110,7 +110,6 @@ EXPECTED = {
         "curator-decision",
         "context-synthesized",
         "nudge-issued",
-        "nudge-issued",
         "[STORED: _tool_result_1 | prices]",
         "Type: Array(50) | Schema: city, house, price",
         '[0] {"city": "Oslo", "house": 0, "price": 100}',

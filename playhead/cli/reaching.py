@@ -6,7 +6,7 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from playhead.errors import PlayheadError, RunEndedError
+from playhead.errors import PlayheadError, RunEndedError, TraceError
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import Control
 from playhead.trace.store import summarise
@@ -24,11 +24,13 @@ def reach(path: Path, otherwise: str) -> Control:
 
     Raises:
         RunEndedError: it has ended, or its process has.
+        TraceError: its file cannot be read.
         PlayheadError: it cannot be reached from here.
     """
     run, control = summarise(path), Control.of(path)
-    if control is None and run.format is not None:
-        raise PlayheadError(f"run {run_id_of(path)} cannot be reached: it is in trace format {run.format}")
+    if control is None and run.status == "unreadable":
+        what = "is no trace that can be read" if run.format is None else f"is in trace format {run.format}"
+        raise TraceError(f"run {run_id_of(path)} cannot be reached: {path.name} {what}")
     if run.status in ENDED:
         raise RunEndedError(f"run {run_id_of(path)} has ended by {run.terminated_by}; {otherwise}")
     if control is None:

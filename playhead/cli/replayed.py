@@ -189,7 +189,9 @@ def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) ->
     if outcome.verdict == "same":
         return "the same answer, the same calls, as many turns"
     if outcome.verdict == "changed":
-        return "another answer, other calls, or more or fewer turns"
+        switched = outcome.diff.original.switches != outcome.diff.replay.switches
+        said = "another answer, other calls, or more or fewer turns"
+        return f"another switch of strategy, {said}" if switched else said
     if outcome.stopped is not None:
         return "the replay did not run to its end"
     if original.status != "closed":

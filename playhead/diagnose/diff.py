@@ -34,6 +34,7 @@ from playhead.diagnose.diff_types import (
 from playhead.diagnose.diff_values import differences, same
 from playhead.diagnose.diff_words import divergence_text, remarks
 from playhead.diagnose.summaries import summarise
+from playhead.trace.events import StrategySwitched
 from playhead.trace.spending import spent_by
 from playhead.trace.values import repair_json, scrub
 
@@ -67,7 +68,8 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
         identical=_both_whole(*figures)
         and output.equal
         and not edits
-        and figures[0].iterations == figures[1].iterations,
+        and figures[0].iterations == figures[1].iterations
+        and figures[0].switches == figures[1].switches,
         also_differs=_also(parts, *figures),
         original=figures[0],
         replay=figures[1],
@@ -138,6 +140,11 @@ def _figures(run: RunCalls) -> RunFigures:
         error=ending.error if ending else None,
         iterations=ending.iterations if ending else max(turns, default=-1) + 1,
         calls=len(run.all),
+        switches=tuple(
+            f"{each.owner}: {each.event.from_strategy} → {each.event.to_strategy}"
+            for each in records
+            if isinstance(each.event, StrategySwitched)
+        ),
         input_tokens=usage.known(usage.input_tokens),
         output_tokens=usage.known(usage.output_tokens),
         usage_unknown=usage.unknown or 0,

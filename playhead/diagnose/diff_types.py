@@ -257,6 +257,8 @@ class RunFigures(Fact):
     """Turns of the root agent; those that are recorded when the end is not."""
     calls: int = 0
     """Tool calls of all agents."""
+    switches: tuple[str, ...] = ()
+    """Switches of strategy, in order: `root: reactive → reflexion`."""
     input_tokens: int | None = 0
     """Tokens of all prompts; None when nothing is known of them."""
     output_tokens: int | None = 0
@@ -300,8 +302,8 @@ class RunDiff(Fact):
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     """What the second run was told to change, as its recording says."""
     identical: bool
-    """Whether output, tool calls and iterations are the same; never times, tokens or cost. False for a recording that has
-    no end, is cut off or damaged: what it held is not known."""
+    """Whether output, tool calls, iterations and switches of strategy are the same; never times, tokens or cost. False for a
+    recording that has no end, is cut off or damaged: what it held is not known."""
     also_differs: tuple[str, ...] = ()
     """What differs though it does not count for `identical`: `status`, `results`, `events`, `inputs`, `reasons`."""
     original: RunFigures

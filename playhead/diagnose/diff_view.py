@@ -356,8 +356,15 @@ def _verdict(page: Page, diff: RunDiff) -> None:
         if diff.tool_sequence
         else "",
         f"the iterations ({diff.iterations_delta:+})" if diff.iterations_delta else "",
+        "" if diff.original.switches == diff.replay.switches else f"the strategy ({_switches(diff)})",
     ]
     page.verdict("different", ", ".join(each for each in what if each), also, good=False)
+
+
+def _switches(diff: RunDiff) -> str:
+    """Return which switches of strategy each run had."""
+    one, other = (", ".join(each.switches) or "no switch" for each in (diff.original, diff.replay))
+    return f"original: {one}; replay: {other}"
 
 
 _STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}

@@ -11,14 +11,16 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
+from playhead.trace.events.run import ANSWERED
 from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
-from playhead.trace.values import from_json, scrub, to_json
+from playhead.trace.values import as_text, from_json, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.approval import Approver
     from playhead.kernel.guards import GuardMaker
+    from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Hooks, Tool, ToolContext
     from playhead.trace.redaction import RedactText
@@ -144,7 +146,16 @@ class AgentTool:
             if execution.error is not None:
                 message = describe(as_run_error(execution.error))
             return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
-        return Outcome(ok=True, result=execution.state.output)
+        return _outcome_of(self.spec.name, execution.termination, execution.state.output)
+
+
+def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:
+    """Return an answer as the result of the call; an agent that ended in order without one is a failed call with the best it had."""
+    if ended.reason in ANSWERED:
+        return Outcome(ok=True, result=output)
+    why = ended.reason if ended.because is None else f"{ended.reason}: {ended.because}"
+    best = "it had nothing" if output is None else f"the best it had: {as_text(output)}"
+    return Outcome.failure("NoAnswer", f"{name} ended without an answer ({why}); {best}")
 
 
 def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:

@@ -26,7 +26,7 @@ class ReplayResult:
     diff: RunDiff
     """The recorded run beside the replay."""
     verdict: Verdict
-    """`same` or `changed`: output, calls and turns; `inconclusive` when the replay cannot tell.
+    """`same` or `changed`: output, calls, turns and switches of strategy; `inconclusive` when the replay cannot tell.
 
     `changed` does not say that the override is the cause: a live model may answer otherwise the next time.
     """

@@ -97,6 +97,17 @@ def test_what_waits(control: Control):
         assert "(secrets are left out of what is shown)" in second
 
 
+def test_an_older_format_is_unreadable_input(folder: Path):
+    """A file that this version does not read ends the command as it ends every other that reads one."""
+    recorder = begin(folder / "older.jsonl")
+    recorder.seal()
+    path = folder / "older.jsonl"
+    path.write_text(path.read_text().replace('"format":"2.0"', '"format":"1.0"'))
+    result = playhead("approvals", "older")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == "playhead: run older cannot be reached: older.jsonl is in trace format 1.0\n"
+
+
 def test_what_waits_as_json(control: Control):
     """One object a call, with how to name it."""
     asked = control.ask(pending())

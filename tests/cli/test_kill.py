@@ -142,7 +142,8 @@ def test_a_process_that_is_gone(folder: Path):
         (["open", "--grace", "soon"], 2, "--grace"),
         (["open"], 1, "run open cannot be reached: it has no end, but no control folder of yours"),
         (["over"], 1, "run over has ended by kill; nothing to kill"),
-        (["broken"], 1, "run broken cannot be reached"),
+        (["broken"], 3, "run broken cannot be reached: broken.jsonl is no trace that can be read"),
+        (["older"], 3, "run older cannot be reached: older.jsonl is in trace format 1.0"),
     ],
 )
 def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, said: str):
@@ -150,6 +151,10 @@ def test_what_cannot_be_killed(folder: Path, arguments: list[str], code: int, sa
     begin(folder / "open.jsonl").seal()
     end(begin(folder / "over.jsonl"), "")
     (folder / "broken.jsonl").write_text("{")
+    begin(folder / "older.jsonl").seal()
+    (folder / "older.jsonl").write_text(
+        (folder / "older.jsonl").read_text().replace('"format":"2.0"', '"format":"1.0"')
+    )
     result = playhead("kill", *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.count("\n") == 1

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 
 from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
 from playhead.diagnose.diff import apply_edits, diff_recordings, tool_sequence
 from playhead.diagnose.diff_lines import line_diff
 from playhead.diagnose.diff_values import differences, same
+from playhead.diagnose.diff_view import DiffView
+from playhead.kernel.hooks import SwitchTo
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.events import LlmResponded, ToolCallCompleted, ToolCallStarted, UnknownEvent
 from playhead.trace.usage import Usage
@@ -21,6 +25,7 @@ from tests.options import grouped
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from playhead.compose.contexts import PhaseContext
     from playhead.diagnose.diff import RunDiff
     from playhead.trace.recording import Recording
 
@@ -79,6 +84,23 @@ def test_two_runs_of_one_script_are_identical(runs: Runs) -> None:
     assert (diff.identical, diff.also_differs, diff.first_divergence, diff.first_decision) == (True, (), None, None)
     assert (diff.iterations_delta, diff.tokens_delta, diff.remarks, diff.is_replay) == (0, 0, (), False)
     assert diff.output.model_dump() == {"original": "done", "replay": "done", "equal": True, "lines": ()}
+
+
+def test_a_switch_of_strategy_that_one_run_lacks_is_a_difference(runs: Runs) -> None:
+    """The same answer, calls and turns under another strategy are not the same run, and the verdict says which switch."""
+
+    def switch(context: PhaseContext) -> SwitchTo | None:
+        return SwitchTo("direct") if context.strategy == "reactive" else None
+
+    one = runs(text("done"), compose=[lambda harness: harness.before("think", switch)])
+    other = runs(text("done"))
+    diff = diff_recordings(one, other)
+    assert (diff.output.equal, diff.tool_sequence, diff.iterations_delta, diff.identical) == (True, (), 0, False)
+    assert (diff.original.switches, diff.replay.switches) == (("root: reactive → direct",), ())
+    console = Console(width=200, file=io.StringIO())
+    console.print(DiffView(diff))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "different: the strategy (original: root: reactive → direct; replay: no switch)" in shown
 
 
 def test_time_tokens_and_cost_do_not_count_for_identical(runs: Runs) -> None:

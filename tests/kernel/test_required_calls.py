@@ -169,17 +169,16 @@ class TestBudgets:
     """How many calls a tool has."""
 
     async def test_a_call_over_the_budget(self, tmp_path: Path):
-        """It is refused, counts as no result, and the model is told to work with what it has; other tools go on."""
+        """It is refused, counts as no result, and the model is told once to work with what it has; other tools go on."""
         turns = [search("a"), search("b"), search("c"), call("other"), text("done")]
         run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2, "other": 9})
-        assert refused(run) == [("call_2_0", "web-search was not called: its 2 calls are used up")]
+        why = "web-search was not called: its 2 calls are used up. Use the results you have: give the answer in plain text"
+        assert refused(run) == [("call_2_0", why)]
         (completed,) = [each for each in run.events("tool-call-completed") if each.call_id == "call_2_0"]
         assert (completed.ok, completed.ended) == (False, "refused")
-        word = "The calls of web-search (2) are used up, and no more will run. Work with the results you have: give the answer in plain text."
-        assert nudges(run) == [("budget", word)]
-        assert [event.severity for event in run.events("nudge-issued")] == ["warn"]
+        assert nudges(run) == []
         assert [step.content for step in run.result.steps if step.type == "observation"] == [
-            "found a", "found b", "error: web-search was not called: its 2 calls are used up", "other",
+            "found a", "found b", f"error: {why}", "other",
         ]  # fmt: skip
         assert run.result.output == "done"
 
@@ -217,6 +216,13 @@ class TestBudgets:
         ]
         assert run.result.output == "done"
 
+    async def test_one_turn_that_asks_for_more_than_all_is_told_once(self, tmp_path: Path):
+        """The refused calls say so themselves, and one nudge follows: not one for each way to look at it."""
+        turns = [calls(*map(search, "abc")), search("d"), text("done")]
+        run = await run_with(tmp_path, turns, tool_budgets={"web-search": 2})
+        assert [name for name, _ in nudges(run)] == ["budget"]
+        assert [call_id for call_id, _ in refused(run)] == ["call_0_2", "call_1_0"]
+
     async def test_calls_inside_a_tools_body_are_its_own_affair(self, tmp_path: Path):
         """A budget is for what the model asks for."""
 
@@ -241,7 +247,8 @@ class TestBudgets:
             tmp_path, [search(), search(), text("done")], tool_budgets={"other": 1},
             compose=[lambda harness: harness.on("tool.call", redirect)],
         )  # fmt: skip
-        assert refused(run) == [("call_1_0", "other was not called: its one call is used up")]
+        why = "other was not called: its one call is used up. Use the results you have: give the answer in plain text"
+        assert refused(run) == [("call_1_0", why)]
 
     async def test_a_word_that_a_hook_removed(self, tmp_path: Path):
         """Is not said, and the run goes on."""

@@ -7,6 +7,7 @@ import anyio.lowlevel
 import pytest
 
 from playhead import Agent, Context, tool
+from playhead.compose.policies import require_tools
 from playhead.errors import UsageError
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.registry import make_strategy
@@ -221,8 +222,8 @@ async def test_a_sub_agent_whose_strategy_raises(tmp_path: Path, register: Any):
     assert completed.error.message == "child failed: the strategy raised ZeroDivisionError: oops"
 
 
-async def test_a_sub_agent_at_its_limit_gives_the_best_it_has(tmp_path: Path):
-    """A limit is a clean stop below, too: what was reached is the result."""
+async def test_a_sub_agent_that_ends_without_an_answer_is_a_failed_call_with_the_best_it_had(tmp_path: Path):
+    """A limit is a clean stop below, too, and no answer: the caller is told why it ended, and what it had by then."""
 
     @tool(read_only=True)
     def look() -> str:
@@ -231,8 +232,25 @@ async def test_a_sub_agent_at_its_limit_gives_the_best_it_has(tmp_path: Path):
 
     child = agent("child", [call("look")], look, max_iterations=1)
     run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
-    assert run.steps()[1] == ("observation", "child", "half of it")
+    said = "error: child ended without an answer (max_iterations); the best it had: half of it"
+    assert run.steps()[1] == ("observation", "child", said)
     assert run.events("agent-completed")[0].terminated_by == "max_iterations"
+
+
+async def test_a_sub_agent_that_leaves_out_what_is_required_is_a_failed_call(tmp_path: Path):
+    """An answer that a policy did not accept is not passed on as if it were one."""
+
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "half of it"
+
+    child = agent("child", [text("4180")], look, compose=[require_tools("look", retries=0)])
+    run = await record(tmp_path, [call("child", task="Go."), text("done")], child)
+    (completed,) = run.events("tool-call-completed")
+    why = "required_tools_missing: the task requires a successful call of look, and there was none"
+    said = f"child ended without an answer ({why}); the best it had: 4180"
+    assert (completed.ok, completed.error.type, completed.error.message) == (False, "NoAnswer", said)
 
 
 async def test_a_sub_agent_without_prices(tmp_path: Path):

@@ -172,9 +172,7 @@ def tool_budgets(budgets: Mapping[str, int]) -> Policy:
 class _Used:
     calls: Counter[str] = field(default_factory=Counter)
     admitted: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
-    """Tools that were refused since the model was told last."""
-    told_all: bool = False
+    all_used_said: bool = False
 
 
 class _Budgets:
@@ -193,9 +191,10 @@ class _Budgets:
             return None
         run = self._of(context)
         if run.calls[call.name] >= budget and not any(each.tool == call.name for each in context.unmet):
-            run.refused.add(call.name)
             used = "one call is" if budget == 1 else f"{budget} calls are"
-            return Refuse(f"{call.name} was not called: its {used} used up")
+            return Refuse(
+                f"{call.name} was not called: its {used} used up. Use the results you have: {next_step(context)}"
+            )
         run.calls[call.name] += 1
         run.admitted.add(call.id)
         return None
@@ -207,14 +206,9 @@ class _Budgets:
 
     def _tell(self, context: PhaseContext) -> Nudge | None:
         run = self._of(context)
-        if run.refused:
-            calls = ", ".join(f"{name} ({self._budgets[name]})" for name in sorted(run.refused))
-            run.refused.clear()
-            text = f"The calls of {calls} are used up, and no more will run. Work with the results you have"
-            return Nudge(f"{text}: {next_step(context)}.", "budget", "warn")
-        if run.told_all or any(run.calls[name] < budget for name, budget in self._budgets.items()):
+        if run.all_used_said or any(run.calls[name] < budget for name, budget in self._budgets.items()):
             return None
-        run.told_all = True
+        run.all_used_said = True
         calls = ", ".join(f"{name} ({budget})" for name, budget in self._budgets.items())
         text = f"You have made all the calls there are for {calls}. Put the results together: {next_step(context)}."
         return Nudge(text, "budget")

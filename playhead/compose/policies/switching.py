@@ -111,7 +111,13 @@ def switch_strategy(
 
     brought = tools_of_all(allowed.settings)
 
-    def check(_: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
+    def check(header: AgentHeader, tools: Mapping[str, ToolSpec]) -> None:
+        others = {allowed.fallback_strategy} if allowed.fallback_strategy is not None else set(allowed.candidates)
+        if not others - {header.strategy}:
+            raise UsageError(
+                f"switch_strategy names no strategy but {header.strategy}, which runs already, so it could never switch; name "
+                "another one in fallback_strategy= or candidates="
+            )
         for name in brought:
             if name in tools and tools[name].kind != "meta":
                 raise UsageError(f"{name!r} is a tool of the kernel, of a strategy that may take over; rename yours")
