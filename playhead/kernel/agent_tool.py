@@ -202,7 +202,7 @@ def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
         elif tool.spec.kind == "function":
             yield source_info("tool", name, tool)
     if agent.approver is not None:
-        yield source_info("approver", "approver", agent.approver, settings=True)
+        yield source_info("approver", "approver", agent.approver)
     for model in agent.models:
         yield source_info("model", model.name, type(model))
     for place, rule in enumerate(agent.redact):

@@ -1,107 +1,108 @@
-"""Finds the source lines of a function, a class or a module-level name, and the names that they use."""
+"""Finds how a function, a class or a module-level name is written, and the names that stand in it."""
 
 from __future__ import annotations
 
-import dis
+import ast
 import linecache
-import os
-import re
-import sys
 import textwrap
 import time
 import warnings
-from contextlib import suppress
+from collections import defaultdict
+from dataclasses import dataclass
 from functools import lru_cache
-from keyword import kwlist
 from pathlib import Path
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+
+    _Node = ast.stmt | ast.Lambda
 
 _since: Final = time.time()
 """A file changed after this moment may differ from the code that runs."""
-_OURS: Final = str(Path(__file__).parents[1]) + os.sep
-_INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
-_MAKES: Final = ("__init__", "__new__", "__post_init__")
-_METHODS: Final = (FunctionType, staticmethod, classmethod)
-_READS: Final = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-_CLASS: Final = re.compile(r"\s*class\s+(\w+)")
+_CONSTRUCTORS: Final = ("__init__", "__new__", "__post_init__")
 
 
 class UnknownSourceError(Exception):
     """The source of a piece of code cannot be found."""
 
 
-class Names:
-    """The names that a piece of code uses."""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A function, a class or an assignment, as it is written."""
 
-    def __init__(self, names: Iterable[str] = (), attributes: Iterable[str] = ()) -> None:
-        self.globals = set(names)
-        self.attributes = set(attributes)
-        self.stored: set[str] = set()
-        """Attributes and closure variables that it sets: their values are state, not code."""
-
-
-def is_ours(file: str) -> bool:
-    """Return whether a file is Playhead's own."""
-    return file.startswith(_OURS)
-
-
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python (also ""), an installed package or Playhead."""
-    return not file or file.startswith(_INSTALLED) or "site-packages" in file or "dist-packages" in file
-
-
-def file_of(thing: Any) -> str:  # noqa: ANN401 - a class or a module
-    """Return the file of a class or module, "" when it is not written in Python."""
-    module = sys.modules.get(thing.__module__) if isinstance(thing, type) else thing
-    if module is None:
-        raise UnknownSourceError
-    folder = next(iter(getattr(module, "__path__", ())), "")  # of a package without a file of its own
-    return getattr(module, "__file__", None) or folder or ("<stdin>" if module.__name__ == "__main__" else "")
-
-
-def functions_of(kind: type) -> list[FunctionType]:
-    """Return the functions that are written in a class."""
-    members = (getattr(each, "__func__", each) for each in vars(kind).values() if type(each) in _METHODS)
-    return [each for each in members if type(each) is FunctionType and each.__code__.co_filename == file_of(kind)]
+    text: str
+    """Its lines."""
+    names: frozenset[str]
+    """Variables that it names."""
+    attributes: frozenset[str]
+    """Attributes that it names."""
+    state: frozenset[str]
+    """Attributes and closure variables that it sets outside of a constructor: their values are state, not code."""
+    defaults: frozenset[str]
+    """Defaults of its parameters, as they are written."""
 
 
 @lru_cache(maxsize=1024)
-def function_source(file: str, code: CodeType) -> tuple[str, Names]:
-    """Return the lines from the first to the last one of a function of a file, and its names."""
-    last = max(line for each in _within(code) for place in each.co_positions() for line in place[:2] if line)
-    lines = _lines(file)[code.co_firstlineno - 1 : last]
-    if not lines:
-        raise UnknownSourceError(code.co_qualname)
-    return textwrap.dedent("".join(lines)), _names(code)
+def pieces(file: str, key: str | int) -> tuple[Piece, ...]:
+    """Return the functions that begin in this line of a file, or the classes and module-level assignments of this name.
+
+    Raises:
+        UnknownSourceError: the file cannot be read, or was changed since this process started.
+    """
+    return tuple(_piece(node, file) for node in _nodes(file).get(key, ()))
 
 
-@lru_cache(maxsize=1024)
-def statements(file: str, name: str) -> tuple[tuple[str, Names], ...]:
-    """Return the statements at the top of a file that assign a name, and the classes of that name, with their names."""
-    return tuple(_statement(_lines(file), first) for first in _index(file).get(name, ()))
+def _piece(node: _Node, file: str) -> Piece:
+    inside = list(ast.walk(node))
+    args = node.args if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) else None
+    defaults = [] if args is None else [*args.defaults, *filter(None, args.kw_defaults)]
+    return Piece(
+        text=textwrap.dedent("".join(_lines(file)[_first_line(node) - 1 : node.end_lineno])),
+        names=frozenset(each.id for each in inside if isinstance(each, ast.Name)),
+        attributes=frozenset(each.attr for each in inside if isinstance(each, ast.Attribute)),
+        state=frozenset(_state(node)),
+        defaults=frozenset(map(ast.unparse, defaults)),
+    )
 
 
-def _statement(lines: list[str], first: int) -> tuple[str, Names]:
-    """Return the shortest text from a line on that is a whole statement: the next one is no deeper than it."""
-    depth = len(lines[first]) - len(lines[first].lstrip())
-    start = first
-    while start and lines[start - 1].lstrip().startswith("@"):
-        start -= 1
-    for last in range(first + 1, len(lines) + 1):
-        if last == len(lines) or lines[last][: depth + 1].strip():
-            text = textwrap.dedent("".join(lines[start:last]))
-            with suppress(SyntaxError), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Python already showed them on import
-                return text, _names(compile(text, "", "exec", dont_inherit=True))
-    raise UnknownSourceError(lines[first])
+def _state(node: ast.AST) -> Iterator[str]:
+    if getattr(node, "name", None) in _CONSTRUCTORS:
+        return
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.attr
+    elif isinstance(node, ast.Nonlocal):
+        yield from node.names
+    for each in ast.iter_child_nodes(node):
+        yield from _state(each)
+
+
+@lru_cache(maxsize=64)
+def _nodes(file: str) -> dict[str | int, list[_Node]]:
+    """Return the functions of a file by their first lines, its classes and its module-level assignments by their names."""
+    found: defaultdict[str | int, list[_Node]] = defaultdict(list)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python already showed them on import
+        tree = ast.parse("".join(_lines(file)))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            found[_first_line(node)].append(node)
+        elif isinstance(node, ast.ClassDef):
+            found[node.name].append(node)
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            for each in ast.walk(node):
+                if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                    found[each.id].append(node)
+    return found
+
+
+def _first_line(node: _Node) -> int:
+    first: int = min(each.lineno for each in (node, *getattr(node, "decorator_list", ())))
+    return first
 
 
 def _lines(file: str) -> list[str]:
-    """Return the lines of a file that has not changed since this process started."""
     try:
         is_newer = Path(file).stat().st_mtime > _since
     except OSError:
@@ -110,40 +111,3 @@ def _lines(file: str) -> list[str]:
     if is_newer or not lines or file in ("<string>", "<stdin>"):
         raise UnknownSourceError(file)
     return lines
-
-
-@lru_cache(maxsize=64)
-def _index(file: str) -> dict[str, list[int]]:
-    """Return where names are assigned outside of everything, and where classes are: the numbers of the lines, from 0."""
-    found: dict[str, list[int]] = {}
-    for number, line in enumerate(_lines(file)):
-        target, assigns, _ = line.partition("=")
-        if is_class := _CLASS.match(line):
-            names = [is_class[1]]
-        elif assigns and line[0].isidentifier() and "(" not in target:
-            names = re.findall(r"\w+", target.partition(":")[0])
-        else:
-            continue
-        for name in [] if names[0] in kwlist else names:
-            found.setdefault(name, []).append(number)
-    return found
-
-
-def _names(code: CodeType) -> Names:
-    names = Names()
-    for each in _within(code):
-        for instruction in dis.get_instructions(each):
-            if instruction.opname in _READS:
-                names.globals.add(instruction.argval)
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                names.attributes.add(instruction.argval)
-            elif instruction.opname in ("STORE_ATTR", "STORE_DEREF") and each.co_name not in _MAKES:
-                names.stored.add(instruction.argval)
-    return names
-
-
-def _within(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _within(each)

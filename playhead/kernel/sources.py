@@ -8,6 +8,7 @@ partial, attributes of an object) count by a keyed fingerprint, which does not r
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from contextlib import suppress
@@ -16,40 +17,35 @@ from decimal import Decimal
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from types import CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType, NoneType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.source_text import (
-    Names,
-    UnknownSourceError,
-    file_of,
-    function_source,
-    functions_of,
-    is_installed,
-    is_ours,
-    statements,
-)
+from playhead.kernel.source_text import Piece, UnknownSourceError, pieces
 from playhead.trace import fingerprint_key
 from playhead.trace.types import SourceInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from playhead.trace.types import SourceKind
 
+    Parts = Iterable[tuple[object, Any]]
 _PLAIN: Final = (str, bytes, int, float, complex, bool, NoneType, Decimal, date, timedelta, range, type(Path()))
+_OURS: Final = str(Path(__file__).parents[1]) + os.sep
+_INSTALLED: Final = (str(Path(os.__file__).parent) + os.sep, "<frozen ", _OURS)
 _DIGITS: Final = 16
 _DEEPEST: Final = 20
 _MOST: Final = 1000
 """Functions, classes, objects and values that are visited; the source of code with more counts as unknown."""
 
 
-def source_info(kind: SourceKind, name: str, *things: object, settings: bool = False) -> SourceInfo:
+def source_info(kind: SourceKind, name: str, *things: object) -> SourceInfo:
     """Return the fingerprint of callables and classes; None for it when the source of a part is unknown.
 
-    Of Playhead's own code only the caller's parts inside it count; with `settings`, its name and values count too.
+    Of Playhead's own code only the caller's parts inside it count; of an approver of ours its name and values, too.
     """
-    reading = _Reading(settings=settings)
+    reading = _Reading(settings=kind == "approver")
     try:
         for each in things:
             reading.look(each)
@@ -70,141 +66,128 @@ class _Reading:
         self._seen: dict[object, object] = {}
 
     def look(self, thing: Any, name: str = "", depth: int = 0) -> None:  # noqa: ANN401 - anything
-        kind, shown = type(thing), _shown(thing)
+        """Take the code of a thing, and of all that it holds, and the values."""
+        shown = _shown(thing)
         if len(self._seen) + len(self.values) > _MOST or depth > _DEEPEST:
             raise UnknownSourceError(name)
         if shown is not None:
             self.values.append(f"{name} {shown}")
-        elif kind in (tuple, list, dict):
-            self._hold(thing.items() if kind is dict else enumerate(thing), name, depth)
         elif self._is_new(id(thing), thing):
-            self._look_at(thing, name, depth)
+            is_ours = _file_of(thing).startswith(_OURS)
+            for key, value in self._parts(thing):
+                for each in value if is_ours and type(value) is tuple else (value,):
+                    if not is_ours or self._settings or callable(each):
+                        self.look(each, f"{name}.{_shown(key)}", depth + 1)
 
     def _is_new(self, key: object, thing: object = None) -> bool:
         is_new = key not in self._seen
         self._seen[key] = thing  # kept, so that no other object gets its id
         return is_new
 
-    def _look_at(self, thing: Any, name: str, depth: int) -> None:  # noqa: ANN401 - anything
+    def _parts(self, thing: Any) -> Parts:  # noqa: ANN401, PLR0911 - anything; a kind of thing each
+        """Take the code of a thing; return what it holds, by name."""
         kind = type(thing)
+        if kind in (tuple, list, dict):
+            return list(thing.items() if kind is dict else enumerate(thing))
         if kind is functools.partial:
-            given = [*enumerate(thing.args), *thing.keywords.items()]
-            self._hold([("", thing.func)], name, depth)
-            self._hold(given, name, depth, ours=_is_our_function(thing.func))
-        elif kind is MethodType:
-            self._hold([("self", thing.__self__), ("", thing.__func__)], name, depth)
-        elif kind is FunctionType:
-            self._look_at_function(thing, name, depth)
-        elif issubclass(kind, type):
-            self._look_at_class(thing)
-        elif kind.__module__ == "builtins" and callable(thing):
+            return [("", thing.func), *enumerate(thing.args), *thing.keywords.items()]
+        if kind is MethodType:
+            return [("self", thing.__self__), ("", thing.__func__)]
+        if kind is FunctionType:
+            return self._parts_of_function(thing)
+        if issubclass(kind, type):
+            return self._parts_of_class(thing)
+        if kind.__module__ == "builtins" and callable(thing):
             self.code.append(thing.__qualname__)
-            self._hold([("self", getattr(thing, "__self__", None))], name, depth)
-        else:
-            self._look_at_object(thing, name, depth)
+            return [("self", getattr(thing, "__self__", None))]
+        return _parts_of_object(thing)
 
-    def _look_at_function(self, function: FunctionType, name: str, depth: int) -> None:
-        code, text, names = function.__code__, "", Names()
-        if is_installed(code.co_filename):
-            self._note(code.co_filename, f"{function.__module__}.{function.__qualname__}")
-        else:
-            text, names = _source_of(function)
-            self.code.append(text)
-            self._follow(names, function.__globals__)
-        cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-        held = [(each, cell.cell_contents) for each, cell in cells if each not in names.stored and _is_filled(cell)]
-        defaults = [*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]
-        unwritten = [(key, value) for key, value in defaults if not _is_written(value, text)]
-        self._hold([*held, *unwritten], name, depth, ours=_is_our_function(function))
+    def _parts_of_function(self, function: FunctionType) -> Parts:
+        code = function.__code__
+        written = self._take(function, code.co_firstlineno, function.__globals__)
+        state = {name for piece in written for name in piece.state}
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            if name not in state:
+                with suppress(ValueError):  # nothing was put there yet
+                    yield name, cell.cell_contents
+        defaults = {text for piece in written for text in piece.defaults}
+        for key, value in [*enumerate(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items()]:
+            if type(value) not in _PLAIN or repr(value) not in defaults:
+                yield key, value
 
-    def _look_at_class(self, kind: type) -> None:
-        file = file_of(kind)
-        if is_installed(file):
-            self._note(file, f"{kind.__module__}.{kind.__qualname__}")
-            return
-        if not self._take(file, kind.__name__.partition("[")[0], vars(sys.modules[kind.__module__])):
-            raise UnknownSourceError(kind.__qualname__)
-        for each in (*kind.__bases__, *functions_of(kind)):
-            self.look(each)
+    def _parts_of_class(self, kind: type) -> Parts:
+        if self._take(kind, kind.__name__.partition("[")[0], vars(sys.modules[kind.__module__])):
+            members = [
+                each.__func__ if type(each) in (staticmethod, classmethod) else each for each in vars(kind).values()
+            ]
+            functions = [each for each in members if type(each) is FunctionType and _file_of(each) == _file_of(kind)]
+            yield from enumerate((*kind.__bases__, *functions))
 
-    def _take(self, file: str, name: str, scope: Mapping[str, Any]) -> bool:
-        """Take the statements of a file that define a name; return whether there are any."""
-        found = statements(file, name)
-        for text, names in found if self._is_new((file, name)) else ():
-            self.code.append(text)
-            self._follow(names, scope)
-        return bool(found)
+    def _take(self, thing: type | FunctionType, key: str | int, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
+        """Take how code is written, and what that names; of an installed package only its name."""
+        file = _file_of(thing)
+        if not _is_installed(file):
+            return self._take_pieces(file, key, scope)
+        if self._settings or not file.startswith(_OURS):
+            self.code.append(f"{thing.__module__}.{thing.__qualname__}")
+        return ()
 
-    def _look_at_object(self, thing: Any, name: str, depth: int) -> None:  # noqa: ANN401 - anything
-        kind = type(thing)
-        file = file_of(kind)
-        self.look(kind)
-        if callable(thing) or not is_installed(file):
-            own = [each for each in kind.__mro__ if not is_installed(file_of(each))]
-            state = {name for base in own for each in functions_of(base) for name in _source_of(each)[1].stored}
-            held = [(each, value) for each, value in _attributes(thing) if each not in state]
-            self._hold(held, name, depth, ours=is_ours(file))
+    def _take_pieces(self, file: str, key: str | int, scope: Mapping[str, Any]) -> tuple[Piece, ...]:
+        written = pieces(file, key)
+        if not written:
+            raise UnknownSourceError(key)
+        for piece in written if self._is_new((file, key)) else ():
+            self.code.append(piece.text)
+            self._follow(piece.names, piece.attributes, scope)
+        return written
 
-    def _hold(self, values: Iterable[tuple[object, Any]], name: str, depth: int, *, ours: bool = False) -> None:
-        for key, value in values:
-            many = value if ours and type(value) is tuple else (value,)
-            for each in many:
-                if not ours or self._settings or callable(each):
-                    self.look(each, f"{name}.{_shown(key)}", depth + 1)
-
-    def _follow(self, names: Names, scope: Mapping[str, Any]) -> None:
-        for name in sorted(names.globals & scope.keys()):
-            if not name.startswith("__"):
-                self._look_at_global(name, scope, names.attributes)
-
-    def _look_at_global(self, name: str, scope: Mapping[str, Any], attributes: set[str]) -> None:
-        value, kind = scope[name], type(scope[name])
-        if kind is ModuleType and not is_installed(file_of(value)):
-            if self._is_new((id(value), *sorted(attributes)), value):
-                self._follow(Names(attributes, attributes), vars(value))
-        elif kind is ModuleType:
-            self.code.append(value.__name__)
-        elif kind is FunctionType or issubclass(kind, type) or not self._take(scope["__file__"], name, scope):
-            self.look(value, name)
-
-    def _note(self, file: str, name: str) -> None:
-        if self._settings or not is_ours(file):
-            self.code.append(name)
+    def _follow(self, names: AbstractSet[str], attributes: AbstractSet[str], scope: Mapping[str, Any]) -> None:
+        for name in sorted(names & scope.keys()):
+            value, kind = scope[name], type(scope[name])
+            if kind is ModuleType and not _is_installed(_file_of(value)):
+                if self._is_new((id(value), attributes), value):
+                    self._follow(attributes, attributes, vars(value))
+            elif kind is ModuleType:
+                self.code.append(value.__name__)
+            elif kind is FunctionType or issubclass(kind, type) or not pieces(scope["__file__"], name):
+                self.look(value, name)
+            else:
+                self._take_pieces(scope["__file__"], name, scope)
 
 
-def _is_our_function(function: object) -> bool:
-    return type(function) is FunctionType and is_ours(function.__code__.co_filename)
-
-
-def _source_of(function: FunctionType) -> tuple[str, Names]:
-    return function_source(function.__code__.co_filename, function.__code__)  # codes are equal whatever their file is
-
-
-def _is_written(default: object, text: str) -> bool:
-    """Return whether a default is written literally in the source."""
-    shown = repr(default) if type(default) in _PLAIN else None
-    forms = () if shown is None else (f"={shown}", f"= {shown}", f'="{shown[1:-1]}"', f'= "{shown[1:-1]}"')
-    return any(each in text for each in forms)
-
-
-def _is_filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - it raises where nothing was put yet
-    except ValueError:
-        return False
-    return True
-
-
-def _attributes(thing: object) -> Iterator[tuple[str, object]]:
-    """Yield the attributes of an object without running its code."""
+def _parts_of_object(thing: Any) -> Parts:  # noqa: ANN401 - anything
+    """Yield the class and the attributes of an object without running its code."""
+    yield "", type(thing)
+    own = [(_file_of(base), base.__name__) for base in type(thing).__mro__ if not _is_installed(_file_of(base))]
+    if not own and not callable(thing):
+        return
+    state = {name for each in own for piece in pieces(*each) for name in piece.state}
     for base in type(thing).__mro__:
         for name, slot in vars(base).items():
-            if type(slot) is MemberDescriptorType and not name.startswith("__"):
+            if type(slot) is MemberDescriptorType and name not in state and name[:2] != "__":
                 with suppress(AttributeError):  # nothing was put there yet
                     yield name, slot.__get__(thing)
     with suppress(AttributeError):
-        held = object.__getattribute__(thing, "__dict__")
-        yield from ((name, value) for name, value in held.items() if name == "__wrapped__" or name[:2] != "__")
+        for name, value in object.__getattribute__(thing, "__dict__").items():
+            if name == "__wrapped__" or (name not in state and name[:2] != "__"):
+                yield name, value
+
+
+def _is_installed(file: str) -> bool:
+    """Return whether a file belongs to Python (also ""), an installed package or Playhead."""
+    return not file or file.startswith(_INSTALLED) or "site-packages" in file or "dist-packages" in file
+
+
+def _file_of(thing: Any) -> str:  # noqa: ANN401 - anything
+    """Return the file in which a module, a class or a function is written, or the class of an object; "" for Python's own."""
+    if type(thing) is functools.partial:
+        return _file_of(thing.func)
+    if type(thing) is FunctionType:
+        return thing.__code__.co_filename
+    kind = thing if isinstance(thing, type) else type(thing)
+    module = thing if kind is ModuleType else sys.modules[kind.__module__]
+    folder = next(iter(getattr(module, "__path__", ())), "")  # of a package without a file of its own
+    return getattr(module, "__file__", None) or folder or ("<stdin>" if module.__name__ == "__main__" else "")
 
 
 def _shown(value: Any) -> str | None:  # noqa: ANN401 - anything
