@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.kernels import kernel_of
 from playhead.kernel.loop import collect_spending, run_kernel
 from playhead.kernel.place import Conclusion, Pass
@@ -116,6 +117,12 @@ async def fresh_thread(session: Session, text: str) -> Thread:
     images = [part for part in session.task if isinstance(part, ImagePart)]
     content: Content = (TextPart(text=text), *images) if images else text
     return session.at.preamble.add(await session.messages.add_user(content))
+
+
+async def offered_thread(session: Session, tag: str, text: str) -> Thread | None:
+    """Return a fresh thread with this prompt as the hooks let it pass; None when one removed it."""
+    offered = await session.offer(tag, text)
+    return None if offered is SUPPRESS else await fresh_thread(session, offered)
 
 
 async def ask_model(

@@ -92,7 +92,7 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     request = response.request
     stated = {planned.call.id for planned in reply.calls if planned.rationale is not None}
     if stated and session.gate.hooks is not None and session.gate.hooks.wants("decision.rationale"):
-        reply = replace(reply, calls=tuple([await _with_offered_rationale(each, session) for each in reply.calls]))
+        reply = replace(reply, calls=tuple([await with_offered_rationale(each, session) for each in reply.calls]))
     if reply.calls and reply.thought:
         session.emit(
             Thought(
@@ -111,7 +111,8 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
     return reply
 
 
-async def _with_offered_rationale(planned: PlannedCall, session: Session) -> PlannedCall:
+async def with_offered_rationale(planned: PlannedCall, session: Session) -> PlannedCall:
+    """Return a call with its reason as the hooks let it pass."""
     if planned.rationale is None:
         return planned
     call = planned.call

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_PROBLEMS: Final = 5
 """Mistakes of one answer that the model is told at once."""
-MAX_TOLD: Final = 200
+MAX_TOLD: Final = 300
 """Characters of one of them: a mistake may quote the answer."""
 _EXAMPLE_DEPTH: Final = 6
 _SCALARS: Final[dict[str, JsonValue]] = {"boolean": True, "integer": 1, "number": 0.5, "null": None}
@@ -119,7 +119,7 @@ def _read_response(response: LlmResponded, form: type[Form]) -> Form | FormError
 
 def _checked(answer: Form | FormError, check: Callable[[Form], str | None] | None) -> Form | FormError:
     problem = None if check is None or isinstance(answer, FormError) else check(answer)
-    return answer if problem is None else FormError(problem)
+    return answer if problem is None else FormError(_shown(problem.splitlines()))
 
 
 async def _told(thread: Thread, response: LlmResponded, error: FormError, session: Session) -> Thread:
@@ -135,9 +135,13 @@ async def _told(thread: Thread, response: LlmResponded, error: FormError, sessio
 
 def _problems(invalid: ValidationError) -> str:
     errors = invalid.errors(include_url=False, include_context=False, include_input=False)
-    lines = [f"- {'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}"[:MAX_TOLD] for each in errors]
+    return _shown([f"- {'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in errors])
+
+
+def _shown(lines: list[str]) -> str:
+    """Return the first mistakes, with how many there are beside them."""
     more = [f"- and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
-    return "\n".join(lines[:MAX_PROBLEMS] + more)
+    return "\n".join([each[:MAX_TOLD] for each in lines[:MAX_PROBLEMS]] + more)
 
 
 def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> JsonValue:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
 from playhead.kernel.plan.references import references, resolved, shortened
+from playhead.kernel.reply import with_offered_rationale
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing
 from playhead.trace.types import ToolCall
@@ -28,8 +28,8 @@ Failures = dict[str, bool]
 """Steps that failed, by id, and whether each may run again as it is: nothing can have been done twice by that, and it may help."""
 
 
-async def run_wave(progress: Progress, wave: Sequence[PlanStep]) -> Failures:
-    """Carry out the steps of a wave and return those that failed.
+async def run_wave(progress: Progress, wave: Sequence[PlanStep], *, step_turns: int) -> Failures:
+    """Carry out the steps of a wave and return those that failed; a composite step has so many turns at most.
 
     Read-only calls are made in one turn, beside each other; every other step has its turn alone. What would take the turn
     of the answer stays pending.
@@ -38,28 +38,29 @@ async def run_wave(progress: Progress, wave: Sequence[PlanStep]) -> Failures:
         RunEndedError: the agent has ended meanwhile.
         ModelError: the model did not answer.
     """
-    together = [each for each in wave if _is_read_only(each, progress)]
-    failures = await run_calls(progress, together) if together else {}
+    together = [each for each in wave if progress.is_read_only(each)]
+    failures = await _run_calls(progress, together) if together else {}
     for step in wave:
         if step not in together and progress.has_room:
-            failures |= await (run_calls(progress, [step]) if step.type == "tool_call" else run_inner(progress, step))
+            is_call = step.type == "tool_call"
+            failures |= await (_run_calls(progress, [step]) if is_call else _run_inner(progress, step, step_turns))
     return failures
 
 
-async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
+async def _run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
     """Make the calls of these steps, in one turn of the agent's own loop, in which the plan thinks instead of the model."""
     asked = [(step, call) for step in steps if (call := _call_of(step, progress)) is not None]
     failures = {step.id: False for step in steps if progress.plan.by_id[step.id].status == "failed"}
     if not asked:
         return failures
-    session = progress.session
+    session, done_before = progress.session, len(progress.state.steps)
     for step, _ in asked:
         progress.change(step.id, "in_progress")
     kernel = _calling(kernel_of(session), asked)
     progress.state, _ = await run_pass(
         progress.state, session, session.at.preamble, purpose="step", max_iterations=1, kernel=kernel
     )
-    progress.note_calls(asked[0][0].id)
+    progress.note_calls(asked[0][0].id, progress.state.steps[done_before:])
     for step, call in asked:
         # A plan goes on with what the model may see of a result, also in arguments of later calls.
         completed = session.tools.ended.get(call.id)
@@ -68,16 +69,16 @@ async def run_calls(progress: Progress, steps: Sequence[PlanStep]) -> Failures:
             result = completed.result if completed.ok else completed.observation()
             seen = session.messages.changed_results.get(call.id, result)
         if completed is not None and completed.ok:
-            progress.complete(step.id, seen)
+            progress.change(step.id, "completed", result=seen, error=None)
         else:
-            progress.fail(step.id, as_text(seen))
+            progress.change(step.id, "failed", as_text(seen), error=as_text(seen))
             # A tool with side effects may have acted before it failed; a refusal would come again.
-            failures[step.id] = _is_read_only(step, progress) and call.id not in session.tools.refused
+            failures[step.id] = progress.is_read_only(step) and call.id not in session.tools.refused
     progress.reach(output=None)  # of a run that is stopped now, it is what the newest call returned, as hooks left it
     return failures
 
 
-async def run_inner(progress: Progress, step: PlanStep) -> Failures:
+async def _run_inner(progress: Progress, step: PlanStep, step_turns: int) -> Failures:
     """Let the model do an analysis, in one answer without tools, or a composite step, in a loop with its tools."""
     session, text = progress.session, step.instruction or step.title
     results = progress.results
@@ -85,39 +86,42 @@ async def run_inner(progress: Progress, step: PlanStep) -> Failures:
     progress.change(step.id, "in_progress")
     is_analysis, run = step.type == "analysis", run_pass if step.type == "analysis" else answer_pass
     # One turn more may be needed for the result of a composite step, and one is for the answer.
-    turns = 1 if is_analysis else max(1, min(progress.step_turns, progress.turns_left - 2))
+    turns = 1 if is_analysis else max(1, min(step_turns, progress.turns_left - 2))
     tools = () if is_analysis else step.tool_hints or tuple(progress.tools)
     thread = await fresh_thread(session, step_prompt(progress.plan, step, instruction, progress.calls_made))
     done_before = len(progress.state.steps)
     progress.state, conclusion = await run(
         progress.state, session, thread, purpose="step", max_iterations=turns, tools=tools, step=step.id
     )
-    acted = progress.note_calls(step.id)
+    new = progress.state.steps[done_before:]
+    has_acted = progress.note_calls(step.id, new)
     if conclusion.answered and conclusion.text:
-        progress.complete(step.id, conclusion.output)
+        progress.change(step.id, "completed", result=conclusion.output, error=None)
         progress.reach(output=conclusion.output)
         return {}
-    found = [each.content for each in progress.state.steps[done_before:] if each.type == "observation"]
+    found = [each.content for each in new if each.type == "observation"]
     limit = f"no answer within {turns} turn{'s' if turns > 1 else ''}"
     why = limit if conclusion.reason == "max_iterations" else conclusion.reason
-    progress.fail(step.id, f"{why}; the last result was: {found[-1]}" if found else why)
-    return {step.id: not acted}
+    error = f"{why}; the last result was: {found[-1]}" if found else why
+    progress.change(step.id, "failed", error, error=error)
+    return {step.id: not has_acted}
 
 
 def _call_of(step: PlanStep, progress: Progress) -> ToolCall | None:
     """Return the call of a step, with results in place of references; None when the step is over without one."""
     assert step.tool_name is not None  # noqa: S101 - a plan with such a step is refused
     arguments = _as_declared(step, resolved(step.tool_args, progress.results), progress.tools[step.tool_name])
-    earlier = progress.earlier(step.tool_name, arguments, step.version)
+    earlier = progress.earlier(step, arguments)
     if earlier is None:
         call_id = f"{progress.plan.id}_{step.id}_{step.retries}"
         return ToolCall(id=call_id, name=step.tool_name, arguments=arguments)
-    if earlier.ok:
-        progress.complete(step.id, earlier.result, f"the same call was made in {earlier.step_id}")
-        progress.reach(output=earlier.result)
+    made_in, result = earlier[0].id, earlier[1]
+    if result is not None:
+        progress.change(step.id, "completed", f"the same call was made in {made_in}", result=result)
+        progress.reach(output=result)
     else:
-        why = f"the same call failed in {earlier.step_id} and may have had its effect; it is not made again"
-        progress.fail(step.id, why)
+        why = f"the same call failed in {made_in} and may have had its effect; it is not made again"
+        progress.change(step.id, "failed", why, error=why)
     return None
 
 
@@ -148,14 +152,8 @@ def _calling(kernel: Kernel, asked: Sequence[tuple[PlanStep, ToolCall]]) -> Kern
 
 async def _planned(step: PlanStep, call: ToolCall, session: Session) -> PlannedCall:
     """Return a call with its place and the reason that the plan states for it."""
-    rationale = step.rationale
-    if rationale is not None:
-        said = await session.offer("decision.rationale", rationale, key=call.id, tool=call.name, call_id=call.id)
-        rationale = None if said is SUPPRESS else said
-    elif session.header.rationale:
+    position = session.at.take_position()
+    planned = PlannedCall(call=call, position=position, source="plan", rationale=step.rationale, step=step.id)
+    if step.rationale is None and session.header.rationale:
         session.emit(RationaleMissing(path="plan", call_id=call.id, tool=call.name))
-    return PlannedCall(call=call, position=session.at.take_position(), source="plan", rationale=rationale, step=step.id)
-
-
-def _is_read_only(step: PlanStep, progress: Progress) -> bool:
-    return step.type == "tool_call" and step.tool_name is not None and progress.tools[step.tool_name].read_only
+    return await with_offered_rationale(planned, session)

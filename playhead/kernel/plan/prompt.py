@@ -22,7 +22,6 @@ SHOWN: Final = 16_000
 """Characters of results in one prompt at most, all of them together."""
 SHOWN_OF_ONE: Final = 2_000
 """Characters of one result."""
-SHOWN_AT_LEAST: Final = 80
 _FORM: Final = "Reply with one JSON object and nothing else, in this form:\n{}"
 _TYPES: Final = """Types of steps:
 - tool_call: one call of one tool. tool_name is the tool, tool_args are all of its arguments, with their values.
@@ -144,29 +143,22 @@ def _example(frame: Frame) -> str:
 
 
 def _tools(tools: Mapping[str, ToolSpec]) -> str:
-    return (
-        _section("Tools", list(map(tool_lines, tools.values())))
-        or "There are no tools: all steps are of type analysis."
-    )
+    lines = list(map(tool_lines, tools.values()))
+    return _section("Tools", lines) or "There are no tools: all steps are of type analysis."
 
 
 def _standing(plan: Plan) -> str:
     """Return what became of the steps so far."""
-    lost = [
-        f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}"
-        for each in plan.having("failed", "skipped")
-    ]
+    open_steps = plan.having("failed", "skipped")
+    lost = [f"- {_named(each)}: {each.status}, {shortened(each.error or '', SUMMARY)}" for each in open_steps]
     return _joined(_section("Results so far", _results(plan) or ["(none)"]), _section("Not done", lost))
 
 
 def _results(plan: Plan) -> list[str]:
-    """Return the results, as many of the newest as there is room for."""
+    """Return the results; the more there are, the less of each."""
     done = plan.having("completed")
-    each_at_most = max(SHOWN_AT_LEAST, min(SHOWN_OF_ONE, SHOWN // max(1, len(done))))
-    return [
-        f"- {each.id} ({shortened(each.name, SUMMARY)}): {shortened(as_text(each.result), each_at_most)}"
-        for each in done[-SHOWN // SHOWN_AT_LEAST :]
-    ]
+    most = min(SHOWN_OF_ONE, SHOWN // max(1, len(done)))
+    return [f"- {each.id} ({shortened(each.name, most)}): {shortened(as_text(each.result), most)}" for each in done]
 
 
 def _named(step: PlanStep) -> str:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from playhead.errors import nearest
 from playhead.kernel.plan.references import misspelled, references, renamed
 from playhead.kernel.plan.steps import PlanStep
-from playhead.trace.values import as_text, to_json
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from playhead.kernel.plan.steps import Plan, PlanForm, StepForm
     from playhead.trace.types import ToolSpec
-
-MAX_PROBLEMS: Final = 5
-"""Problems of one plan that the model is told at once."""
-MAX_TOLD: Final = 300
-"""Characters of one of them: it may quote the plan."""
-LONGEST_NAME: Final = 64
-"""Characters of a tool's name, as of all tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,88 +30,52 @@ class Frame:
     gone: tuple[PlanStep, ...] = ()
     """The steps of the plan that they replace."""
 
-    @property
-    def version(self) -> int:
-        """The version that they make: 0 is the first plan."""
-        return self.plan.version + bool(self.plan.by_id)
-
 
 def find_problems(form: PlanForm, frame: Frame) -> str | None:
-    """Return what is wrong with a plan, as the model is told, or None."""
-    _, problems = _read(form, frame)
-    more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
-    return "\n".join(f"- {each}"[:MAX_TOLD] for each in (*problems[:MAX_PROBLEMS], *more)) or None
+    """Return what is wrong with a plan, a line each, as the model is told; None when it can be carried out."""
+    return "\n".join(f"- {each}" for each in _problems(form, frame)) or None
 
 
 def steps_in(form: PlanForm, frame: Frame) -> tuple[PlanStep, ...]:
-    """Return the new steps of a plan without problems, with ids and pending; completed ones that it lists again are left out."""
-    return _read(form, frame)[0]
-
-
-def _read(form: PlanForm, frame: Frame) -> tuple[tuple[PlanStep, ...], list[str]]:
-    number, problems = frame.plan.next_number, list[str]()
-    names: dict[str, str] = {}
-    drafts: list[PlanStep] = []
-    for written in form.steps:
-        draft = _draft(written, f"s{number + len(drafts)}", frame.version)
-        label = written.id or draft.id
-        known = frame.plan.by_id.get(label)
-        if known is not None and known not in frame.gone:
-            if known.status != "completed" or _work(known) != _work(draft):
-                problems.append(f"{label} is the id of an earlier step; number new steps from s{number} on")
-            continue
-        if label in names:
-            problems.append(f"two steps have the id {label}")
-        names[label] = draft.id
-        drafts.append(draft)
-    steps = tuple(with_names(each, names) for each in drafts)
-    return steps, [*problems, *_problems(steps, frame)]
-
-
-def _draft(written: StepForm, step_id: str, version: int) -> PlanStep:
-    kind, instruction = written.kind, written.instruction.strip()
-    arguments = to_json(written.tool_args) if kind == "tool_call" else {}
-    return PlanStep(
-        id=step_id,
-        type=kind,
-        title=written.title.strip(),
-        instruction=instruction,
-        tool_name=written.tool_name if kind == "tool_call" else None,
-        tool_args=arguments,
-        tool_hints=written.tool_hints if kind == "composite" else (),
-        depends_on=tuple(dict.fromkeys((*written.depends_on, *references(instruction, arguments)))),
-        rationale=written.stated,
-        version=version,
-    )
-
-
-def _work(step: PlanStep) -> tuple[object, ...]:
-    """Return what a step does; the title is but a name of it."""
-    return step.type, step.tool_name, step.tool_args, step.instruction
+    """Return the new steps of a plan without problems, with ids, and pending."""
+    numbered = list(enumerate(form.steps, frame.plan.next_number))
+    names = {written.id or f"s{number}": f"s{number}" for number, written in numbered}
+    # The first plan is version 0; what comes after steps is another version.
+    version = frame.plan.version + bool(frame.plan.by_id)
+    return tuple(with_names(_step(written, f"s{number}", version), names) for number, written in numbered)
 
 
 def with_names(step: PlanStep, names: Mapping[str, str]) -> PlanStep:
     """Return the step with other names for the steps that it needs."""
-    return replace(
-        step,
-        instruction=as_text(renamed(step.instruction, names)),
-        tool_args=renamed(step.tool_args, names),
-        depends_on=tuple(dict.fromkeys(names.get(each, each) for each in step.depends_on)),
-    )
+    changed = {name: renamed(getattr(step, name), names) for name in ("instruction", "tool_args")}
+    needed = dict.fromkeys(names.get(each, each) for each in step.depends_on)
+    return step.model_copy(update={**changed, "depends_on": tuple(needed)})
 
 
-def _problems(steps: Sequence[PlanStep], frame: Frame) -> list[str]:
-    if not 0 < len(steps) <= frame.most:
-        return [f"it has {len(steps) or 'no'} steps; at most {frame.most} can be carried out"]
-    found = [f"{step.id}: {problem}" for step in steps for problem in _problems_of(step, frame.tools)]
+def _step(written: StepForm, step_id: str, version: int) -> PlanStep:
+    arguments = to_json(written.tool_args)
+    needed = (*written.depends_on, *references(written.instruction, arguments))
+    own = {"id": step_id, "tool_args": arguments, "depends_on": needed, "rationale": written.reason, "version": version}
+    return PlanStep(**{**dict(written), **own})
+
+
+def _problems(form: PlanForm, frame: Frame) -> Iterator[str]:
+    if len(form.steps) > frame.most:
+        yield f"it has {len(form.steps)} steps; at most {frame.most} can be carried out"
+        return
+    known = {name for name, each in frame.plan.by_id.items() if each not in frame.gone}
+    for number, written in enumerate(form.steps, frame.plan.next_number):
+        name = written.id or f"s{number}"
+        if name in known:
+            yield f"{name} is the id of another step; number new steps from s{frame.plan.next_number} on"
+        known.add(name)
     done = {each.id for each in frame.plan.having("completed")}
-    waiting, first = list(steps), 1 if frame.plan.mode == "linear" else len(steps)
-    while begun := [each for each in waiting[:first] if done.issuperset(each.depends_on)]:
-        done |= {each.id for each in begun}
-        waiting = [each for each in waiting if each.id not in done]
-    where = "does not come before it; steps run in order" if frame.plan.mode == "linear" else "can never be completed"
-    lacking = ((each, next((need for need in each.depends_on if need not in done), None)) for each in waiting)
-    return [*found, *(f"{each.id} needs {need}, which {where}" for each, need in lacking if need is not None)]
+    for step in steps_in(form, frame):
+        yield from (f"{step.id}: {problem}" for problem in _problems_of(step, frame.tools))
+        yield from (
+            f"{step.id} needs {need}, which does not come before it" for need in step.depends_on if need not in done
+        )
+        done.add(step.id)
 
 
 def _problems_of(step: PlanStep, tools: Mapping[str, ToolSpec]) -> Iterator[str]:
@@ -128,7 +85,7 @@ def _problems_of(step: PlanStep, tools: Mapping[str, ToolSpec]) -> Iterator[str]
         yield f"a step of type {step.type} needs an instruction"
     for name in filter(None, (step.tool_name, *step.tool_hints)):
         if name not in tools:
-            yield f"there is no tool {name[:LONGEST_NAME]!r}.{nearest(name[:LONGEST_NAME], tools)}"
+            yield f"there is no tool {name!r}.{nearest(name, tools)}"
         elif step.type == "tool_call":
             lacking = [each for each in tools[name].parameters.get("required", ()) if each not in step.tool_args]
             if lacking:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-from pydantic import AliasChoices, BaseModel, Field, TypeAdapter, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel.rationale import parse_rationale
-from playhead.kernel.repair.lenient_json import json_blocks
-from playhead.trace.types import Rationale  # noqa: TC001 - read when a step is written
-from playhead.trace.values import JsonValue  # noqa: TC001 - the same
+from playhead.trace.types import Rationale
+from playhead.trace.values import JsonValue
 
 StepType = Literal["tool_call", "analysis", "composite"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
 PlanMode = Literal["linear", "dag"]
+_STATE: Final = {"version", "status", "result", "error", "retries"}
 
 
-@dataclass(frozen=True, slots=True)
-class PlanStep:
-    """One step of a plan."""
+class StepForm(BaseModel):
+    """A step as a model writes it; the kernel gives it its id and its state."""
 
-    id: str
-    """`s1`, `s2` …; never given again within a plan, whatever becomes of the step."""
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, coerce_numbers_to_str=True, str_strip_whitespace=True)
+
+    id: str | None = Field(default=None, max_length=64)
+    """What other steps of the same answer call it."""
     type: StepType
     """One call of a tool without the model; one answer of the model without tools; or a small loop of both."""
     title: str = ""
@@ -31,10 +32,26 @@ class PlanStep:
     """What the model is told to do in it; of a tool call what it is for."""
     tool_name: str | None = None
     """The tool of a tool call."""
-    tool_args: dict[str, JsonValue] = field(default_factory=dict)
+    tool_args: dict[str, Any] = Field(default_factory=dict)
     """Its arguments, with references to results of earlier steps."""
     tool_hints: tuple[str, ...] = ()
     """The tools of a composite step; empty for all."""
+    depends_on: tuple[str, ...] = ()
+    """Steps that have to be completed before it, beside those that it refers to."""
+    rationale: Any = None
+    """Why the call is made."""
+
+    @property
+    def reason(self) -> Rationale | None:
+        """The model's own reason; None where it stated none that can be read."""
+        return parse_rationale(self.rationale)
+
+
+class PlanStep(StepForm):
+    """One step of a plan."""
+
+    id: str
+    """`s1`, `s2` …; never given again within a plan, whatever becomes of the step."""
     depends_on: tuple[str, ...] = ()
     """Steps that have to be completed before it: those that it names, and those that it refers to."""
     rationale: Rationale | None = None
@@ -57,12 +74,8 @@ class PlanStep:
 
     def content(self) -> dict[str, JsonValue]:
         """Return the step as JSON, without what is empty and without what becomes of it."""
-        content = _STEP.dump_python(self, mode="json", exclude=_STATE, exclude_defaults=True)
+        content = self.model_dump(mode="json", exclude=_STATE, exclude_defaults=True)
         return {**content, "status": self.status}
-
-
-_STEP: Final = TypeAdapter(PlanStep)
-_STATE: Final = {"version", "result", "error", "retries"}
 
 
 @dataclass(slots=True)
@@ -93,70 +106,10 @@ class Plan:
         return found[:1] if self.mode == "linear" else found
 
 
-class StepForm(BaseModel):
-    """A step as a model writes it, under one of the names that models use; the kernel gives it its id and its state."""
-
-    id: str | None = Field(default=None, max_length=64, coerce_numbers_to_str=True)
-    """What other steps of the same answer call it."""
-    type: str | None = None
-    """Only a hint: small models leave it out, or write the tool's name there; see `kind`."""
-    title: str = ""
-    instruction: str = Field(default="", validation_alias=AliasChoices("instruction", "task", "description"))
-    tool_name: str | None = Field(
-        default=None, validation_alias=AliasChoices("tool_name", "toolName", "tool", "action")
-    )
-    tool_args: dict[str, Any] = Field(
-        default_factory=dict,
-        validation_alias=AliasChoices("tool_args", "toolArgs", "args", "arguments", "action_input", "input"),
-    )
-    tool_hints: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("tool_hints", "toolHints", "tools"))
-    depends_on: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("depends_on", "dependsOn"))
-    rationale: Any = Field(default=None, validation_alias=AliasChoices("rationale", "why", "reason"))
-
-    @property
-    def kind(self) -> StepType:
-        """What type of step it is: by what it names rather than by what it says it is."""
-        if self.tool_hints or self.type == "composite":
-            return "composite"
-        calls = self.type == "tool_call" or (self.tool_name is not None and self.type != "analysis")
-        return "tool_call" if calls else "analysis"
-
-    @property
-    def stated(self) -> Rationale | None:
-        """The reason that the model stated, or None; none is made up."""
-        return parse_rationale(self.rationale)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_text(cls, value: object) -> object:
-        return {"instruction": value} if isinstance(value, str) else value
-
-    @field_validator("tool_args", mode="before")
-    @classmethod
-    def _as_object(cls, value: object) -> object:
-        """Read arguments that were written as a text of JSON."""
-        if isinstance(value, str):
-            block = next(json_blocks(value), None)
-            return value if block is None or block.problem else block.value
-        return {} if value is None else value
-
-    @field_validator("tool_hints", "depends_on", mode="before")
-    @classmethod
-    def _as_list(cls, value: object) -> object:
-        if value is None:
-            return ()
-        return (value,) if isinstance(value, (str, int)) else value
-
-
 class PlanForm(BaseModel):
-    """A plan as a model writes it: its steps, under one of the names that models use, or as a bare list."""
+    """A plan as a model writes it."""
 
-    steps: list[StepForm] = Field(validation_alias=AliasChoices("steps", "plan", "tasks"))
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_list(cls, value: object) -> object:
-        return {"steps": value} if isinstance(value, list) else value
+    steps: list[StepForm] = Field(min_length=1)
 
 
 class ReflectionForm(BaseModel):

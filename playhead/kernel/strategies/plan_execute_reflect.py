@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from playhead.kernel.output_cap import output_cap
-from playhead.kernel.passes import fresh_thread, run_pass
-from playhead.kernel.plan.asking import make_plan, prompt_thread, recover, refine
+from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
+from playhead.kernel.plan.asking import ask_for_steps
 from playhead.kernel.plan.dispatch import run_wave
-from playhead.kernel.plan.progress import Progress
-from playhead.kernel.plan.prompt import answer_prompt, reflection_prompt
-from playhead.kernel.plan.steps import Plan, ReflectionForm
+from playhead.kernel.plan.progress import NO_TURNS, Progress
+from playhead.kernel.plan.prompt import answer_prompt, more_steps_prompt, plan_prompt, reflection_prompt
+from playhead.kernel.plan.steps import Plan, PlanStep, ReflectionForm
 from playhead.kernel.state import Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.reactive import Reactive
@@ -29,6 +29,9 @@ from playhead.trace.events import DecisionEvaluated, Reflection
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.kernel.plan.dispatch import Failures
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.trace.values import JsonValue
@@ -38,6 +41,10 @@ REFLECTION_TOKENS: Final = {"shallow": 1500, "deep": 2500}
 ANSWER_TURNS: Final = 2
 """Turns for the answer: one, and one more when it was empty."""
 NO_ROOM: Final = "there are no turns for a plan and an answer: the task is solved by ReAct, without one"
+NO_PLAN: Final = "the model gave no plan that can be carried out: the task is solved by ReAct, without one"
+_PATCH: Final = "A step of the plan failed. Write new steps that replace {}."
+_REPLAN: Final = "The plan did not reach it: {}\nWrite a new plan for what is left."
+_AUGMENT: Final = "All steps are completed, but this is missing: {}\nWrite only the further steps."
 
 
 class PlanExecuteReflect(Strategy):
@@ -82,16 +89,21 @@ class PlanExecuteReflect(Strategy):
             return await Reactive().run(state, session)
         state = transition(state, meta={**state.meta, NAME: f"plan_{state.iteration}"})
         plan = Plan(id=str(state.meta[NAME]), goal=text_of(session.task), mode=self.plan_mode)
-        progress = Progress(session, state, plan, self.step_kernel_max_iterations)
-        why = await make_plan(progress) if progress.has_room else NO_ROOM
-        if why is not None:
+        progress = Progress(session, state, plan)
+        steps: Sequence[PlanStep] = ()
+        if progress.has_room:
+            frame = progress.frame()
+            required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in frame.tools}
+            steps = await ask_for_steps(progress, frame, "plan", plan_prompt(frame, required))
+        if not steps:
+            why = NO_PLAN if progress.has_room else NO_ROOM
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
             session.at.strategy = "reactive"
             return await Reactive().run(transition(progress.state, thread=state.thread), session)
+        progress.begin(steps)
         await self._carry_out(progress)
         for _ in range(self.max_refinements):
-            missing = await self._what_is_missing(progress) if progress.has_room else None
-            if missing is None or not await refine(progress, missing, replans=self.max_replans):
+            if not (missing := await self._what_is_missing(progress)) or not await self._refine(progress, missing):
                 break
             await self._carry_out(progress)
         return await _answer(progress)
@@ -99,18 +111,50 @@ class PlanExecuteReflect(Strategy):
     async def _carry_out(self, progress: Progress) -> None:
         """Carry out what is pending, wave by wave; the last turn of the agent is for the answer."""
         while progress.has_room and (wave := progress.plan.ready()):
-            if failures := await run_wave(progress, wave):
-                every = self.patch_strategy == "replan-remaining"
-                await recover(progress, failures, retries=self.step_retries, replans=self.max_replans, all_open=every)
-        progress.skip_blocked()
+            failures = await run_wave(progress, wave, step_turns=self.step_kernel_max_iterations)
+            if failures:
+                await self._recover(progress, failures)
         progress.skip_the_rest()
+
+    async def _recover(self, progress: Progress, failures: Failures) -> None:
+        """Let steps that failed run again, or have them replaced; what can neither stays failed, and the plan goes on."""
+        plan, lost = progress.plan, list[PlanStep]()
+        for step in (plan.by_id[each] for each in failures):
+            if failures[step.id] and step.retries < self.step_retries:
+                retry = step.retries + 1
+                progress.change(step.id, "pending", f"retry {retry} of {self.step_retries}", retries=retry)
+            else:
+                lost.append(step)
+        if lost:
+            reason, what = f"{', '.join(each.id for each in lost)} failed", "the failed step alone"
+            if self.patch_strategy == "replan-remaining":
+                lost += plan.having("pending")
+                what = "the failed step and all steps that are still open"
+            await self._replaced(progress, lost, "patch", _PATCH.format(what), reason)
+
+    async def _refine(self, progress: Progress, missing: str) -> bool:
+        """Have replaced what is not completed, or steps added where all are; return whether there is more to do."""
+        gone = [each for each in progress.plan.by_id.values() if each.status != "completed"]
+        what, why = ("replan", _REPLAN) if gone else ("augment", _AUGMENT)
+        return await self._replaced(progress, gone, what, why.format(missing), missing)
+
+    async def _replaced(self, progress: Progress, gone: Sequence[PlanStep], what: str, why: str, reason: str) -> bool:
+        """Have new steps put in the place of others; return whether the model gave some that can be used."""
+        if not progress.has_room or (gone and progress.replans >= self.max_replans):
+            return False
+        progress.replans += bool(gone)
+        frame = progress.frame(gone)
+        steps = await ask_for_steps(progress, frame, what, more_steps_prompt(why, frame, progress.calls_made))
+        if steps:
+            progress.replace_steps(gone, steps, f"{what}: {reason}")
+        return bool(steps)
 
     async def _what_is_missing(self, progress: Progress) -> str | None:
         """Return what the results lack, as the model sees it; None when they are enough, or when it does not say."""
         session, depth = progress.session, self.reflection_depth
         prompt = reflection_prompt(progress.plan, deep=depth == "deep")
-        thread = await prompt_thread(session, "prompt.reflect", prompt)
-        if thread is None:  # a hook removed the question
+        thread = await offered_thread(session, "prompt.reflect", prompt) if progress.has_room else None
+        if thread is None:  # nothing could follow, or a hook removed the question
             return None
         capped = output_cap(session.header.parameters) is not None
         parameters: dict[str, JsonValue] = {} if capped else {"max_tokens": REFLECTION_TOKENS[depth]}
@@ -118,7 +162,6 @@ class PlanExecuteReflect(Strategy):
             progress.state, session, thread, ReflectionForm, purpose="reflect", retries=1, parameters=parameters
         )
         if found is None:
-            progress.log("the results are taken as they are: the model did not say whether they are enough")
             return None
         session.emit(Reflection(text=found.reason, satisfied=found.satisfied))
         step = Step(type="reflection", content=found.reason, iteration=progress.state.iteration)
@@ -133,9 +176,8 @@ async def _answer(progress: Progress) -> KernelState:
     state, conclusion = await run_pass(
         progress.state, session, thread, purpose="answer", max_iterations=ANSWER_TURNS, tools=()
     )
-    reason = conclusion.reason
-    if conclusion.answered and progress.cut_short:
-        reason = "max_iterations"
+    is_cut_short = any(each.error == NO_TURNS for each in progress.plan.by_id.values())
+    reason = "max_iterations" if conclusion.answered and is_cut_short else conclusion.reason
     output = conclusion.output if conclusion.answered else progress.state.best
     session.terminate(reason, output, source=f"strategy:{NAME}", answer=conclusion.answer)
     return transition(state, output=output)
