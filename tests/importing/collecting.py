@@ -7,7 +7,7 @@ import json
 import socket
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from playhead.importing.collect import Collected, Collector, CollectServer
@@ -78,9 +78,14 @@ def connected(address: str) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def raw(address: str, sent: bytes) -> bytes:
-    """Send bytes, and return all that is answered."""
+def raw(address: str, sent: bytes, answers: int = 1) -> bytes:
+    """Send bytes, and return what is answered: as much as comes of that many answers."""
     with connected(address) as connection:
-        connection.sendall(sent)
-        connection.shutdown(socket.SHUT_WR)
-        return b"".join(iter(lambda: connection.recv(65536), b""))
+        with suppress(OSError):  # it was refused before it had come
+            connection.sendall(sent)
+        said = b""
+        while said.count(b"HTTP/1.1 ") < answers or b"\r\n\r\n" not in said:
+            said += connection.recv(65536)
+        return said + (
+            b"" if b"content-length: 0" in said else connection.recv(65536) if said.endswith(b"\r\n\r\n") else b""
+        )

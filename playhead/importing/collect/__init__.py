@@ -1,16 +1,10 @@
 """A live receiver of OTLP over HTTP: what programs export while they run becomes recordings.
 
-listening   the socket
-server      two threads: one waits for clients, one takes in
-connection  HTTP
-arrivals    what is arriving, and that nobody takes long
-requests    what a request asks for
-answers     what it is answered
-bodies      a request's body: its size, its compression, its spans
-weight      what a body costs when it is parsed
-spool       what was acknowledged, on disk until it is recorded
-assembly    the spans of traces that go on, and when one has ended
-collector   from a body to a recording
+server     the socket, and uvicorn in a thread
+app        what a request is answered, on starlette
+bodies     a request's body: its size, its compression, its spans
+spool      what was acknowledged, on disk until it is recorded
+collector  the spans of traces that go on, and their recordings
 """
 
 from __future__ import annotations

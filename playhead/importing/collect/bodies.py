@@ -21,33 +21,22 @@ if TYPE_CHECKING:
 
 MAX_BODY: Final = 16 * 1024**2
 """Bytes of a body, as it is sent and when it is unpacked. With `MAX_PARTS` it bounds what parsing it costs; one body is
-parsed at a time. `python -m benchmarks collecting` measures it: less than 250 MiB."""
+parsed at a time. `python -m benchmarks collecting` measures it."""
 PROTOBUF: Final = "application/x-protobuf"
 JSON: Final = "application/json"
 SMALLER: Final = "export smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"
-_WBITS: Final = {
-    "gzip": 16 + zlib.MAX_WBITS,
-    "x-gzip": 16 + zlib.MAX_WBITS,
-    "deflate": zlib.MAX_WBITS,
-}
-"""How what is compressed so is unpacked. OTLP has gzip; Python's exporter may be set to deflate."""
-_NAMES: Final = {"resourceSpans", "resource_spans"}
 SUFFIXES: Final = {PROTOBUF: ".pb", JSON: ".json"}
 """What a body of each type is called in the spool; `playhead import` reads both."""
+_WBITS: Final = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+"""How what is compressed so is unpacked. OTLP has gzip; Python's exporter may be set to deflate."""
 
 
 class RefusedError(Exception):
-    """A request that cannot be taken, with its HTTP status and the headers of the answer."""
+    """A request that cannot be taken, with its HTTP status; after 503 the same request may be taken later."""
 
-    def __init__(self, status: int, message: str, *headers: tuple[str, str]) -> None:
+    def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
-        self.headers = headers
-
-    @property
-    def passes(self) -> bool:
-        """Whether the same request may be taken later."""
-        return self.status == 503  # noqa: PLR2004 - HTTP's
 
 
 @dataclass(frozen=True)
@@ -59,24 +48,12 @@ class Body:
     """Unpacked."""
     spans: tuple[ForeignSpan, ...]
     problems: Problems = field(default_factory=Counter)
-    """Spans that are none, by why."""
+    """What was left out of it, by why."""
 
     @cached_property
     def memory(self) -> int:
         """Bytes of memory that its spans take, about."""
         return memory_of(self.spans)
-
-
-def checked_type(header: str | None) -> str:
-    """Return the type of a body.
-
-    Raises:
-        RefusedError: it is none of the two that OTLP has.
-    """
-    named = (header or "").partition(";")[0].strip().lower()
-    if named not in SUFFIXES:
-        raise RefusedError(415, f"Content-Type {named or 'is missing'}: OTLP over HTTP has {PROTOBUF} and {JSON}")
-    return named
 
 
 def unpacked(content: bytes, encoding: str | None) -> bytes:
@@ -89,20 +66,16 @@ def unpacked(content: bytes, encoding: str | None) -> bytes:
     if named == "identity":
         return content
     if named not in _WBITS:
-        raise RefusedError(
-            415, f"Content-Encoding {named}: only gzip and deflate are taken", ("Accept-Encoding", "gzip, deflate")
-        )
+        raise RefusedError(415, f"Content-Encoding {named}: only gzip and deflate are taken")
     unpacker = zlib.decompressobj(_WBITS[named])
     try:
         plain = unpacker.decompress(content, MAX_BODY + 1)
     except zlib.error as error:
-        raise RefusedError(400, f"the body is no {named}: {error}") from None
+        raise RefusedError(400, f"the body is not {named}: {error}") from None
     if len(plain) > MAX_BODY:
         raise RefusedError(413, f"the body is more than {MAX_BODY:,} bytes when it is unpacked: {SMALLER}")
-    if not unpacker.eof:
-        raise RefusedError(400, f"the body's {named} is cut off")
-    if unpacker.unused_data:
-        raise RefusedError(400, f"the body has something after the end of its {named}")
+    if not unpacker.eof or unpacker.unused_data:
+        raise RefusedError(400, f"the body is not one whole {named} stream")
     return plain
 
 
@@ -134,18 +107,14 @@ def _too_many() -> RefusedError:
     return RefusedError(413, f"the body has more than {MAX_PARTS:,} values: {SMALLER}")
 
 
-def _document(content: bytes, problems: Problems) -> Any:  # noqa: ANN401 - any JSON value
+def _document(content: bytes, problems: Problems) -> dict[str, Any]:
     if too_many_in_json(content):
         raise _too_many()
     try:
         document = read_json(content, problems)
     except ValueError as error:
-        raise RefusedError(400, f"the body is no JSON, or nested too deep: {str(error)[:100]}") from None
-    if document == {}:  # a request without spans
-        return document
-    named = _NAMES & set(document) if isinstance(document, dict) else ()
-    if not named or any(not isinstance(document[name], list | None) for name in named):
-        raise RefusedError(
-            400, "the body is no ExportTraceServiceRequest: an object with resourceSpans, a list, is wanted"
-        )
-    return document
+        raise RefusedError(400, f"the body is not JSON, or nested too deep ({str(error)[:100]})") from None
+    groups = document.get("resourceSpans", document.get("resource_spans")) if isinstance(document, dict) else None
+    if document != {} and not isinstance(groups, list):
+        raise RefusedError(400, "the body is not OTLP: an object with resourceSpans, a list, is wanted")
+    return document  # type: ignore[no-any-return]

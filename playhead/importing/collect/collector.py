@@ -1,14 +1,16 @@
-"""From a body to a recording: taken in by any thread, recorded by one."""
+"""From a body to a recording: taken in by any thread, recorded by one.
+
+A trace is recorded when its root has ended and for a while nothing came of it.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from playhead.importing.collect.assembly import IDLE_S, QUIET_S, Assembly
 from playhead.importing.collect.bodies import RefusedError
 from playhead.importing.collect.spool import FOLDER, Spool
 from playhead.importing.limits import MAX_SPANS
@@ -19,13 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playhead.importing.collect.assembly import Gathered
     from playhead.importing.collect.bodies import Body
     from playhead.importing.readers.base import Problems
+    from playhead.importing.spans import ForeignSpan
     from playhead.importing.store import ImportedRun
     from playhead.trace.redaction import Redactor
     from playhead.trace.writer import Durability
 
+QUIET_S: Final = 3.0
+"""Seconds without a span after which a trace whose root has ended is whole."""
+IDLE_S: Final = 120.0
+"""Seconds without a span after which a trace is recorded as it is, without its root."""
+LATE_S: Final = 60.0
+"""Seconds for which the spans of a recorded trace are kept, for what may still come of it."""
 MAX_HELD: Final = 256 * 1024**2
 """Bytes of memory that spans take, about, which are held until their traces are recorded."""
 NAME: Final = "otlp-http"
@@ -53,6 +61,25 @@ class NotRecorded:
     """Where its spans are."""
 
 
+@dataclass(eq=False)
+class _Gathered:
+    """What came of one trace."""
+
+    trace_id: str
+    spans: dict[tuple[str, int | None, int], ForeignSpan] = field(default_factory=dict)
+    """By id, end and number of attributes: an exporter that got no answer sends again."""
+    files: set[Path] = field(default_factory=set)
+    heard_s: float = 0.0
+    recorded: int = 0
+    """Spans that its recording was made of; 0 when it is not recorded."""
+    is_ours: bool = False
+    """Whether the recording was made of these spans: else it holds others, which are not here and must not be replaced."""
+
+    @property
+    def has_root(self) -> bool:
+        return any(span.parent_id is None and span.end_ns is not None for span in self.spans.values())
+
+
 class Collector:
     """Takes bodies, and makes recordings of the traces in them."""
 
@@ -74,17 +101,22 @@ class Collector:
         """
         self.folder = folder
         self.problems: Problems = Counter()
-        """Spans that were none, by why."""
+        """What was left out of bodies, by why."""
+        self.taken_again = 0
+        """Bodies of an earlier collector."""
+        self._quiet_s, self._idle_s, self._now_s = quiet_s, idle_s, now_s
         self._redactor = redactor
         self._durability: Durability = durability
         self._lock = threading.Lock()
-        self._assembly = Assembly(now_s, quiet_s, idle_s)
+        self._traces: dict[str, _Gathered] = {}
+        self._memory: dict[Path, int] = {}
+        """Bytes of memory that the spans of each file take, about."""
+        self._kept: set[Path] = set()
+        """Files that stay, whoever else has spans in them."""
         TraceStore(folder).create()
         self._spool = Spool(folder / FOLDER)
-        self.taken_again = 0
-        """Bodies of an earlier collector."""
         for file, body in self._spool.left():
-            self._assembly.add(body.spans, file, body.memory)
+            self._add(body, file)
             self.taken_again += 1
 
     @property
@@ -99,23 +131,18 @@ class Collector:
             RefusedError: nothing more can be taken for now.
         """
         with self._lock:
-            self._check_room(body)
+            spans, memory = sum(len(trace.spans) for trace in self._traces.values()), sum(self._memory.values())
+            if spans and (spans + len(body.spans) > MAX_SPANS or memory + body.memory > MAX_HELD):
+                raise RefusedError(
+                    503, f"more than {MAX_SPANS:,} spans, or {MAX_HELD:,} bytes, would wait: send again later"
+                )
             if body.spans:
                 try:
                     file = self._spool.put(body)
                 except OSError as error:
                     raise RefusedError(503, f"the spans cannot be stored: {error.strerror or error}") from None
-                self._assembly.add(body.spans, file, body.memory)
+                self._add(body, file)
             self.problems.update(body.problems)
-
-    def _check_room(self, body: Body) -> None:
-        held, memory = self._assembly.spans, self._assembly.memory
-        if held and held + len(body.spans) > MAX_SPANS:
-            raise RefusedError(503, f"more than {MAX_SPANS:,} spans would wait to be recorded: send again later")
-        if memory and memory + body.memory > MAX_HELD:
-            raise RefusedError(
-                503, f"more than {MAX_HELD:,} bytes of spans would wait to be recorded: send again later"
-            )
 
     def record(self, *, all_of_them: bool = False) -> Iterator[Collected | NotRecorded]:
         """Record the traces that have ended, or all, and yield what became of them.
@@ -123,17 +150,16 @@ class Collector:
         Raises:
             OSError: a recording cannot be written; its spans stay where they are, and it is tried again next time.
         """
-        with self._lock:
-            due = self._assembly.due(all_of_them=all_of_them)
         failed: OSError | None = None
+        with self._lock:
+            due = [trace for trace in self._traces.values() if self._is_due(trace, all_of_them=all_of_them)]
         for trace in due:
             try:
                 yield self._record(trace)
             except OSError as error:
                 failed = failed or error
         with self._lock:
-            for file in self._assembly.forget(all_of_them=all_of_them):
-                self._spool.remove(file)
+            self._forget(all_of_them=all_of_them)
         if failed is not None:
             raise failed
 
@@ -141,9 +167,21 @@ class Collector:
         """Let another collector have the folder."""
         self._spool.close()
 
-    def _record(self, trace: Gathered) -> Collected | NotRecorded:
+    def _add(self, body: Body, file: Path) -> None:
+        self._memory[file] = body.memory
+        for span in body.spans:
+            trace = self._traces.setdefault(span.trace_id, _Gathered(span.trace_id))
+            trace.files.add(file)
+            trace.heard_s = self._now_s()
+            trace.spans.setdefault((span.span_id, span.end_ns, len(span.attributes)), span)
+
+    def _is_due(self, trace: _Gathered, *, all_of_them: bool) -> bool:
+        quiet_s = self._quiet_s if trace.has_root else self._idle_s
+        return len(trace.spans) > trace.recorded and (all_of_them or self._now_s() - trace.heard_s >= quiet_s)
+
+    def _record(self, trace: _Gathered) -> Collected | NotRecorded:
         with self._lock:
-            spans, files = list(trace.spans), tuple(sorted(trace.files))
+            spans, files = list(trace.spans.values()), tuple(sorted(trace.files))
         try:
             [run] = import_spans(
                 spans,
@@ -159,12 +197,23 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - whatever a trace does to its import, the others are recorded
             self._recorded(trace, len(spans), kept=True)
             return NotRecorded(trace.trace_id, f"{type(error).__name__}: {str(error)[:200]}", files)
-        lost = run.outcome in ("differs", "lacks")
-        self._recorded(trace, len(spans), kept=lost)
-        return Collected(run, trace.has_root, files if lost else ())
+        kept = run.outcome in ("differs", "lacks")
+        self._recorded(trace, len(spans), kept=kept)
+        return Collected(run, trace.has_root, files if kept else ())
 
-    def _recorded(self, trace: Gathered, spans: int, *, kept: bool) -> None:
+    def _recorded(self, trace: _Gathered, spans: int, *, kept: bool) -> None:
         with self._lock:
             trace.recorded, trace.is_ours = spans, not kept
-            if kept:
-                self._assembly.keep(trace)
+            self._kept |= trace.files if kept else set()
+
+    def _forget(self, *, all_of_them: bool) -> None:
+        """Forget traces that were recorded a while ago, and remove the files that no other trace needs."""
+        for trace in list(self._traces.values()):
+            is_old = all_of_them or self._now_s() - trace.heard_s >= LATE_S
+            if is_old and len(trace.spans) <= trace.recorded:
+                del self._traces[trace.trace_id]
+        needed = {file for trace in self._traces.values() for file in trace.files}
+        for file in self._memory.keys() - needed:
+            del self._memory[file]
+            if file not in self._kept:
+                file.unlink(missing_ok=True)

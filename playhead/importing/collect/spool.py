@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".collect"
 """The spool's name in a folder of traces."""
-_LOCK: Final = "lock"
 _PARTIAL: Final = ".part"
 
 
@@ -41,7 +40,7 @@ class Spool:
         """Files of an earlier collector that cannot be read; they are left where they are."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(folder.parent)
-        self._lock: Any = (folder / _LOCK).open("w")  # held as long as the collector runs
+        self._lock: Any = (folder / "lock").open("w")  # held as long as the collector runs
         if not _locked(self._lock):
             self._lock.close()
             raise UsageError(
@@ -82,15 +81,9 @@ class Spool:
                 path.unlink(missing_ok=True)
             elif path.suffix in types:
                 try:
-                    body = read_body(types[path.suffix], path.read_bytes())
+                    yield path, read_body(types[path.suffix], path.read_bytes())
                 except (RefusedError, OSError):
                     self.unread.append(path)
-                    continue
-                yield path, body
-
-    def remove(self, path: Path) -> None:
-        """Remove a body that is recorded."""
-        path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let another collector have it."""
