@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
-from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
 from playhead.kernel.context.settings import with_recall
 from playhead.kernel.meta_tools import MetaTool
 from playhead.kernel.models import resolve_model
@@ -94,10 +93,6 @@ def make_toolset(
             raise ToolDefinitionError(_kernels(name, settings, "leave it out of meta_tools", ""))
     for made in map(_as_tool, tools):
         name = made.spec.name
-        try:
-            require_bounded(made.spec.parameters)
-        except UnusableSchemaError as error:
-            raise ToolDefinitionError(f"the schema of {name} cannot be used: {error}") from None
         if _folded(name) in {*map(_folded, own), *of_strategies}:
             raise ToolDefinitionError(_kernels(name, settings, "rename yours", " or leave it out of meta_tools"))
         if _folded(name) in found:

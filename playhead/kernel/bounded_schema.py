@@ -1,11 +1,12 @@
 """JSON schemas, applied in a bounded number of steps: a server's or a recording's schema is somebody else's, and so is a value.
 
-The steps are counted before anything applies the schema: `UnusableSchemaError` says when there are too many. `pattern` and
-`patternProperties` are not applied: whoever wrote the schema checks them again, and an expression can take for ever.
+`jsonschema-rs` applies them. The steps that it will take are counted first: `UnusableSchemaError` says when there are too many.
 """
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -15,25 +16,23 @@ if TYPE_CHECKING:
 
     from playhead.trace.values import JsonValue
 
-MAX_SIZE: Final = 50_000
-"""Parts of a schema, once its references are followed; a schema of a few lines can ask for 2^n."""
+MAX_CHARACTERS: Final = 200_000
+"""Characters of a schema."""
 MAX_STEPS: Final = 200_000
-"""Parts of a schema that are applied to parts of one value."""
+"""Parts of a schema that are applied to parts of one value; a schema of a few lines can ask for 2^n."""
 MAX_DEPTH: Final = 200
 """Levels of a schema, and of a value in it, once references are followed."""
+MAX_BACKTRACKS: Final = 10_000
+"""Steps back of a pattern that looks around or back; any other pattern takes linear time."""
 SHOWN: Final = 5
 """Faults named at once."""
 LONGEST: Final = 500
 """Characters of one fault."""
+_WHOLE: Final = "urn:whole"
+"""The schema that the references in a part of it refer to."""
 _SAME_VALUE: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else"})
-_NAMED: Final = ("properties", "$defs", "definitions", "dependentSchemas", "dependencies")
-"""Keywords whose values are schemas by name, so that a property may be called `pattern`."""
-_DATA: Final = frozenset({"enum", "const", "default", "examples", "required", "dependentRequired"})
-_NOT_APPLIED: Final = frozenset({
-    "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "$vocabulary", "format",
-    "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
-})  # fmt: skip
-"""Keywords whose work has no bound, or that a bound would have to know more of than of all others."""
+_NOT_APPLIED: Final = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
+"""Keywords whose steps cannot be counted."""
 
 
 class UnusableSchemaError(Exception):
@@ -43,20 +42,27 @@ class UnusableSchemaError(Exception):
 class BoundedSchema:
     """A schema that can be asked what is wrong with a value."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        """Read the schema.
+    def __init__(self, schema: dict[str, Any], whole: BoundedSchema | None = None) -> None:
+        """Read a schema, or a part of a whole one, which its references are about.
 
         Raises:
             UnusableSchemaError: it is no JSON schema, refers to what is not in it, or is too large.
         """
-        import jsonschema_rs  # noqa: PLC0415 - only where a schema is applied
+        import jsonschema_rs as library  # noqa: PLC0415 - only where a schema is applied
 
-        require_bounded(schema)
-        self._schema = _applied(schema)
+        self.schema, self._root = schema, schema if whole is None else whole.schema
         try:
-            self._validator = jsonschema_rs.validator_for(self._schema, offline=True, validate_formats=False)
+            _require_small(schema)
+            self.registry: Any = library.Registry([(_WHOLE, schema)]) if whole is None else whole.registry
+            self._validator = library.validator_for(
+                schema if whole is None else _part_of_whole(schema),
+                registry=self.registry,
+                offline=True,
+                pattern_options=library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS),
+                keywords={"format": _Format, **dict.fromkeys(_NOT_APPLIED, _Ignored)},
+            )
         except Exception as error:  # noqa: BLE001 - whatever it dislikes about a hostile schema
-            raise UnusableSchemaError(getattr(error, "message", None) or f"{type(error).__name__}: {error}") from None
+            raise UnusableSchemaError(getattr(error, "message", None) or str(error)) from None
 
     def faults(self, value: JsonValue) -> list[str]:
         """Return what is wrong with the value, at most `SHOWN` faults, each with its place; empty when it fits.
@@ -64,7 +70,7 @@ class BoundedSchema:
         Raises:
             UnusableSchemaError: applying the schema to this value takes too many steps.
         """
-        require_affordable(self._schema, value)
+        require_affordable(self.schema, value, self._root)
         try:
             found = list(islice(self._validator.iter_errors(value), SHOWN))
         except Exception as error:  # noqa: BLE001 - such as a text that is no UTF-8
@@ -73,43 +79,38 @@ class BoundedSchema:
         return list(dict.fromkeys(told))
 
 
-def require_bounded(schema: dict[str, Any]) -> None:
-    """Make sure that a schema, with its references followed, is of bounded size; one that refers to itself counts once.
+class _Ignored:
+    """A keyword that is not applied."""
 
-    Raises:
-        UnusableSchemaError: it is too large or too deep, or a reference leads nowhere or out of it.
-    """
-    known: dict[int, tuple[int, int]] = {}
-    inside: set[int] = set()
+    def __init__(self, *_: Any) -> None:  # noqa: ANN401 - as the library calls it
+        pass
 
-    def measure(part: Any, depth: int) -> tuple[int, int]:  # noqa: ANN401 - JSON
-        """Return how many parts there are below, and how many levels."""
-        if not isinstance(part, (dict, list)) or id(part) in inside:
-            return 1, 0
-        if id(part) not in known:
-            if depth > MAX_DEPTH:
-                raise UnusableSchemaError(f"it is nested deeper than {MAX_DEPTH} levels")
-            inside.add(id(part))
-            size, levels = 1, 0
-            for each in _below(part, schema):
-                more, below = measure(each, depth + 1)
-                size, levels = size + more, max(levels, below + 1)
-                if size > MAX_SIZE:
-                    raise UnusableSchemaError(f"it has more than {MAX_SIZE} parts, with its references followed")
-            inside.remove(id(part))
-            known[id(part)] = size, levels
-        if depth + known[id(part)][1] > MAX_DEPTH:
-            raise UnusableSchemaError(f"it is nested deeper than {MAX_DEPTH} levels")
-        return known[id(part)]
-
-    measure(schema, 0)
+    def validate(self, _: JsonValue) -> None:
+        """Take every value."""
 
 
-def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
+class _Format(_Ignored):
+    """The format of a text: only that of a day can be told in one way."""
+
+    def __init__(self, _: JsonValue, form: JsonValue, *__: Any) -> None:  # noqa: ANN401 - as the library calls it
+        self._is_day = form == "date"
+
+    def validate(self, value: JsonValue) -> None:
+        """Refuse what is no day."""
+        if self._is_day and isinstance(value, str) and str(date.fromisoformat(value)) != value:
+            raise ValueError(f"{value!r} is not a day such as 2025-01-31")
+
+
+def _require_small(schema: dict[str, Any]) -> None:
+    if len(json.dumps(schema)) > MAX_CHARACTERS:
+        raise UnusableSchemaError(f"it has more than {MAX_CHARACTERS} characters")
+
+
+def require_affordable(schema: dict[str, Any], value: JsonValue, root: dict[str, Any]) -> int:
     """Return how many steps applying a schema to a value takes at most, whoever applies it.
 
     Raises:
-        UnusableSchemaError: it takes more, as a schema that refers to itself twice may, or goes round in a circle.
+        UnusableSchemaError: it takes more than `MAX_STEPS`, or goes round in a circle.
     """
     left = MAX_STEPS
     waiting: list[tuple[Any, Any, int]] = [(schema, value, 0)]
@@ -117,7 +118,9 @@ def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
         part, of_value, depth = waiting.pop()
         choices = part.get("enum")
         left -= 1 + (len(choices) if isinstance(choices, list) else 0)
-        for each, inner in _applications(part, of_value, schema):
+        if depth and (isinstance(part.get("$id"), str) or isinstance(part.get("id"), str)):
+            raise UnusableSchemaError("a part of it has an address of its own ($id)")
+        for each, inner in _applications(part, of_value, root):
             left -= 1
             if isinstance(each, dict):
                 waiting.append((each, inner, depth + 1))
@@ -126,16 +129,6 @@ def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:
         if left < 0 or depth > MAX_DEPTH:
             raise UnusableSchemaError(f"it takes more than {MAX_STEPS} steps, or {MAX_DEPTH} levels, for this value")
     return MAX_STEPS - left
-
-
-def _below(part: Any, root: dict[str, Any]) -> Iterator[Any]:  # noqa: ANN401 - JSON
-    """Yield the parts of a part, with what it refers to."""
-    if isinstance(part, list):
-        yield from part
-        return
-    yield from part.values()
-    if isinstance(reference := part.get("$ref"), str):
-        yield resolved(reference, root)
 
 
 def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - JSON
@@ -151,16 +144,15 @@ def _applications(part: dict[str, Any], value: Any, root: dict[str, Any]) -> Ite
         own, others = _dict(part.get("properties")), part.get("additionalProperties")
         for name, item in value.items():
             yield own.get(name, others), item
-            if "propertyNames" in part:
-                yield part["propertyNames"], name
+            yield from ((each, item) for each in _dict(part.get("patternProperties")).values())
+            yield part.get("propertyNames"), name
     elif isinstance(value, list):
         items, first = part.get("items"), part.get("prefixItems")
         places = items if isinstance(items, list) else first if isinstance(first, list) else []
         rest = part.get("additionalItems") if isinstance(items, list) else items
         for position, item in enumerate(value):
             yield places[position] if position < len(places) else rest, item
-            if "contains" in part:
-                yield part["contains"], item
+            yield part.get("contains"), item
 
 
 def resolved(reference: str, root: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
@@ -183,21 +175,16 @@ def resolved(reference: str, root: dict[str, Any]) -> Any:  # noqa: ANN401 - JSO
     return found
 
 
-def _applied(part: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a schema without the keywords that are not applied."""
+def _part_of_whole(part: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a part of a schema with references into the whole one."""
     if isinstance(part, list):
-        return [_applied(each) for each in part]
+        return [_part_of_whole(each) for each in part]
     if not isinstance(part, dict):
         return part
-    kept = {}
-    for word, each in part.items():
-        if word in _NAMED and isinstance(each, dict):
-            kept[word] = {name: _applied(inner) for name, inner in each.items()}
-        elif word in _DATA:
-            kept[word] = each
-        elif word not in _NOT_APPLIED and not (word == "additionalProperties" and "patternProperties" in part):
-            kept[word] = _applied(each)
-    return kept
+    return {
+        word: f"{_WHOLE}{each}" if word == "$ref" and isinstance(each, str) else _part_of_whole(each)
+        for word, each in part.items()
+    }
 
 
 def _dict(value: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from playhead.compose.contexts import HOOK
 from playhead.errors import NotReplayableError, UnknownStrategyError
-from playhead.kernel.bounded_schema import UnusableSchemaError, require_bounded
 from playhead.kernel.strategies.registry import strategy_of
 
 if TYPE_CHECKING:
@@ -15,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def require_sound(recording: Recording) -> None:
-    """Refuse a file that is not what was written, or whose tools nobody could apply the schemas of.
+    """Refuse a file that is not what was written.
 
     Raises:
-        NotReplayableError: it is damaged, or a schema takes too many steps.
+        NotReplayableError: it is damaged.
     """
     if recording.status == "damaged":
         first = next(problem for problem in recording.problems if problem.kind != "truncated")
@@ -26,13 +25,6 @@ def require_sound(recording: Recording) -> None:
             f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
             f"See: playhead check {recording.path}"
         )
-    for spec in (spec for owner in recording.owners.values() for spec in owner.tools.values()):
-        try:
-            require_bounded(spec.parameters)
-        except UnusableSchemaError as error:
-            raise NotReplayableError(
-                f"{recording.path.name}: the schema of the tool {spec.name} cannot be used: {error}"
-            ) from None
 
 
 def require_own(recording: Recording, what: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from playhead import tool
-from playhead.errors import NotReplayableError, ToolDefinitionError, ToolServerError
+from playhead.errors import ToolServerError
 from playhead.kernel.outcome import Outcome
 from playhead.testing import call, text
 from playhead.trace.types import ToolSpec
@@ -58,15 +58,11 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
-def test_a_servers_bomb_is_refused_when_it_is_listed(schema: dict[str, Any]):
-    """A tool whose schema multiplies is refused in one sentence that names it; no run begins."""
-    with (
-        pytest.raises(
-            ToolDefinitionError, match=r"tool 't' of the MCP server .* a schema that cannot be used: it (has|is)"
-        ),
-        mcp_server({"name": "t", "inputSchema": schema}),
-    ):
-        raise AssertionError
+def test_a_servers_bomb_is_never_applied(schema: dict[str, Any]):
+    """A call of a tool whose schema multiplies is refused in one sentence; it runs where the value does not ask for that."""
+    with mcp_server({"name": "t", "inputSchema": schema}, answers={"t": DONE}) as tools:
+        (told,) = observations(run(agent([call("t", a="x"), text("f")], tools)))
+    assert told == "done" if schema is BOMBS["items"] else "it takes more than 200000 steps" in told
 
 
 class Given:
@@ -84,22 +80,11 @@ class Given:
 
 
 @pytest.mark.parametrize("schema", BOMBS.values(), ids=BOMBS)
-def test_a_users_bomb_is_refused_when_the_agent_is_made(schema: dict[str, Any]):
-    """The same holds for every other tool."""
-    with pytest.raises(ToolDefinitionError, match="schema of t cannot be used"):
-        agent([text("x")], [Given(schema)])
-
-
-def test_a_recorded_bomb_is_refused_when_it_is_reproduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A recording whose tool has such a schema is refused in one sentence: it came from somebody else."""
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            "playhead.agent.toolset.require_bounded", lambda _: None
-        )  # as a version that looked at no schema
-        made = agent([text("x")], [Given(bomb())], trace=tmp_path)
-    result = run(made)
-    with pytest.raises(NotReplayableError, match="schema of the tool t cannot be used"):
-        reproduce(result.trace_path)
+def test_a_users_bomb_is_left_to_its_tool(schema: dict[str, Any], tmp_path: Path):
+    """A call of any other tool is what its own check makes of it, and its recording, which may be somebody else's, is reproduced."""
+    result = run(agent([call("t", a="x"), text("f")], [Given(schema)], trace=tmp_path))
+    assert observations(result) == ["ok"]
+    assert reproduce(result.trace_path).identical
 
 
 def deep(levels: int) -> Any:
@@ -123,12 +108,13 @@ def test_a_schema_that_doubles_with_every_level_of_the_arguments(tmp_path: Path,
     assert reproduce(result.trace_path).identical
 
 
-def test_a_pattern_of_a_server_is_left_to_the_server():
-    """An expression that backtracks for ever is never evaluated here."""
+def test_a_pattern_of_a_server_takes_no_time():
+    """An expression that could backtrack for ever is applied in bounded time."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+    turns = [call("t", a="a" * 5000), call("t", a="a" * 5000 + "!"), text("f")]
     with mcp_server({"name": "t", "inputSchema": schema}, answers={"t": DONE}) as tools:
-        result = run(agent([call("t", a="a" * 5000 + "!"), text("f")], tools))
-    assert observations(result) == ["done"]
+        told = observations(run(agent(turns, tools)))
+    assert (told[0], "pattern ^(a+)+$" in told[1]) == ("done", True)
 
 
 def test_trees_are_still_arguments():

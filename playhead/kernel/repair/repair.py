@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.kernel.bounded_schema import UnusableSchemaError
 from playhead.kernel.repair.names import folded, meant_tool
 from playhead.kernel.repair.reading import PARAMETERS, Reading
-from playhead.kernel.repair.schema import Check, TooCostlyError, facts
+from playhead.kernel.repair.schema import Check, facts, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,10 +36,10 @@ class Repaired:
 
 
 def is_healthy(spec: ToolSpec, arguments: object) -> bool:
-    """Return whether arguments fit a tool unchanged; also where its schema is too costly to check."""
+    """Return whether arguments fit a tool unchanged; also where its schema cannot be used."""
     try:
-        return isinstance(arguments, dict) and Check(spec.parameters).fits(spec.parameters, arguments)
-    except TooCostlyError:
+        return isinstance(arguments, dict) and not schema_of(spec.parameters).faults(arguments)
+    except UnusableSchemaError:
         return True
 
 
@@ -84,8 +85,8 @@ def _for_tool(spec: ToolSpec, arguments: Any) -> Repaired:  # noqa: ANN401 - any
     try:
         reading = Reading(Check(spec.parameters), spec)
         value = reading.arguments(arguments, note)
-    except TooCostlyError:
-        return Repaired(spec.name, None, faults=("its schema says too much to repair a call of it",))
+    except UnusableSchemaError as error:
+        return Repaired(spec.name, None, faults=(f"its schema cannot be used: {error}",))
     if reading.faults:
         return Repaired(spec.name, None, faults=tuple(dict.fromkeys(reading.faults)))
     return Repaired(spec.name, value, tuple(steps))

@@ -1,66 +1,22 @@
-"""Reads a tool's JSON schema: whether a value fits, the properties of an object, and a summary in one line.
-
-Schemas are untrusted: each pair of a schema node and a value node is checked once, and the number of checks is limited.
-"""
+"""What a tool's JSON schema says of a value: its options, properties and choices, whether it fits, and a summary in one line."""
 
 from __future__ import annotations
 
 import json
-import re
-from datetime import date
-from functools import lru_cache
-from math import isfinite
-from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+from playhead.kernel.bounded_schema import MAX_STEPS, BoundedSchema, UnusableSchemaError, require_affordable, resolved
 
 Schema = dict[str, Any]
 Part = TypeVar("Part", dict[str, Any], list[Any])
-MAX_STEPS: Final = 20_000
-"""Pairs of schema and value that are checked for one call; a call that needs more is not judged."""
 MAX_REFERENCES: Final = 64
 """Chained references that are followed."""
-MAX_PATTERN: Final = 256
-"""Characters of a text that is matched against a pattern; a longer one counts as fitting."""
-MAX_REPEATS: Final = 3
-"""Operators of a pattern that may repeat: each multiplies what a text may cost by its length."""
-_NO_OPERATOR: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?")
-_REPEAT: Final = re.compile(r"[*+?]|\{\d*,")
-_REPEATED_GROUP: Final = re.compile(r"\)[+*?{]")
-_DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
-_BOUNDS: Final = {"minimum": ge, "maximum": le, "exclusiveMinimum": gt, "exclusiveMaximum": lt}
-_OF_TEXT: Final = frozenset(("format", "pattern", "minLength", "maxLength"))
-_CHOICES: Final = frozenset(("enum", "const"))
-_BRANCHES: Final[Mapping[str, Callable[[Iterable[bool]], bool]]] = {
-    "anyOf": any,
-    "oneOf": any,
-    "allOf": all,
-    "$ref": all,
-}
-
-
-class TooCostlyError(Exception):
-    """Checking the schema takes more steps than a call may cost."""
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return len(text) == len("2025-01-31") and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-
-
-_FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
-    "date": _is_date, "date-time": _DATE_TIME.fullmatch, "email": lambda text: "@" in text,
-}  # fmt: skip
-_TYPES: Final = {"string": str, "boolean": bool, "null": type(None), "object": dict, "array": list,
-                "number": None, "integer": None}  # fmt: skip
+MAX_KNOWN: Final = 1000
+_KNOWN: Final[dict[int, BoundedSchema]] = {}
+"""Schemas of tools, by identity."""
+_LIMITS: Final = ("format", "maxLength", "minLength", "pattern",
+                  "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")  # fmt: skip
+"""Keywords of one value that a summary names."""
 
 
 def _of(kind: type[Part], value: object) -> Part:
@@ -110,133 +66,50 @@ def _facts(schema: Schema, root: Schema, depth: int) -> str:
     inner = properties(schema) if depth else {}
     named = (f"{key}{'' if key in needed else '?'}: {facts(each, root, depth - 1)}" for key, each in inner.items())
     kind = f"{{{', '.join(named)}}}" if inner else str(schema.get("type", "anything"))
-    return ", ".join([kind, *(f"{key} {schema[key]}" for key in (*sorted(_OF_TEXT), *_BOUNDS) if key in schema)])
+    return ", ".join([kind, *(f"{key} {schema[key]}" for key in _LIMITS if key in schema)])
+
+
+def schema_of(parameters: Schema) -> BoundedSchema:
+    """Return the schema of a tool, read once.
+
+    Raises:
+        UnusableSchemaError: it cannot be used.
+    """
+    known = _KNOWN.get(id(parameters))
+    if known is None or known.schema is not parameters:
+        if len(_KNOWN) >= MAX_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[id(parameters)] = BoundedSchema(parameters)
+    return known
 
 
 class Check:
-    """Checks the values of one call; each pair of a schema node and a value node once."""
+    """Checks the values of one call against parts of a tool's schema, in a bounded number of steps."""
 
     def __init__(self, root: Schema) -> None:
         self.root = root
+        self._whole = schema_of(root)
         self._left = MAX_STEPS
-        self._known: dict[tuple[int, int], tuple[bool, object, object]] = {}
-        """Whether a value fits, with both, so that their ids are theirs."""
 
-    def spend(self) -> None:
-        """Take one of the steps that a call may cost.
+    def fits(self, schema: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
+        """Return whether a value fits a part of the schema.
 
         Raises:
-            TooCostlyError: there have been enough.
-        """
-        self._left -= 1
-        if self._left < 0:
-            raise TooCostlyError
-
-    def fits(self, schema: object, value: object) -> bool:
-        """Return whether a value fits a schema of this root; unknown keywords are ignored.
-
-        Raises:
-            TooCostlyError: the schema says more than is looked at.
+            UnusableSchemaError: the part is no schema, or the call has taken too many steps.
         """
         if not isinstance(schema, dict) or not schema:
             return schema is not False
-        if schema.keys().isdisjoint(_BRANCHES):
-            return self._words_fit(schema, value)
-        pair = (id(schema), id(value))
-        if pair not in self._known:
-            self.spend()
-            self._known[pair] = (True, schema, value)  # also the answer for a schema that refers to itself
-            self._known[pair] = (self._words_fit(schema, value) and self._branches_fit(schema, value), schema, value)
-        return self._known[pair][0]
-
-    def _branches_fit(self, schema: Schema, value: object) -> bool:
-        if "$ref" in schema and not self.fits(_pointed_at(schema["$ref"], self.root), value):
-            return False
-        return all(
-            enough(self.fits(branch, value) for branch in schema[word])
-            for word, enough in _BRANCHES.items()
-            if isinstance(schema.get(word), list)
-        )
-
-    def _words_fit(self, schema: Schema, value: Any) -> bool:  # noqa: ANN401 - any JSON value
-        if "type" in schema and not _is_of(schema["type"], value):
-            return False
-        if not _CHOICES.isdisjoint(schema) and not _is_one_of(value, choices(schema)):
-            return False
-        if isinstance(value, dict):
-            return self._object_fits(schema, value)
-        if isinstance(value, list):
-            return self._list_fits(schema, value)
-        if isinstance(value, str) or schema.keys().isdisjoint(_BOUNDS) or not _is_number(value):
-            return not isinstance(value, str) or _OF_TEXT.isdisjoint(schema) or _text_fits(schema, value)
-        return all(holds(value, schema[word]) for word, holds in _BOUNDS.items() if _is_number(schema.get(word)))
-
-    def _object_fits(self, schema: Schema, value: dict[str, Any]) -> bool:
-        known, others = _of(dict, schema.get("properties")), schema.get("additionalProperties", True)
-        patterns = _of(dict, schema.get("patternProperties"))
-        for name, item in value.items():
-            named = (each for pattern, each in patterns.items() if name not in known and _has_pattern(pattern, name))
-            if not self.fits(known[name] if name in known else next(named, others), item):
-                return False
-        return all(name in value for name in required(schema))
-
-    def _list_fits(self, schema: Schema, value: list[Any]) -> bool:
-        items = True if "prefixItems" in schema else schema.get("items", True)
-        return _has_size(schema, value, "Items") and all(self.fits(items, item) for item in value)
-
-
-def _is_one_of(value: object, allowed: list[Any] | None) -> bool:
-    return allowed is None or any(
-        value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed
-    )
-
-
-def _is_of(kind: object, value: Any) -> bool:  # noqa: ANN401 - any JSON value
-    if isinstance(kind, list):
-        return any(_is_of(each, value) for each in kind)
-    known = _TYPES.get(kind, object) if isinstance(kind, str) else object
-    return isinstance(value, known) if known else _is_number(value) and (kind != "integer" or value == int(value))
-
-
-def _has_size(schema: Schema, value: str | list[Any], of: str) -> bool:
-    least, most = schema.get(f"min{of}"), schema.get(f"max{of}")
-    return not (isinstance(least, int) and len(value) < least) and not (isinstance(most, int) and len(value) > most)
-
-
-def _text_fits(schema: Schema, text: str) -> bool:
-    check = _FORMATS.get(str(schema.get("format")))
-    is_of_form = check is None or bool(check(text))
-    return is_of_form and _has_size(schema, text, "Length") and _has_pattern(schema.get("pattern"), text)
-
-
-def _has_pattern(pattern: object, text: str) -> bool:
-    found = _compiled(pattern) if isinstance(pattern, str) and len(text) <= MAX_PATTERN else None
-    return found is None or found.search(text) is not None
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return a compiled pattern; None for one that Python cannot read, or that may be slow."""
-    bare = _NO_OPERATOR.sub("", pattern)
-    repeats = len(_REPEAT.findall(bare)) + (not bare.startswith("^"))
-    try:
-        return None if _REPEATED_GROUP.search(bare) or repeats > MAX_REPEATS else re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return None
+        self._left -= 1 + require_affordable(schema, value, self.root)
+        if self._left < 0:
+            raise UnusableSchemaError(f"it takes more than {MAX_STEPS} steps to read this call")
+        return not BoundedSchema(schema, self._whole).faults(value)
 
 
 def _resolved(schema: object, root: Schema) -> Schema:
-    """Return a schema with its `$ref` resolved; an unresolvable one becomes empty, which any value fits."""
+    """Return a schema with its `$ref` resolved."""
     for _ in range(MAX_REFERENCES):
-        if not isinstance(schema, dict) or "$ref" not in schema:
+        if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
             break
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**_pointed_at(schema["$ref"], root), **rest}
-    return schema if isinstance(schema, dict) and "$ref" not in schema else {}
-
-
-def _pointed_at(reference: object, root: Schema) -> Schema:
-    found: object = root
-    for part in str(reference).removeprefix("#").split("/")[1:]:
-        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) and str(reference).startswith("#") else {}
+        schema = {**_of(dict, resolved(schema["$ref"], root)), **rest}
+    return _of(dict, schema)

@@ -466,12 +466,12 @@ def test_a_schema_costs_a_bounded_number_of_steps(word: str):
     assert time.process_time() - started < 3
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "a*a*a*a*b", "^(?:a|a)*$", "(", "^[A-Z]{2}$"])
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^a*a*a*a*b", "^(a|a)*\\1b", "^(?=(a+)+b)a", "("])
 def test_a_pattern_costs_little(pattern: str):
-    """A pattern that may take long over a text is not asked, and one that cannot be read neither."""
+    """A pattern is applied in an engine that never takes long; where one cannot be read, the call is left to its tool."""
     tool = spec("t", {"a": {"type": "string", "pattern": pattern}})
     started = time.process_time()
-    assert is_healthy(tool, {"a": "a" * 5000}) or pattern == "^[A-Z]{2}$"
+    assert is_healthy(tool, {"a": "a" * 5000}) == (pattern in ("^(a+)+$", "("))
     repair("t", {"a": ["a" * 200]}, {"t": tool})
     assert time.process_time() - started < 1
 
