@@ -381,7 +381,7 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
     if failures[hook.name, where] == 1 or asking:
         log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
-        session.emit_last(
+        session.emit(
             HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **_of_policy(hook))
         )
     if asking:
@@ -409,7 +409,7 @@ def fail_slow(hook: Registration, at: _Place, seconds: float) -> None:
     if failures[hook.name, f"{where} (slow)"] == 1:
         problem = f"it held up the run for {seconds:.1f} s; an `async def` hook is bounded by its timeout"
         log.warning("hook %s at %s: %s (said once)", hook.name, where, problem)
-        session.emit_last(HookFailed(hook=hook.name, where=where, key=key, error=problem))
+        session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem))
 
 
 def _is_awaitable(answer: object) -> bool:

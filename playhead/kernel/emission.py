@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from playhead.errors import RunEndedError, TraceWriteError
-from playhead.kernel.lifecycle.termination import Termination
+from playhead.kernel.lifecycle.termination import InFlight, Termination
 from playhead.trace.values import repair_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.kernel.lifecycle.termination import Ending, InFlight, Kind
+    from playhead.kernel.lifecycle.termination import Ending, Kind
     from playhead.kernel.place import Place
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
@@ -20,28 +21,17 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-class Records(Protocol):
+@dataclass(frozen=True)
+class Records:
     """What of a run everything that is recorded needs."""
 
-    @property
-    def run_id(self) -> str:
-        """The run."""
-        ...
-
-    @property
-    def recorder(self) -> Recorder:
-        """Who writes the events."""
-        ...
-
-    @property
-    def in_flight(self) -> InFlight:
-        """What has begun and not ended."""
-        ...
-
-    @property
-    def on_trace_error(self) -> str:
-        """What follows from an event that could not be written: `continue` or `stop`."""
-        ...
+    run_id: str
+    recorder: Recorder
+    """Who writes the events."""
+    on_trace_error: Literal["continue", "stop"] = field(default="continue", kw_only=True)
+    """What follows from an event that could not be written."""
+    in_flight: InFlight = field(default_factory=InFlight, kw_only=True)
+    """What has begun and not ended."""
 
 
 class Emission:
@@ -100,7 +90,7 @@ class Emission:
         Raises:
             TraceWriteError: it could not be written, and the run was told to stop then.
         """
-        if self.ending.left_behind or (self.parent is not None and self.parent.left_behind):
+        if self.left_behind:
             return
         recorder = self.run.recorder
         if not recorder.emit(event, self.owner, self.at.iteration) and not recorder.sealed:
@@ -130,34 +120,22 @@ class Emission:
         if not written and not recorder.sealed:
             self._on_lost(event)
 
-    def emit_end(self, event: EventBase, kind: Kind, name: str) -> bool:
-        """Record how something ended; False when it was left behind before."""
-        recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = recorder.prepare(event, self.owner)
+    def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
+        """Record how something ended, each event with its turn; False when it was left behind before."""
+        recorder, in_flight, lost = self.run.recorder, self.run.in_flight, None
+        prepared = [recorder.prepare(event, self.owner) for event, _ in events]
         with in_flight.lock:  # else the trace could be closed before it is written
             if self.left_behind or not in_flight.end(self.owner, kind, name):
                 return False
-            written = recorder.write(prepared, self.at.iteration)
-            self.bill(event)
-        if prepared.listeners:
-            recorder.tell(prepared)
-        if not written and not recorder.sealed:
-            self._on_lost(event)
-        return True
-
-    def emit_closing(self, events: list[tuple[EventBase, int | None]]) -> bool:
-        """Record how the agent itself ended, in several events; False when it was left behind before. A loss stops nothing."""
-        recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = [(recorder.prepare(event, self.owner), turn) for event, turn in events]
-        with in_flight.lock:
-            if self.left_behind or not in_flight.end(self.owner, "agent", ""):
-                return False
-            for each, turn in prepared:
-                recorder.write(each, turn)
-            for event, _ in events:
+            for each, (event, turn) in zip(prepared, events, strict=True):
+                if not recorder.write(each, turn):
+                    lost = lost or event
                 self.bill(event)
-        for each, _ in prepared:
-            recorder.tell(each)
+        for each in prepared:
+            if each.listeners:
+                recorder.tell(each)
+        if lost is not None and not recorder.sealed:
+            self._on_lost(lost)
         return True
 
     def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
@@ -179,11 +157,6 @@ class Emission:
         while agent is not None:
             agent.spent.take(event)
             agent = None if agent.parent is None else agent.parent.agent
-
-    def emit_last(self, event: EventBase) -> None:
-        """Record an event of an agent that has ended; a loss is counted, and stops nothing any more."""
-        if not self.left_behind:
-            self.run.recorder.emit(event, self.owner, self.at.iteration)
 
     def _on_lost(self, event: EventBase) -> None:
         if self.run.on_trace_error != "stop" or self.ended:

@@ -158,7 +158,9 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
     session.at.iteration = None
     is_root = session.parent is None
     with in_haste() if session.ending.interrupted else nullcontext():
-        if session.emit_closing(events if is_root else [*events, (ending(execution), None)]) and is_root:
+        if not is_root:
+            events.append((ending(execution), None))
+        if session.emit_end("agent", "", *events) and is_root:
             session.run.recorder.emit(ending(execution), session.owner)
 
 

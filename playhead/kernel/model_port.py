@@ -241,12 +241,12 @@ class ModelDoor:
             failure = within_limits(session, given_up)
             redact_error(failure, session.run.recorder.redactor, of_provider=True)
             event = failed(failure, refused=given_up is error and not heard and _is_refusal(error))
-            if session.emit_end(event, "request", name):
+            if session.emit_end("request", name, (event, session.iteration)):
                 tell(session, event, "response", request=number, attempt=attempt)
             if failure is error:
                 raise
             raise failure from error
-        if session.emit_end(response, "request", name):
+        if session.emit_end("request", name, (response, session.iteration)):
             tell(session, response, "response", request=number, attempt=attempt)
         return response
 

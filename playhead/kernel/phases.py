@@ -140,7 +140,7 @@ def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) ->
     ended = session.termination
     why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
     error = f"it returned {type(said.answer).__name__}, but {why}"
-    session.emit_last(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said)))
+    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said)))
 
 
 def of_policy(said: Said) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from playhead.kernel.copies import Copies
-from playhead.kernel.emission import Emission
-from playhead.kernel.lifecycle.termination import Ending, InFlight, Termination
+from playhead.kernel.emission import Emission, Records
+from playhead.kernel.lifecycle.termination import Ending, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
 from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from playhead.trace.control import Control
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.line import Record
-    from playhead.trace.recorder import Recorder
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -278,14 +277,11 @@ class Toolset(dict[str, "Tool"]):
 
 
 @dataclass(frozen=True)
-class RunContext:
+class RunContext(Records):
     """What all agents of one run share."""
 
-    run_id: str
-    recorder: Recorder
     world: World
     approver: Approver | None = None
-    on_trace_error: Literal["continue", "stop"] = "continue"
     kept: list[Record] | None = None
     """Every event, of a run that writes none."""
     control: Control | None = None
@@ -294,8 +290,6 @@ class RunContext:
     """Who may pause and stop it between two steps; None when nobody can."""
     listener: Listener | None = None
     """Who listens to what models say while they say it; None when nobody does."""
-    in_flight: InFlight = field(default_factory=InFlight)
-    """What has begun and not ended."""
     isolated: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Ends the process of each isolated call that runs, by owner and call, from any thread."""
 

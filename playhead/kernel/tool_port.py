@@ -213,7 +213,7 @@ class ToolDoor:
             event = self.ended[call.id] = completed(outcome)
             if event.ended == "refused":
                 self.refused.add(call.id)
-            if session.emit_end(event, "call", call.id):
+            if session.emit_end("call", call.id, (event, session.iteration)):
                 tell(session, event, "result", call_id=call.id)
         return event
 

@@ -211,7 +211,7 @@ class Play:
         answer = said.answer
         if isinstance(answer, (StopAnswer, Terminate)) and answer.switch is not None:
             trigger: Literal["stop", "terminate"] = "terminate" if isinstance(answer, Terminate) else "stop"
-            session.emit_last(KillswitchFired(switch=answer.switch, reason=answer.reason, on_trigger=trigger))
+            session.emit(KillswitchFired(switch=answer.switch, reason=answer.reason, on_trigger=trigger))
 
     # --- requests -----------------------------------------------------------------------------------------------------
 

@@ -111,13 +111,13 @@ class RecordedSession:
         """Return this as what guards expect; what a recording cannot answer, it does not have."""
         return cast("Session", self)
 
-    def emit_last(self, event: KillswitchFired) -> None:
+    def emit(self, event: KillswitchFired) -> None:
         """Note that a guard ends the run here."""
         self.on_fired(self, event)
 
     def emit_ending(self, event: KillswitchFired, end: Callable[[Callable[[], object]], bool]) -> bool:
         """Hear what ends the agent, if it does."""
-        return end(lambda: self.emit_last(event))
+        return end(lambda: self.emit(event))
 
     def interrupt(self, termination: Termination, switch: KillswitchFired) -> bool:
         """Note that a guard ends the run from outside."""

@@ -150,7 +150,7 @@ class RecordedHooks:
     def _fail_again(self, session: Session, where: str, key: str) -> None:
         failed = self._failed.pop((where, key, session.iteration), None)
         if failed is not None:
-            session.emit_last(failed)
+            session.emit(failed)
             error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
             above: Session | None = session
             while above is not None:

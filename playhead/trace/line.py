@@ -45,6 +45,7 @@ ENVELOPE: Final = re.compile(
 )
 _HASH_TAIL: Final = re.compile(rb',"h":"([0-9a-f]{64})"\}\Z')
 _ENVELOPE_FIELDS: Final = {"kind"}
+_BEFORE_FIELDS: Final = len('{"kind":"",')
 _BRACKETS: Final = 100
 """Fewer than this cannot nest too deep for a parser."""
 
@@ -112,9 +113,9 @@ def encode_data(event: EventBase) -> bytes:
     """Return the JSON of the event's own fields; never raises. A field that is None is left out where it can be."""
     try:
         if not (event.__pydantic_extra__ or _none_matters(type(event))) or _nones_can_go(event):
-            data = event.__pydantic_serializer__.to_json(event, exclude=_ENVELOPE_FIELDS, exclude_none=True)
-            if (b"NaN" not in data and b"Infinity" not in data and len(data) < _SHORT) or _is_readable(data):
-                return data
+            data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
+            if _is_readable(data):  # from behind the kind, the first field: to exclude it takes longer
+                return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
     except Exception:  # noqa: BLE001, S110 - a field holds what is no JSON: lone surrogates, an object, 1,000 levels …
         pass
     return to_json({name: value for name, value in _fields_of(event).items() if name not in _ENVELOPE_FIELDS})
@@ -130,7 +131,7 @@ def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
     """
     where = b"" if iteration is None else b',"iteration":%d' % iteration
     body = b'{"seq":%d,"ts":%d,%b%b,"data":%b' % (seq, ts, _kind_and_owner(kind, owner), where, data)
-    h = chain(previous.encode(), body)
+    h = hashlib.sha256(previous.encode() + body).hexdigest()
     return b'%b,"h":"%b"}\n' % (body, h.encode()), h
 
 

@@ -32,24 +32,20 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._lock = SharedLock()
-        self._entries: tuple[tuple[str | None, OnRecord], ...] = ()
+        self.entries: tuple[tuple[str | None, OnRecord], ...] = ()
+        """The functions in order of registration, each with the kind that it is to be called with, or None for all."""
 
     def add(self, kind: str | None, function: OnRecord) -> Undo:
         """Call `function` with every record of this kind, or with every record when `kind` is None."""
         entry = (kind, function)
         with self._lock:
-            self._entries = (*self._entries, entry)
+            self.entries = (*self.entries, entry)
 
         def undo() -> None:
             with self._lock:
-                self._entries = tuple(other for other in self._entries if other is not entry)
+                self.entries = tuple(other for other in self.entries if other is not entry)
 
         return undo
-
-    @property
-    def entries(self) -> tuple[tuple[str | None, OnRecord], ...]:
-        """The functions in order of registration, each with the kind that it is to be called with, or None for all."""
-        return self._entries
 
 
 class Prepared:
@@ -127,8 +123,8 @@ class Recorder:
             prepared.state = "late"
             return prepared
         for each in self._subscriptions:
-            if entries := each.entries:
-                prepared.listeners += [function for wanted, function in entries if wanted is None or wanted == kind]
+            if each.entries:
+                prepared.listeners += [function for wanted, function in each.entries if wanted is None or wanted == kind]
         if self.writer is None and not prepared.listeners:
             prepared.state = "unheard"
             return prepared

@@ -72,6 +72,8 @@ class Redactor:
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
+        self.active = bool(functions)
+        """Whether there is anything to redact."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
         if self._functions:
             redact_log(self)
@@ -113,11 +115,6 @@ class Redactor:
         """The texts that are replaced wherever they stand, the longest first."""
         return tuple(form for form, _ in self._replacements)
 
-    @property
-    def active(self) -> bool:
-        """Whether there is anything to redact."""
-        return bool(self._functions or self._needles)
-
     def concerns(self, data: bytes) -> bool:
         """Return whether `redact` may change the value that these JSON bytes hold; a quick look, no parsing."""
         return bool(self._functions) or any(needle in data for needle in self._needles)
@@ -152,7 +149,7 @@ class Redactor:
     def of_secrets(self) -> Redactor:
         """Return a redactor of the known secrets alone."""
         alone = Redactor()
-        alone._replacements, alone._needles = self._replacements, self._needles
+        alone._replacements, alone._needles, alone.active = self._replacements, self._needles, bool(self._needles)
         return alone
 
     def redact_identity(self, text: str) -> str:
@@ -171,6 +168,7 @@ class Redactor:
         redact_log(self)
         self._replacements = _with(self._replacements, words)
         self._needles = (b'"base64":"', *(to_json(form)[1:-1] for form, _ in self._replacements))
+        self.active = True
 
     def _redact_field(self, name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):

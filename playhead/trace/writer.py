@@ -132,9 +132,8 @@ class TraceWriter:
         with self._lock:
             if self._in_flight is not None:
                 self._settle()
-            now = self._now_us()
-            self._ts = now = max(now, self._ts)
-            seq, ended = self._tail.seq, self._tail.ended
+            self._ts = now = max(self._now_us(), self._ts)
+            seq, _, _, _, _, ended = self._tail
             if ended or self._state == "closed":
                 return Written(-1, now, "", ok=False)
             ok = self._write(kind, owner, iteration, short)

@@ -46,10 +46,12 @@ class Ending:
     def __init__(self, lock: threading.RLock | None = None) -> None:
         """Begin without one; the `lock` is that of the run, so that nothing starts while it is decided."""
         self._lock = lock or threading.RLock()
-        self._termination: Termination | None = None
+        self.termination: Termination | None = None
+        """What stands, or None while the agent runs."""
         self._next: Termination | None = None
         """The first that came after the model's answer: should the answer not stand, this one does."""
-        self._closed = False
+        self.closed = False
+        """Whether what stands is final."""
         self.interrupted = False
         """Whether the agent was ended from outside of its loop."""
         self.left_behind = False
@@ -57,28 +59,18 @@ class Ending:
         self.cancel: Callable[[float], object] | None = None
         """Cancels what the agent waits for, and leaves behind what is not back after so many seconds; None before it runs."""
 
-    @property
-    def termination(self) -> Termination | None:
-        """What stands, or None while the agent runs."""
-        return self._termination
-
-    @property
-    def closed(self) -> bool:
-        """Whether what stands is final."""
-        return self._closed
-
     def end(self, termination: Termination, record: Callable[[], object] | None = None) -> bool:
         """End the agent in this way; False when it has ended already.
 
         `record` is called when this one stands, and before the agent can close: what it records comes before the end.
         """
         with self._lock:
-            if self._termination is None:
-                self._termination = termination
+            if self.termination is None:
+                self.termination = termination
                 if record is not None:
                     record()
                 return True
-            if self._termination.reason in ANSWERED and termination.reason not in ANSWERED:
+            if self.termination.reason in ANSWERED and termination.reason not in ANSWERED:
                 self._next = self._next or termination
             return False
 
@@ -98,21 +90,21 @@ class Ending:
         Any other ending stands, and one that came after the answer comes before what is asked for here.
         """
         with self._lock:
-            if self._closed or self._termination is None or self._termination.reason not in ANSWERED:
+            if self.closed or self.termination is None or self.termination.reason not in ANSWERED:
                 return False
-            self._termination = self._next or termination
+            self.termination = self._next or termination
             return self._next is None or self._next is termination
 
     def withhold(self, reason: str, source: str, error: str) -> None:
         """End the agent as failed and without an output, however it ended before."""
         with self._lock:
-            if not self._closed:
-                self._termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
+            if not self.closed:
+                self.termination = Termination(reason, source=source, failed=True, error=error, withheld=True)
 
     def close(self) -> bool:
         """From here on what stands is final. False for all but the first who closes."""
         with self._lock:
-            closed, self._closed = self._closed, True
+            closed, self.closed = self.closed, True
             return not closed
 
 
