@@ -232,9 +232,18 @@ class ModelDoor:
         started = clock.now_us()
         try:
             # A copy for each attempt: what is recorded is what is handed over, whatever an adapter does to it.
-            given = replace(request, parameters=deepcopy(request.parameters) if request.parameters else {})
+            given = Request(
+                request.model,
+                request.messages,
+                request.tools,
+                deepcopy(request.parameters) if request.parameters else {},
+                number,
+                attempt,
+                request.record_parameters,
+            )
             completion = await self._answer(given, asked, heard)
-            await in_time(session)
+            if session.gate.guards:
+                await in_time(session)
             response = self._as_recorded(completion, number, attempt, (clock.now_us() - started) / 1000)
         except BaseException as error:
             given_up = _as_model_error(error)
@@ -246,7 +255,7 @@ class ModelDoor:
             if failure is error:
                 raise
             raise failure from error
-        if session.emit_end("request", name, (response, session.iteration)):
+        if session.emit_end("request", name, (response, session.at.iteration)) and session.gate.guards:
             tell(session, response, "response", request=number, attempt=attempt)
         return response
 
@@ -272,17 +281,18 @@ class ModelDoor:
         """Return the answer as it can be recorded and sent back: what runs is what is written."""
         calls = enumerate(completion.tool_calls)
         usage, cost_usd = believed(completion.usage, completion.cost_usd)
-        return LlmResponded(
+        return made(
+            LlmResponded,
             request=number,
             attempt=attempt,
-            text=scrub(completion.text),
-            thinking=None if completion.thinking is None else scrub(completion.thinking),
-            tool_calls=tuple(self._normalised_call(call, number, position) for position, call in calls),
-            finish_reason=completion.finish_reason,
+            text=_text(completion.text) or "",
+            thinking=_text(completion.thinking),
+            tool_calls=tuple([self._normalised_call(call, number, position) for position, call in calls]),
+            finish_reason=_text(completion.finish_reason),
             usage=usage.of_answer(),
             cost_usd=cost_usd,
             latency_ms=latency_ms,
-            model=completion.model,
+            model=_text(completion.model),
         )
 
     def _normalised_call(self, call: ToolCall, number: int, position: int) -> ToolCall:
@@ -296,10 +306,17 @@ class ModelDoor:
         return made(
             ToolCall,
             id=call_id,
-            name=scrub(call.name),
+            name=_text(call.name),
             arguments=None if call.arguments is None else {**_as_json(call.arguments)},
-            raw_arguments=None if call.raw_arguments is None else scrub(call.raw_arguments),
+            raw_arguments=_text(call.raw_arguments),
         )
+
+
+def _text(said: object) -> str | None:
+    """Return what an adapter says as text that can be recorded; it may be anybody's."""
+    if not isinstance(said, str | None):
+        raise TypeError(f"it answered with {type(said).__name__} where a text belongs")
+    return scrub(said) if said else said
 
 
 def _is_refusal(error: BaseException) -> bool:

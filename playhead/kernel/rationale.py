@@ -35,7 +35,7 @@ def read_rationales(text: str, thinking: str | None) -> dict[int, Rationale]:
 
     A block without a number belongs to the call at its place; a number that is taken moves to the next free one.
     """
-    if not text and not thinking:
+    if "<" not in text and not thinking:
         return {}
     found: dict[int, Rationale] = {}
     for place, block in enumerate(islice(_blocks(f"{text}\n{thinking or ''}"), MAX_BLOCKS), 1):
@@ -56,6 +56,8 @@ def strip_rationales(text: str, *, readable: bool = False) -> str:
         text: what the model said.
         readable: leave what stands in a block that states no reason: these are words like any other.
     """
+    if "<" not in text:
+        return text.strip()
     rest, position = [], 0
     for block in _blocks(text):
         if readable and parse_rationale(_load(block.body)) is None:

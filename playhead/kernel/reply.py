@@ -102,8 +102,9 @@ async def record_reply(reply: Reply, response: LlmResponded, session: Session) -
                 else reply.thought,
             )
         )
-    for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
-        session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
+    if reply.thought or response.thinking:
+        for assumption, rationale in read_assumptions(f"{reply.thought}\n{response.thinking or ''}"):
+            session.emit(AssumptionRecorded(request=request, assumption=assumption, rationale=rationale))
     for planned in reply.calls:
         if session.header.rationale and planned.call.id not in stated and not is_meta(session, planned.call.name):
             path: Literal["native", "text"] = "text" if planned.source == "text" else "native"

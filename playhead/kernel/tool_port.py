@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Session
 
 
-Offered = tuple[PlannedCall, PlannedCall | ErrorInfo]
-"""A call as it was asked for, and as the hooks want it to run, or why they do not."""
-
-
 _CUT_OFF: Final = Outcome(
     ok=False,
     error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
@@ -71,13 +68,16 @@ class ToolDoor:
         """
         completed: list[ToolCallCompleted] = []
         self.ended.clear()
-        for batch in self._batches(calls):
-            if completed and self._session.ended:
-                break  # what has run still joins the thread
-            if len(batch) == 1:
-                completed.append(await self.run(batch[0]))
-            else:
-                completed += await self._run_together(batch)
+        for beside, batch in groupby(calls, self._runs_beside):
+            together = [*batch]
+            if beside and len(together) > 1:
+                if not (completed and self._session.ended):
+                    completed += await self._run_together(together)
+                continue
+            for planned in together:
+                if completed and self._session.ended:
+                    return completed  # what has run still joins the thread
+                completed.append(await self.run(planned))
         return completed
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
@@ -101,42 +101,36 @@ class ToolDoor:
         """
         session = self._session
         session.require_running()
-        planned = await self._repaired(planned)
+        if self._repairer is not None:
+            planned = await self._repaired(planned, self._repairer)
         if session.gate.hooks is None:
-            return await self._run_offered(planned, planned)
-        return await self._passed(await self._run_offered(planned, await self._offered(planned)))
+            return await self._recorded(planned, None)
+        return await self._passed(await self._recorded(*await self._offered(planned)))
 
     def meant(self, name: str) -> str:
         """Return the tool that a name stands for, or the name itself."""
         return name if self._repairer is None else self._repairer.meant(name)
 
-    async def _repaired(self, planned: PlannedCall) -> PlannedCall:
+    async def _repaired(self, planned: PlannedCall, repairer: Repairer) -> PlannedCall:
         """Return the call as it is to run, repaired where a model broke it; what tools ask for is not a model's mistake."""
-        if self._repairer is None or planned.source == "tool":
+        if planned.source == "tool":
             return planned
-        repaired = await self._repairer.repair(planned)
+        repaired = await repairer.repair(planned)
         if repaired is not planned:
             self.changed[planned.call.id] = repaired
         return repaired
 
-    async def _offered(self, planned: PlannedCall) -> PlannedCall | ErrorInfo:
-        """Return the call as the hooks want it to run, or why they do not."""
+    async def _offered(self, planned: PlannedCall) -> tuple[PlannedCall, ErrorInfo | None]:
+        """Return the call as the hooks want it to run, and why they do not."""
         asked = planned.call
         call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
         if call is SUPPRESS:
-            return ErrorInfo(type="Suppressed", message=f"a hook removed the call of {asked.name}")
+            return planned, ErrorInfo(type="Suppressed", message=f"a hook removed the call of {asked.name}")
         if isinstance(call, Refuse):
-            return ErrorInfo(type="Refused", message=call.why)
-        if call is asked:
-            return planned
-        changed = self.changed[asked.id] = replace(planned, call=call)
-        return changed
-
-    async def _run_offered(self, planned: PlannedCall, offered: PlannedCall | ErrorInfo) -> ToolCallCompleted:
-        if isinstance(offered, ErrorInfo):
-            return await self._recorded(planned, offered)
-        self._session.require_running()
-        return await self._recorded(offered, None)
+            return planned, ErrorInfo(type="Refused", message=call.why)
+        if call is not asked:
+            planned = self.changed[asked.id] = replace(planned, call=call)
+        return planned, None
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
@@ -165,7 +159,7 @@ class ToolDoor:
         recorder = session.run.recorder
         arguments = call.arguments if call.arguments is not None else call.raw_arguments
         args_hash, fingerprint = recorder.identity_of(arguments)
-        step = planned.step or (session.at.inner.step if session.at.inner else None)
+        given = args_hash if fingerprint is None else json_hash(arguments)
         started = made(
             ToolCallStarted,
             call_id=call.id,
@@ -177,9 +171,11 @@ class ToolDoor:
             rationale=planned.rationale,
             source=planned.source,
             request=planned.request,
-            step=step,
+            step=planned.step or (session.at.inner.step if session.at.inner else None),
         )
-        self._take_id(call.id)
+        if call.id in self._ids:  # results are told apart by it
+            raise UsageError(f"the call id {call.id!r} of {session.owner} has been used already")
+        self._ids.add(call.id)
         started_us = recorder.clock.now_us()
         outcome = _CUT_OFF
 
@@ -204,8 +200,9 @@ class ToolDoor:
             session.emit_start(started, "call", call.id, lambda: session.emit_left(completed(outcome, left=True)))
             started_us = recorder.clock.now_us()
             if skipped is None:
-                reached = await self._outcome(planned, args_hash, started_us)
-                await in_time(session)
+                reached = await self._outcome(planned, args_hash, given, started_us)
+                if session.gate.guards:
+                    await in_time(session)
                 outcome = reached
             else:
                 outcome = Outcome(ok=False, error=skipped, ended="refused")
@@ -213,39 +210,34 @@ class ToolDoor:
             event = self.ended[call.id] = completed(outcome)
             if event.ended == "refused":
                 self.refused.add(call.id)
-            if session.emit_end("call", call.id, (event, session.iteration)):
+            if session.emit_end("call", call.id, (event, session.at.iteration)) and session.gate.guards:
                 tell(session, event, "result", call_id=call.id)
         return event
 
-    async def _outcome(self, planned: PlannedCall, args_hash: str, started_us: int) -> Outcome:
-        call, tool = planned.call, self._tools.get(planned.call.name)
-        if tool is None or not (planned.source == "tool" or self._session.offers(call.name)):
+    async def _outcome(self, planned: PlannedCall, args_hash: str, given: str, started_us: int) -> Outcome:
+        """Return how a call ends; `given` is the hash of the arguments that it was recorded with, before redaction."""
+        session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
+        if tool is None or not (planned.source == "tool" or session.offers(call.name)):
             return await self._explained(call, self._unknown(call.name))
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"
             return await self._explained(call, Outcome.refusal("InvalidArguments", why))
+        spec = tool.spec
         context = ToolContext(
-            session=self._session,
-            call_id=call.id,
-            tool=call.name,
-            iteration=self._session.iteration,
-            position=planned.position,
-            args_hash=args_hash,
-            started_us=started_us,
-            timeout_s=tool.spec.timeout_s,
+            session, call.id, call.name, session.at.iteration, planned.position, args_hash, started_us, spec.timeout_s
         )
         problem = tool.check(call.arguments, context)
-        lenient = tool.spec.kind == "meta"  # the kernel's own tools read whatever they can write as text
+        lenient = spec.kind == "meta"  # the kernel's own tools read whatever they can write as text
         if problem is None and not lenient and self._repairer is not None and self._repairer.is_refused(call):
             problem = ErrorInfo(type="InvalidArguments", message=f"the arguments do not fit {call.name}")
         if problem is not None:
             refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
             return await self._explained(call, refused)
-        if tool.spec.requires_approval or self._session.gate.guards:
-            kept_back = await self._kept_back(planned, tool.spec, args_hash)
+        if spec.requires_approval or session.gate.guards:
+            kept_back = await self._kept_back(planned, spec, args_hash, given)
             if kept_back is not None:
                 return kept_back
-        self._session.require_running()
+        session.require_running()
         try:
             outcome = await tool.run(call.arguments, context)
         finally:
@@ -262,31 +254,18 @@ class ToolDoor:
             return Outcome.refusal("ToolNotOffered", f"{name} is not offered for this part of the task")
         return Outcome.refusal("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
 
-    async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str) -> Outcome | None:
+    async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str, given: str) -> Outcome | None:
         """Return how a call ends that a killswitch or an approver does not let run, or None."""
         outcome = None if spec.kind == "meta" else stopped(self._session, planned, spec)
         guards = asking(self._session, planned, spec) if outcome is None else []
-        asked_about = json_hash(planned.call.arguments) if guards else ""
         for guard in guards:
             outcome = await self._denied(guard, spec, planned, args_hash)
             if outcome is not None:
                 return outcome
-        if guards and self._has_changed(planned.call, asked_about, args_hash):
-            return _changed(planned.call)
+        if guards and json_hash(planned.call.arguments) != given:
+            why = "are not those that were approved: something (a subscriber, a hook) has written into them since"
+            return Outcome.refusal("ArgumentsChanged", f"the arguments of {planned.call.name} {why}")
         return outcome
-
-    def _has_changed(self, call: ToolCall, asked_about: str, args_hash: str) -> bool:
-        """Return whether the arguments are others than those that were asked about, or than those that are recorded."""
-        if json_hash(call.arguments) != asked_about:
-            return True
-        recorder = self._session.run.recorder  # functions of the user's need not redact alike twice
-        return not recorder.redactor.has_rules and recorder.hash_of(call.arguments) != args_hash
-
-    def _take_id(self, call_id: str) -> None:
-        """Make sure that one id means one call: results are told apart by it."""
-        if call_id in self._ids:
-            raise UsageError(f"the call id {call_id!r} of {self._session.owner} has been used already")
-        self._ids.add(call_id)
 
     async def _denied(
         self, guard: Guard | None, spec: ToolSpec, planned: PlannedCall, args_hash: str
@@ -322,18 +301,6 @@ class ToolDoor:
             fire(guard, session, ends, "approval", call_id=call_id)
         return replace(Outcome.failure("ApprovalDenied", why), ended="denied")
 
-    def _batches(self, calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
-        batches: list[list[PlannedCall]] = []
-        joinable = False
-        for planned in calls:
-            beside = self._runs_beside(planned)
-            if beside and joinable:
-                batches[-1].append(planned)
-            else:
-                batches.append([planned])
-            joinable = beside
-        return batches
-
     def _runs_beside(self, planned: PlannedCall) -> bool:
         """Return whether the call may run beside others."""
         tool = self._tools.get(planned.call.name)
@@ -342,54 +309,39 @@ class ToolDoor:
     async def _run_together(self, batch: list[PlannedCall]) -> list[ToolCallCompleted]:
         """Run calls beside each other. What hooks say of them does not depend on which is faster.
 
-        They are asked about each call before any runs, and about the results when all have ended, in asking order.
+        They are asked about each call before any runs, and about the results when all have ended, in asking order. Where
+        they make a call one with side effects, all run alone.
         """
-        batch = [await self._repaired(planned) for planned in batch]
+        if self._repairer is not None:
+            batch = [await self._repaired(planned, self._repairer) for planned in batch]
         if self._session.gate.hooks is None:
-            return await self._run_beside([(planned, planned) for planned in batch])
+            return await self._run_beside([(planned, None) for planned in batch])
+        offered = [await self._offered(planned) for planned in batch]
+        if all(skipped is not None or self._runs_beside(planned) for planned, skipped in offered):
+            return [await self._passed(each) for each in await self._run_beside(offered)]
         completed: list[ToolCallCompleted] = []
-        offered = [(planned, await self._offered(planned)) for planned in batch]
-        for joined in self._batches_of_offered(offered):
+        for each in offered:
             if completed and self._session.ended:
                 break
-            ran = [await self._run_offered(*joined[0])] if len(joined) == 1 else await self._run_beside(joined)
-            completed += [await self._passed(each) for each in ran]
+            completed.append(await self._passed(await self._recorded(*each)))
         return completed
 
-    def _batches_of_offered(self, offered: list[Offered]) -> list[list[Offered]]:
-        """Return the calls in batches anew: one that a hook has given side effects runs alone."""
-        batches: list[list[Offered]] = []
-        joinable = False
-        for planned, call in offered:
-            beside = isinstance(call, ErrorInfo) or self._runs_beside(call)
-            if beside and joinable:
-                batches[-1].append((planned, call))
-            else:
-                batches.append([(planned, call)])
-            joinable = beside
-        return batches
-
-    async def _run_beside(self, batch: list[Offered]) -> list[ToolCallCompleted]:
+    async def _run_beside(self, batch: list[tuple[PlannedCall, ErrorInfo | None]]) -> list[ToolCallCompleted]:
         results: list[ToolCallCompleted | None] = [None] * len(batch)
         errors: list[PlayheadError] = []
         limit = anyio.Semaphore(self._session.header.max_parallel)
 
-        async def run_one(place: int, planned: PlannedCall, call: PlannedCall | ErrorInfo) -> None:
+        async def run_one(place: int) -> None:
             async with limit:
                 try:
-                    results[place] = await self._run_offered(planned, call)
+                    results[place] = await self._recorded(*batch[place])
                 except PlayheadError as error:  # one call's error must not cancel the others in mid-flight
                     errors.append(error)
 
         async with anyio.create_task_group() as group:
-            for place, (planned, call) in enumerate(batch):
-                group.start_soon(run_one, place, planned, call)
+            for place in range(len(batch)):
+                group.start_soon(run_one, place)
         fatal = [error for error in errors if not isinstance(error, RunEndedError)]
         if fatal or (errors and not any(results)):
             raise (fatal or errors)[0]
         return [result for result in results if result is not None]
-
-
-def _changed(call: ToolCall) -> Outcome:
-    why = "something (a subscriber, a hook) has written into them since"
-    return Outcome.refusal("ArgumentsChanged", f"the arguments of {call.name} are not those that were approved: {why}")

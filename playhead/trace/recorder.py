@@ -124,7 +124,9 @@ class Recorder:
             return prepared
         for each in self._subscriptions:
             if each.entries:
-                prepared.listeners += [function for wanted, function in each.entries if wanted is None or wanted == kind]
+                prepared.listeners += [
+                    function for wanted, function in each.entries if wanted is None or wanted == kind
+                ]
         if self.writer is None and not prepared.listeners:
             prepared.state = "unheard"
             return prepared

@@ -77,7 +77,8 @@ class Usage(Value):
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum, field by field; one that is too large stays at the largest number, and is at least that."""
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        one, two = self.__dict__, other.__dict__
+        sums = {name: one[name] + two[name] for name in _COUNTS}
         unknown = (self.unknown or 0) + (other.unknown or 0)
         if max(sums.values()) > LARGEST_COUNT:
             sums = {name: min(count, LARGEST_COUNT) for name, count in sums.items()}
@@ -98,9 +99,11 @@ def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
 
 def _is_right(usage: Usage) -> bool:
     """Return whether numbers are what validating would leave as they are: nobody can know how they were made."""
-    counts = map(usage.__dict__.get, _COUNTS)
-    right = all(type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts)
-    return right and usage.unknown is None and usage.not_believed is None
+    for name in _COUNTS:
+        count = usage.__dict__.get(name)
+        if type(count) is not int or not 0 <= count <= LARGEST_COUNT:
+            return False
+    return usage.unknown is None and usage.not_believed is None
 
 
 def _shown(value: object) -> str:

@@ -24,6 +24,8 @@ from operator import index
 from pathlib import PurePath
 from typing import Any, Final
 
+import pydantic_core
+
 TYPE_TAG: Final = "$type"
 MAX_DEPTH: Final = 100
 """Levels of JSON, counted from the value. Parsers on the way give up at 128 (serde), 200 (pydantic), 255 …"""
@@ -79,7 +81,7 @@ def content_hash(value: object) -> str:
 def json_hash(value: JsonValue) -> str:
     """Return the same for a value that `to_json` returned: `json_hash(to_json(x)) == content_hash(x)`."""
     if is_plain(value):
-        return hashlib.sha256(_PLAIN.encode(value).encode()).hexdigest()
+        return hashlib.sha256(pydantic_core.to_json(dict(sorted(value.items())))).hexdigest()
     import rfc8785  # noqa: PLC0415 - not needed to read a trace
 
     try:
@@ -92,20 +94,23 @@ def json_hash(value: JsonValue) -> str:
 def is_plain(value: object) -> bool:
     """Return whether a value is a flat dict of ASCII texts, small integers, booleans and None, as most arguments are.
 
-    Nothing in it is tagged or scrubbed, and Python's own JSON of it, with sorted keys, is its canonical one.
+    Nothing in it is tagged or scrubbed, and any compact JSON of it, with sorted keys, is its canonical one.
     """
-    return (
-        type(value) is dict
-        and all(type(key) is str and key.isascii() and key != TYPE_TAG for key in value)
-        and all(map(_is_plain_item, value.values()))
-    )
-
-
-def _is_plain_item(item: Any) -> bool:  # noqa: ANN401 - anything
-    kind = type(item)
-    if kind is int:
-        return bool(-SAFE_INTEGER < item < SAFE_INTEGER)
-    return (kind is str and item.isascii()) or kind is bool or item is None
+    if type(value) is not dict:
+        return False
+    for key, item in value.items():
+        kind = type(item)
+        if not (type(key) is str and key.isascii() and key != TYPE_TAG):
+            return False
+        if kind is str:
+            if not item.isascii():
+                return False
+        elif kind is int:
+            if not -SAFE_INTEGER < item < SAFE_INTEGER:
+                return False
+        elif item is not None and kind is not bool:
+            return False
+    return True
 
 
 def _with_tagged_floats(value: JsonValue) -> JsonValue:
@@ -146,7 +151,6 @@ def scrub(text: str) -> str:
 
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "))
-_PLAIN: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,640}")
 """What Python can always read and print."""
 
@@ -274,11 +278,9 @@ def _leaf(value: object) -> JsonValue:
         return _opaque(value)
     if issubclass(type(value), PurePath):  # pydantic knows `Path` alone
         return _text(str(value))
-    from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415 - foreign objects only
-
     try:
-        return repair_json(to_jsonable_python(value, inf_nan_mode="constants"))
-    except PydanticSerializationError:
+        return repair_json(pydantic_core.to_jsonable_python(value, inf_nan_mode="constants"))
+    except pydantic_core.PydanticSerializationError:
         return _opaque(value)
 
 
