@@ -381,9 +381,7 @@ def fail(hook: Registration, at: _Place, problem: str) -> None:
     if failures[hook.name, where] == 1 or asking:
         log.warning("hook %s failed at %s of run %s: %s (said once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
-        session.emit(
-            HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **_of_policy(hook))
-        )
+        session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **_of_policy(hook)))
     if asking:
         for each in asking:
             each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")

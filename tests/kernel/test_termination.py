@@ -214,9 +214,7 @@ def test_only_terminate_ends_an_agent():
     set_in = sorted(
         (module, _function_of(tree, node))
         for module, tree, node in _nodes()
-        if isinstance(node, ast.Attribute)
-        and node.attr == "termination"
-        and isinstance(node.ctx, (ast.Store, ast.Del))
+        if isinstance(node, ast.Attribute) and node.attr == "termination" and isinstance(node.ctx, (ast.Store, ast.Del))
     )
     home = "kernel/lifecycle/termination.py"
     assert set_in == [(home, f"Ending.{name}") for name in ("__init__", "end", "overrule", "withhold")]
