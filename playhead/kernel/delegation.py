@@ -47,7 +47,7 @@ def named(text: str, names: Iterable[str]) -> str | None:
     The first line that names one counts, so that a reason may follow. `plan_execute_reflect` and, alone, `tot` are names too.
     """
     by_words = {tuple(re.split("[-_ ]", name.lower())): name for name in names}
-    short = {alias: name for name in by_words.values() for alias in strategy_class(name).aliases}
+    short = {alias: name for name in by_words.values() for alias in strategy_class(name).short_names()}
     patterns = {
         name: re.compile(rf"(?<![\w-]){'[-_ ]'.join(map(re.escape, words))}(?![\w-])")
         for words, name in by_words.items()

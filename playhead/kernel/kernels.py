@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import UnknownStrategyError, UsageError, nearest
 from playhead.kernel.hooks import PHASE_OF
-from playhead.kernel.registering import check_async, check_new_name
 from playhead.kernel.session import Kernel
 
 if TYPE_CHECKING:
@@ -14,7 +14,23 @@ if TYPE_CHECKING:
 
 REACT: Final = "react"
 """The name of the built-in kernel."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _registry: dict[str, Kernel] = {}
+
+
+def check_new_name(kind: str, name: object, taken_by: str | None) -> None:
+    """Refuse a name that cannot be one of a `kind` of things, or that says one of them already.
+
+    Raises:
+        UsageError: so it is.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} cannot name a {kind}: letters, digits, '_' and '-', at most 64")
+    if taken_by is not None:
+        raise UsageError(
+            f"{name!r} means the {kind} {taken_by!r}; choose another name, or replace that one everywhere: "
+            f"register_{kind}(…, replace=True) with something called {taken_by!r}"
+        )
 
 
 def register_kernel(name: str, kernel: Kernel, *, replace: bool = False) -> None:
@@ -26,24 +42,15 @@ def register_kernel(name: str, kernel: Kernel, *, replace: bool = False) -> None
         replace: let it take the place of the built-in `react`, for every agent of this process.
 
     Raises:
-        UsageError: the name is taken or cannot be one, or the kernel lacks a phase.
+        UsageError: the name is taken or cannot be one, or it is no kernel of these phases.
     """
-    check_new_name("kernel", name, {"react": "react"}, replace=replace)
-    _check_phases(name, kernel)
+    check_new_name("kernel", name, REACT if name == REACT and not replace else None)
+    if not isinstance(kernel, Kernel) or kernel.phases.keys() != PHASE_OF.keys():
+        known = ", ".join(PHASE_OF)
+        raise UsageError(
+            f"the kernel {name!r} must be a Kernel(name, phases) with the phases {known}; it is {kernel!r}"
+        )
     _registry[name] = kernel
-
-
-def _check_phases(name: str, kernel: Kernel) -> None:
-    if not isinstance(kernel, Kernel):
-        raise UsageError(f"the kernel {name!r} must be a Kernel(name, phases); it is {kernel!r}")
-    missing = [phase for phase in PHASE_OF if phase not in kernel.phases]
-    if missing:
-        phases = f"phase{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        raise UsageError(f"the kernel {name!r} lacks the {phases}; `think`, `act` and `observe` are the usual ones")
-    for phase, body in kernel.phases.items():
-        if phase not in PHASE_OF:
-            raise UsageError(f"the loop has no phase {phase!r}.{nearest(str(phase), PHASE_OF)}")
-        check_async(f"the phase {phase} of the kernel {name!r}", body)
 
 
 def get_kernel(name: str) -> Kernel:
@@ -55,7 +62,7 @@ def get_kernel(name: str) -> Kernel:
     if name in _registry:
         return _registry[name]
     if name != REACT:
-        raise UnknownStrategyError(f"there is no kernel {name!r}.{nearest(name, list_kernels())}")
+        raise UnknownStrategyError(f"there is no kernel {name!r}.{nearest(name, {REACT, *_registry})}")
     from playhead.kernel import react  # noqa: PLC0415 - what only a run needs
 
     return react.REACT
@@ -68,13 +75,6 @@ def kernel_of(session: Session) -> Kernel:
 
 def checked_kernel(name: str) -> str:
     """Return the name of a kernel that is known; raises like `get_kernel`."""
-    if not isinstance(name, str):
-        raise UsageError(f"kernel is the name of a registered kernel (see register_kernel); it is {name!r}")
     if name != REACT:
         get_kernel(name)
     return name
-
-
-def list_kernels() -> list[str]:
-    """Return the names of all kernels, sorted."""
-    return sorted({REACT, *_registry})

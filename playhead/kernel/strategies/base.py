@@ -35,7 +35,7 @@ class Strategy(BaseModel):
     name: ClassVar[str]
     """What agents, headers and the command line call it: letters, digits, `_` and `-`."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Short names, of this class alone: a subclass with another name has its own."""
+    """Short names, of this class alone: a subclass has its own, or none."""
     known_for: ClassVar[str] = ""
     """What it is good at, in the words that a model chooses by; else the first line of its docstring."""
     suits: ClassVar[tuple[str, ...]] = ()
@@ -73,9 +73,14 @@ class Strategy(BaseModel):
         return {each.spec.name: each for each in self.tools()}
 
     @classmethod
+    def short_names(cls) -> tuple[str, ...]:
+        """Return the aliases of this class, and not those of one that it was made from."""
+        return vars(cls).get("aliases", ())  # type: ignore[no-any-return]
+
+    @classmethod
     def declared(cls) -> StrategyFacts:
         """Return what it says of itself, for the header."""
-        return StrategyFacts(aliases=cls.aliases, phases=cls.phases, purposes=cls.purposes)
+        return StrategyFacts(aliases=cls.short_names(), phases=cls.phases, purposes=cls.purposes)
 
     def recorded(self) -> dict[str, JsonValue]:
         """Return the settings as a header holds them; the kernel has a place of its own there.
@@ -114,10 +119,3 @@ class Strategy(BaseModel):
             return make(given)
         except ValidationError as error:
             raise UsageError(f"{cls.name}: {first_problem(error)}") from None
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - pydantic's
-        """Let aliases stay with the name that they are short for."""
-        super().__pydantic_init_subclass__(**kwargs)
-        if "name" in cls.__dict__ and "aliases" not in cls.__dict__:
-            cls.aliases = ()

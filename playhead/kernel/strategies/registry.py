@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
+import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import ValidationError
-
-from playhead.errors import SHOWN_NAMES, UnknownStrategyError, UsageError, did_you_mean, first_problem
-from playhead.kernel.registering import check_async, check_new_name
+from playhead.errors import UnknownStrategyError, UsageError, did_you_mean
+from playhead.kernel import strategies
+from playhead.kernel.kernels import check_new_name
 from playhead.kernel.strategies.base import Strategy
 
 if TYPE_CHECKING:
@@ -19,21 +16,10 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Tool
     from playhead.trace.types import AgentHeader
 
-BUILT_IN: Final = tuple(
-    each.name.replace("_", "-")
-    for each in iter_modules([str(Path(__file__).parent)])
-    if each.name not in {"base", "registry"}
-)
-"""Each in a module of its name, as a class of its name; imported when first used."""
+BUILT_IN: Final = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): name for name in strategies.__all__}
+"""The class of each strategy of Playhead's own, by its name; imported when first used."""
 _registry: dict[str, type[Strategy]] = {}
 """The strategies of users."""
-
-
-def built_in(name: str) -> type[Strategy]:
-    """Return a strategy of Playhead's own, by its name."""
-    module = import_module(f"playhead.kernel.strategies.{name.replace('-', '_')}")
-    found: type[Strategy] = getattr(module, "".join(map(str.capitalize, name.split("-"))))
-    return found
 
 
 def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> None:
@@ -46,39 +32,17 @@ def register_strategy(strategy: type[Strategy], *, replace: bool = False) -> Non
     Raises:
         UsageError: the class is no strategy, or its name or one of its aliases is taken or cannot be one.
     """
-    _check(strategy)
-    name, meant = strategy.name, _names()
-    check_new_name(
-        "strategy",
-        name,
-        {each: full for each, full in meant.items() if full != name or name in BUILT_IN},
-        replace=replace,
-    )
-    for alias in strategy.aliases:
-        check_new_name("strategy", alias, {each: full for each, full in meant.items() if full != name}, replace=False)
-    _registry[name] = strategy
-
-
-def _check(strategy: Any) -> None:  # noqa: ANN401 - anything that a caller may have given
-    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy) and hasattr(strategy, "name")):
         raise UsageError(
             "a strategy is a class: `class Mine(Strategy)` with a `name` and `async def run(self, state, session)`; "
             f"it is {strategy!r}"
         )
-    own = [each for each in strategy.model_fields if each in vars(Strategy) or each in Strategy.__class_vars__]
-    if own:
-        raise UsageError(
-            f"{strategy.__name__}: {own[0]!r} means something for every strategy; call the setting otherwise"
-        )
-    if not hasattr(strategy, "name"):
-        raise UsageError(f"{strategy.__name__} has no name; write `name = …` in it")
-    if strategy.__abstractmethods__:
-        raise UsageError(f"the strategy {strategy.name!r} has no `async def run(self, state, session)`")
-    check_async(f"`run` of the strategy {strategy.name!r}", strategy.run)
-    try:
-        strategy.declared()
-    except ValidationError as error:
-        raise UsageError(f"the strategy {strategy.name!r} declares what cannot be: {first_problem(error)}") from None
+    meant = _names()
+    for name in (strategy.name, *strategy.short_names()):
+        taken_by = meant.get(str(name).casefold())
+        is_own = taken_by == strategy.name and (replace or taken_by not in BUILT_IN)
+        check_new_name("strategy", name, None if is_own else taken_by)
+    _registry[strategy.name] = strategy
 
 
 def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None) -> Strategy:
@@ -89,13 +53,8 @@ def make_strategy(given: str | Strategy, settings: dict[str, Any] | None = None)
         UsageError: a setting is not right, or another class has the name.
     """
     if not isinstance(given, Strategy):
-        kind = strategy_class(given)
-        try:
-            return kind(**settings or {})
-        except ValidationError as error:  # of a validator of the whole model, which comes after the others
-            raise UsageError(f"{kind.name}{first_problem(error)}") from None
+        return strategy_class(given)(**settings or {})
     kind = type(given)
-    _check(kind)
     if given.name not in list_strategies():
         register_strategy(kind)
     elif (other := strategy_class(given.name)) is not kind:
@@ -117,9 +76,17 @@ def strategy_class(name: str) -> type[Strategy]:
         raise UsageError(f"strategy is a strategy such as Reactive(), or the name of a registered one; it is {name!r}")
     full = name if name in BUILT_IN or name in _registry else _names().get(name.casefold())
     if full is None:
+        known = [strategy_class(each) for each in list_strategies()]
+        told = [f"{each.name} ({', '.join(each.short_names())})" if each.short_names() else each.name for each in known]
         guess = did_you_mean(name.casefold(), list(_names()))
-        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {_told()}.")
-    return _registry.get(full) or built_in(full)
+        raise UnknownStrategyError(f"there is no strategy {name!r}.{guess} Known: {', '.join(told)}.")
+    return _registry[full] if full in _registry else built_in(full)
+
+
+def built_in(name: str) -> type[Strategy]:
+    """Return a strategy of Playhead's own, by its name."""
+    found: type[Strategy] = getattr(strategies, BUILT_IN[name])
+    return found
 
 
 def strategy_of(header: AgentHeader) -> Strategy:
@@ -156,13 +123,5 @@ def list_strategies() -> list[str]:
 def _names() -> dict[str, str]:
     """Return what names mean, in lower case; the short ones of a built-in strategy stay when it is replaced."""
     found = [*map(built_in, BUILT_IN), *_registry.values()]
-    short = {alias.casefold(): each.name for each in found for alias in each.aliases}
+    short = {alias.casefold(): each.name for each in found for alias in each.short_names()}
     return short | {name.casefold(): name for name in list_strategies()}
-
-
-def _told() -> str:
-    """Return the names as a list for people, each with its short ones."""
-    meant = _names()
-    short = {name: [each for each, full in meant.items() if full == name != each] for name in list_strategies()}
-    told = [f"{name} ({', '.join(others)})" if others else name for name, others in short.items()]
-    return ", ".join(told[:SHOWN_NAMES]) + (", …" if len(told) > SHOWN_NAMES else "")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +16,9 @@ from playhead.kernel.strategies.registry import list_strategies, make_strategy, 
 from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, text
 from tests.own_strategies import subclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PHASES: dict[Any, Any] = {"thinking": think, "acting": act, "observing": observe}
 
@@ -56,22 +57,10 @@ class Nameless(Strategy):
         return state
 
 
-class Idle(Strategy):
-    """Without `run`."""
-
-    name = "idle"
-
-
-class Named(Nameless):
-    """With a setting that would take the place of its name."""
-
-    name: str = "named"  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
     ("strategy", "problem"),
     [
-        (called("reactive"), "'reactive' is a strategy of Playhead; choose another name, or replace it everywhere with replace=True"),
+        (called("reactive"), "'reactive' means the strategy 'reactive'; choose another name, or replace that one everywhere"),
         (called("Reactive"), "'Reactive' means the strategy 'reactive'; choose another name"),
         (called("cot"), "'cot' means the strategy 'chain-of-thought'; choose another name"),
         (called("COT"), "'COT' means the strategy 'chain-of-thought'; choose another name"),
@@ -80,18 +69,13 @@ class Named(Nameless):
         (called("mine\n"), "cannot name a strategy"),
         (called(None), "None cannot name a strategy"),
         (called("mine", aliases=("tot",)), "'tot' means the strategy 'tree-of-thought'; choose another name"),
-        (called("mine", aliases=("direct",)), "'direct' is a strategy of Playhead; choose another name"),
-        (called("mine", run=lambda self, state, session: state), "`run` of the strategy 'mine' must be an async function"),
-        (called("mine", phases="draft"), "the strategy 'mine' declares what cannot be: phases: Input should be a valid tuple"),
-        (called("mine", purposes=("draft",)), "the strategy 'mine' declares what cannot be: purposes.0: Input should be"),
-        (Nameless, "Nameless has no name; write `name = "),
-        (Idle, "the strategy 'idle' has no `async def run(self, state, session)`"),
-        (Named, "Named: 'name' means something for every strategy; call the setting otherwise"),
+        (called("mine", aliases=("direct",)), "'direct' means the strategy 'direct'; choose another name"),
+        (Nameless, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
         (own, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
         (Own(), "a strategy is a class: `class Mine(Strategy)` with a `name`"),
         (None, "a strategy is a class: `class Mine(Strategy)` with a `name`"),
     ],
-    ids=range(19),
+    ids=range(14),
 )  # fmt: skip
 def test_what_is_no_strategy(strategy: Any, problem: str):
     """It is refused when it is registered, and what was known stays."""
@@ -120,7 +104,7 @@ def test_one_s_own_is_replaced_by_a_later_one():
     assert [strategy_class(each) for each in ("mine", "m", "my")] == [second] * 3
     with pytest.raises(UsageError, match="'my' means the strategy 'mine'"):
         register_strategy(called("my"))
-    assert called("other").aliases == () == subclass(Reflexion, name="mine").aliases
+    assert called("other").short_names() == () == subclass(Reflexion, name="mine").short_names()
 
 
 def test_an_instance_is_registered_by_its_use():
@@ -159,25 +143,19 @@ def test_what_a_header_cannot_hold(value: Any):
 
 def test_the_exports():
     """Every strategy of Playhead's own can be imported by its class from one place."""
-    shown = next(
-        node for node in ast.parse(Path(str(strategies.__file__)).read_text()).body if isinstance(node, ast.If)
-    )
-    typed = [alias.name for node in shown.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-    assert sorted(getattr(strategies, each).name for each in typed) == list_strategies()
+    assert sorted(getattr(strategies, each).name for each in strategies.__all__) == list_strategies()
 
 
 @pytest.mark.parametrize(
     ("name", "kernel", "problem"),
     [
-        ("react", REACT, "'react' is a kernel of Playhead; choose another name, or replace it everywhere with replace=True"),
+        ("react", REACT, "'react' means the kernel 'react'; choose another name, or replace that one everywhere"),
         ("my kernel", REACT, "'my kernel' cannot name a kernel"),
-        ("mine", own, "the kernel 'mine' must be a Kernel(name, phases)"),
-        ("mine", Kernel("mine", {}), "the kernel 'mine' lacks the phases thinking, acting, observing"),
-        ("mine", Kernel("mine", {"thinking": think, "acting": act}), "the kernel 'mine' lacks the phase observing"),
-        ("mine", Kernel("mine", PHASES | {"thinking": 7}), "the phase thinking of the kernel 'mine' must be an async function"),
-        ("mine", Kernel("mine", PHASES | {"reflecting": think}), "the loop has no phase 'reflecting'"),
+        ("mine", own, "the kernel 'mine' must be a Kernel(name, phases) with the phases thinking, acting, observing; it is <"),
+        ("mine", Kernel("mine", {"thinking": think, "acting": act}), "the kernel 'mine' must be a Kernel(name, phases)"),
+        ("mine", Kernel("mine", PHASES | {"reflecting": think}), "the kernel 'mine' must be a Kernel(name, phases)"),
     ],
-    ids=range(7),
+    ids=range(5),
 )  # fmt: skip
 def test_what_is_no_kernel(name: Any, kernel: Any, problem: str):
     """It is refused when it is registered, and not in the middle of a run."""

@@ -49,13 +49,13 @@ def test_every_strategy_can_be_chosen() -> None:
     """The page that compares them has all of them, with short names that lead to them."""
     names = [re.findall(r"`([\w-]+)`", row[0]) for row in rows("Choosing a strategy", CHOOSING)]
     assert sorted(full for full, *_ in names) == list_strategies()
-    assert all(set(short) <= set(strategy_class(full).aliases) for full, *short in names)
+    assert all(set(short) <= set(strategy_class(full).short_names()) for full, *short in names)
 
 
 def test_every_alias_and_the_turns() -> None:
     """The short names lead where the table says, and the usual number of turns is right."""
     for name, *_ in rows("Strategies"):
         full, *short = re.findall(r"`([\w-]+)`", name)
-        assert strategy_class(full).aliases == tuple(short)
+        assert strategy_class(full).short_names() == tuple(short)
     turns = {name: strategy_class(name).max_iterations for name in ("autonomous", "reflexion", "direct", "reactive")}
     assert turns == {"autonomous": 50, "reflexion": 20, "direct": 10, "reactive": 10}
