@@ -171,27 +171,21 @@ def _began_us(path: Path) -> int:
 
 def _seconds(text: str, option: str) -> float:
     """Return the seconds of a length of time."""
-    from playhead.compose.durations import meant, seconds  # noqa: PLC0415 - `--help` needs none of it
+    from playhead.compose.durations import seconds  # noqa: PLC0415 - `--help` needs none of it
 
-    try:
-        return seconds(text, option)
-    except UsageError:
-        guess = meant(text)
-        raise UsageError(
-            f"{option} is a length of time above 0, such as 500ms, 30s or 1h30m; it is {_short(text)}.{guess}"
-        ) from None
+    return seconds(text, option)
 
 
 def _moment_us(text: str) -> int:
     """Return the microseconds since the Unix epoch that a moment or a time ago is."""
-    from playhead.compose.durations import meant, seconds  # noqa: PLC0415 - for --since
+    from playhead.compose.durations import seconds  # noqa: PLC0415 - for --since
 
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         with suppress(UsageError):
             return int((time.time() - seconds(text, "--since")) * 1e6)
-        guess = _moment_meant(text) or meant(text.removesuffix(" ago"))
+        guess = _moment_meant(text)
         raise UsageError(
             f"--since is a time ago, such as 30m or 1d12h, or a moment, such as 2026-11-22T09:00; it is {_short(text)}.{guess}"
         ) from None

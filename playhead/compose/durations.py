@@ -15,14 +15,6 @@ Duration = float | str | timedelta
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 _TEXT: Final = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in _UNITS), re.ASCII)
-_SPOKEN: Final = {
-    "d": "days|day",
-    "h": "hours|hour|hrs|hr",
-    "ms": "milliseconds|millisecond|millis|msec",
-    "m": "minutes|minute|mins|min",
-    "s": "seconds|second|secs|sec",
-}
-"""What people write in place of a unit."""
 _LONGEST: Final = 80
 """Characters of a value that are said again in an error."""
 
@@ -41,7 +33,7 @@ def seconds(value: Duration, name: str) -> float:
     if length is None or math.isnan(length):
         raise UsageError(
             f"{name} is a length of time: seconds, text such as '500ms', '30s', '5m', '1.5h' or '1h30m', or a "
-            f"timedelta; it is {_shown(value)}.{meant(value)}"
+            f"timedelta; it is {_shown(value)}"
         )
     if length <= 0 or math.isinf(length):
         what = "has an end" if length > 0 else "is more than 0"
@@ -69,18 +61,6 @@ def _read_text(text: str) -> float | None:
     return math.fsum(
         float(number) * unit for number, unit in zip(found.groups(), _UNITS.values(), strict=True) if number
     )
-
-
-def meant(value: object) -> str:
-    """Return a question that names the length of time that was meant, when that can be told."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return ""
-    text = re.sub(r"[\s,_]+|\band\b", "", value.lower()).lstrip("+")
-    for unit, words in _SPOKEN.items():
-        text = re.sub(rf"(?<=[0-9])(?:{words})(?![a-z])", unit, text)
-    if re.fullmatch(_NUMBER, text, re.ASCII):
-        return f" Did you mean '{text}s'?"
-    return f" Did you mean {text!r}?" if _read_text(text) else ""
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.sources import source_info
 from playhead.trace import fingerprint_key
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
-from playhead.trace.events.run import ANSWERED
+from playhead.trace.finish_reasons import UNACCEPTED
 from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
 from playhead.trace.values import as_text, from_json, scrub, to_json
 
@@ -150,12 +150,11 @@ class AgentTool:
 
 
 def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:
-    """Return an answer as the result of the call; an agent that ended in order without one is a failed call with the best it had."""
-    if ended.reason in ANSWERED:
+    """Return the output as the result of the call; with an answer that was not accepted the call has failed."""
+    if ended.reason not in UNACCEPTED:
         return Outcome(ok=True, result=output)
     why = ended.reason if ended.because is None else f"{ended.reason}: {ended.because}"
-    best = "it had nothing" if output is None else f"the best it had: {as_text(output)}"
-    return Outcome.failure("NoAnswer", f"{name} ended without an answer ({why}); {best}")
+    return Outcome.failure("NotAccepted", f"the answer of {name} was not accepted ({why}); it was: {as_text(output)}")
 
 
 def check_agent_call(name: str, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:

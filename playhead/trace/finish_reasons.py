@@ -6,6 +6,8 @@ from typing import Final
 
 ANSWERED: Final = frozenset({"final_answer_tool", "final_answer", "end_turn"})
 """Reason codes of endings in which the model itself said what the answer is."""
+UNACCEPTED: Final = frozenset({"output_rejected", "required_tools_missing", "unsatisfied"})
+"""Reason codes of endings in which it said so, and whoever had to accept the answer did not."""
 # fmt: off
 INCOMPLETE: Final = {
     **dict.fromkeys(

@@ -28,26 +28,8 @@ def test_a_length_of_time(value: Any, expected: float):
 
 
 @pytest.mark.parametrize(
-    ("value", "guess"),
-    [
-        ("5", "'5s'"), ("30 s", "'30s'"), ("30sec", "'30s'"), ("5 minutes", "'5m'"), ("1 hour and 30 min", "'1h30m'"),
-        ("10M", "'10m'"), ("2 Days", "'2d'"), ("250 milliseconds", "'250ms'"), ("1h, 5m", "'1h5m'"), ("+5s", "'5s'"),
-        ("1_000", "'1000s'"),
-    ],
-)  # fmt: skip
-def test_what_was_meant(value: str, guess: str):
-    """What people write in place of it is not taken, and the error says what to write."""
-    with pytest.raises(UsageError) as error:
-        seconds(value, "no_progress_for")
-    assert str(error.value) == (
-        "no_progress_for is a length of time: seconds, text such as '500ms', '30s', '5m', '1.5h' or '1h30m', or a "
-        f"timedelta; it is {value!r}. Did you mean {guess}?"
-    )
-
-
-@pytest.mark.parametrize(
     "value",
-    ["", "s", "5x", "soon", "-5s", "5s5m", "5s 5s", "1e3s", ".5s", "5.s", "٣s", "5s\n", "x" * 500, True, None, [5], b"5s",
+    ["", "s", "5", "30 s", "5 minutes", "5x", "soon", "-5s", "5s5m", "5s 5s", "1e3s", ".5s", "5.s", "٣s", "5s\n", "x" * 500, True, None, [5], b"5s",
      math.nan, 5j, object(), "9" * 16 + "s"],
 )  # fmt: skip
 def test_what_is_no_length_of_time(value: Any):

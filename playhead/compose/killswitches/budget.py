@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
@@ -23,7 +22,7 @@ from playhead.trace.events import BudgetReserved, LlmFailed, LlmResponded
 from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from playhead.compose.harness import Block
     from playhead.kernel.hooks import Stop
@@ -52,7 +51,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
     output_cap: int = OUTPUT_CAP,
     min_output_tokens: int = MIN_OUTPUT_TOKENS,
     prompt_bound: PromptBound | None = None,
-    prices: Mapping[str, Prices] | None = None,
+    prices: Mapping[str, Prices | Sequence[float]] | None = None,
     on_trigger: OnTrigger = "stop",
 ) -> Block:
     """End the run before a request that might spend more than is left.
@@ -72,7 +71,8 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         min_output_tokens: a request that could be answered with fewer tokens only is not sent.
         prompt_bound: how to count a prompt: `bytes` takes each byte for a token, which is never too low; `estimate`
             takes three; by default the adapter counts, or an estimate is made.
-        prices: US dollars per token by model, where the adapter does not know them; `FREE` for a model of your own.
+        prices: US dollars per token by model, where the adapter does not know them: `Prices`, or those of prompt and answer;
+            `FREE` for a model of your own.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
@@ -104,8 +104,7 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         if known_prices(await model.prices()) is None:
             raise UsageError(
                 f"the price of {model.name} is not known, so its cost cannot be limited: give "
-                f"prices={{{model.name!r}: Prices(input_usd=…, output_usd=…)}}, or FREE for a model of your own; in --switch "
-                f"prices={{{model.name!r}: [input_usd, output_usd]}}, or [0, 0]; in US dollars per token"
+                f"prices={{{model.name!r}: [input_usd, output_usd]}} in US dollars per token, or [0, 0] for a model of your own"
             )
 
     return guard_block(
@@ -161,9 +160,7 @@ class BudgetGuard(Switch):
         """Count the prompt."""
         if self._is_counted_above(session):
             return
-        self._prompts[session.owner, request.number] = await self._meter.bound(
-            session.model.adapter, request, session.owner
-        )
+        self._prompts[session.owner, request.number] = await self._meter.bound(session.model.adapter, request)
 
     def admit_request(self, session: Session, request: Request) -> Request | Stop | Terminate | Wait:
         """Set the worst case aside, or wait for others, or end the agent."""
@@ -273,15 +270,14 @@ class BudgetGuard(Switch):
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
         """Return what an answer spent; what the provider does not sensibly say is not free for that."""
         usage, prompt, prices = event.usage, opened.prompt.tokens, self.prices_of(session) or FREE
-        answer = max(0, usage.output_tokens)
+        answer, said = usage.output_tokens, event.cost_usd
         if usage.input_tokens > 0:
             spent = Amount(usage.input_tokens + answer, cost_of(usage, prices))
         elif answer:
             spent = Amount(prompt + answer, worst_cost(prompt, answer, prices))
         else:
             spent = opened.amount
-        said = event.cost_usd
-        if said is None or not (isfinite(said) and said >= 0) or session.header.model in self._terms.prices:
+        if said is None or session.header.model in self._terms.prices:
             return spent
         return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
 
@@ -335,11 +331,11 @@ def worst_cost(prompt: int, cap: int, prices: Prices) -> int:
 def cost_of(usage: Usage, prices: Prices) -> int:
     """Return what an answer cost, in femtodollars: cached tokens at their own price, reasoning as the output it is.
 
-    Counts below 0 are none, and no more of a prompt is cached than there is of it.
+    No more of a prompt is cached than there is of it.
     """
-    prompt = max(0, usage.input_tokens)
-    written = min(max(0, usage.cache_write_tokens), prompt)
-    cached = min(max(0, usage.cache_read_tokens), prompt - written)
+    prompt = usage.input_tokens
+    written = min(usage.cache_write_tokens, prompt)
+    cached = min(usage.cache_read_tokens, prompt - written)
     plain = prompt - cached - written
     read_usd = prices.input_usd if prices.cache_read_usd is None else prices.cache_read_usd
     write_usd = prices.input_usd if prices.cache_write_usd is None else prices.cache_write_usd
@@ -347,5 +343,5 @@ def cost_of(usage: Usage, prices: Prices) -> int:
         plain * femtodollars(prices.input_usd)
         + cached * femtodollars(read_usd)
         + written * femtodollars(write_usd)
-        + max(0, usage.output_tokens) * femtodollars(prices.output_usd)
+        + usage.output_tokens * femtodollars(prices.output_usd)
     )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from playhead.compose.durations import seconds
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
-from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
 from playhead.kernel.lifecycle.watch import watch
 from playhead.trace.events import LlmResponded, ToolCallCompleted
@@ -23,26 +22,20 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
 
 
-def timeout_after(
-    duration: Duration | None = None, *, wall_clock: Duration | None = None, on_trigger: OnTrigger = "stop"
-) -> Block:
+def timeout_after(duration: Duration, *, on_trigger: OnTrigger = "stop") -> Block:
     """End the run when it has lasted this long, whatever it does then: what is in flight is cancelled or left behind.
 
     Args:
         duration: seconds, or text such as `90s`, `5m` or `1h30m`, or a timedelta.
-        wall_clock: the same, by another name.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
         UsageError: an argument is not valid.
     """
-    given = _one_of("timeout_after", duration=duration, wall_clock=wall_clock)
-    return _clocked("timeout_after", given, on_trigger, "{:g} s have passed", Clocked)
+    return _clocked("timeout_after", duration, on_trigger, "{:g} s have passed", Clocked)
 
 
-def watchdog(
-    no_progress_for: Duration | None = None, *, timeout: Duration | None = None, on_trigger: OnTrigger = "stop"
-) -> Block:
+def watchdog(no_progress_for: Duration, *, on_trigger: OnTrigger = "stop") -> Block:
     """End the run when it has got nowhere for this long.
 
     Getting somewhere is: the model has answered, or a call has returned a result. Failed calls, refused ones and
@@ -50,14 +43,12 @@ def watchdog(
 
     Args:
         no_progress_for: seconds, or text such as `90s` or `5m`, or a timedelta.
-        timeout: the same, by another name.
         on_trigger: `stop` keeps the best output and status `done`; `terminate` makes the run a failed one.
 
     Raises:
         UsageError: an argument is not valid.
     """
-    given = _one_of("watchdog", no_progress_for=no_progress_for, timeout=timeout)
-    return _clocked("watchdog", given, on_trigger, "no progress for {:g} s", _Watchdog)
+    return _clocked("watchdog", no_progress_for, on_trigger, "no progress for {:g} s", _Watchdog)
 
 
 def _clocked(name: str, limit: Duration, on_trigger: str, why: str, guard: type[Clocked]) -> Block:
@@ -132,10 +123,3 @@ class _Watchdog(Clocked):
 def is_progress(event: EventBase) -> bool:
     """Return whether a run has got somewhere with this event."""
     return isinstance(event, LlmResponded) or (isinstance(event, ToolCallCompleted) and event.ok)
-
-
-def _one_of(what: str, **given: Duration | None) -> Duration:
-    values = [value for value in given.values() if value is not None]
-    if len(values) != 1:
-        raise UsageError(f"{what} takes one length of time, such as {what}('5m'); {len(values)} are given")
-    return values[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -33,8 +32,6 @@ BYTES_PER_TOKEN: Final = 3
 """Of an estimate: English has about 4, code and JSON about 3."""
 IMAGE_TOKENS: Final = {"bytes": 50_000, "estimate": 1_500}
 """Tokens of an image: the most that a provider is known to count for one (gpt-4o-mini, 8 tiles), and a usual number."""
-REMEMBERED: Final = 32
-"""Agents whose threads are remembered, so that only what is new is counted; others are counted anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +56,14 @@ class PromptMeter:
         self._bound = bound
         self._factor = 1.0
         self._token = 1 if bound == "bytes" else BYTES_PER_TOKEN  # a token in the bytes that are added up here
-        self._threads: OrderedDict[str, tuple[tuple[Message, ...], int]] = OrderedDict()
-        self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
 
-    async def bound(self, model: Model, request: Request, owner: str) -> Bound:
+    async def bound(self, model: Model, request: Request) -> Bound:
         """Return the tokens that a prompt of this agent has at most, as far as can be told."""
         if self._bound is None and isinstance(model, CountsTokens):
             counted = await _counted(model, request)
             if counted is not None:
                 return Bound(counted, "counted")
-        size = self.bytes_of(request, owner)
+        size = self.bytes_of(request)
         if self._bound == "bytes":
             return Bound(size, "bytes")
         raw = size / BYTES_PER_TOKEN
@@ -79,22 +74,10 @@ class PromptMeter:
         if bound.raw > 0:  # and not by what is learned already: many may be in flight that were counted too low alike
             self._factor = max(self._factor, counted / bound.raw)
 
-    def bytes_of(self, request: Request, owner: str) -> int:
+    def bytes_of(self, request: Request) -> int:
         """Return the bytes of all that the model is sent; what is known in tokens counts with the bytes of as many."""
-        said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages, owner)
+        said = self._bytes_of_tools(request.tools) + sum(map(self._size, request.messages))
         return PER_REQUEST * self._token + said + _bytes_of_parameters(request.parameters)
-
-    def _bytes_of_thread(self, messages: tuple[Message, ...], owner: str) -> int:
-        """Return the bytes of a thread; of one that has grown only what is new is looked at."""
-        known, size = self._threads.get(owner, ((), 0))
-        if messages[: len(known)] != known:
-            known, size = (), 0
-        size += sum(self._size(message) for message in messages[len(known) :])
-        self._threads[owner] = (messages, size)
-        self._threads.move_to_end(owner)
-        if len(self._threads) > REMEMBERED:  # else it would keep the threads of all who have ended
-            self._threads.popitem(last=False)
-        return size
 
     def _size(self, message: Message) -> int:
         around = PER_MESSAGE * self._token
@@ -113,10 +96,8 @@ class PromptMeter:
     def _bytes_of_tools(self, tools: tuple[ToolSpec, ...]) -> int:
         if not tools:
             return 0
-        if self._tools[0] is not tools:
-            sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
-            self._tools = (tools, sum(sizes) + (PER_TOOLS + PER_MESSAGE * len(tools)) * self._token)
-        return self._tools[1]
+        sizes = (_length(each.name) + _length(each.description) + _json_length(each.parameters) for each in tools)
+        return sum(sizes) + (PER_TOOLS + PER_MESSAGE * len(tools)) * self._token
 
 
 async def _counted(model: CountsTokens, request: Request) -> int | None:

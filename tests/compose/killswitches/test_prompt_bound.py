@@ -13,7 +13,6 @@ from playhead.compose.killswitches.prompt_bound import (
     PER_MESSAGE,
     PER_REQUEST,
     PER_TOOLS,
-    REMEMBERED,
     Bound,
     PromptMeter,
 )
@@ -51,19 +50,7 @@ def said(request: Request) -> int:
 def test_bytes_are_never_too_few(messages: Any, tools: Any):
     """Every word that is sent is counted with all its bytes."""
     request = Request("a/b", messages, tools)
-    assert PromptMeter("bytes").bytes_of(request, "root") >= said(request)
-
-
-@given(st.lists(MESSAGES, min_size=1, max_size=4))
-def test_a_thread_that_grows_or_changes(threads: list[Any]):
-    """What is remembered of a thread changes no count: neither when it grows, nor when it is rewritten."""
-    meter = PromptMeter("bytes")
-    grown: tuple[Message, ...] = ()
-    for messages in threads:
-        grown += messages
-        for each in (grown, messages):
-            request = Request("a/b", each)
-            assert meter.bytes_of(request, "root") == PromptMeter("bytes").bytes_of(request, "root")
+    assert PromptMeter("bytes").bytes_of(request) >= said(request)
 
 
 def test_parts():
@@ -72,7 +59,7 @@ def test_parts():
     request, plain = (Request("a/b", (Message(id=0, role="user", content=each),)) for each in (parts, ""))
     for bound in ("bytes", "estimate"):
         meter = PromptMeter(bound)
-        assert meter.bytes_of(request, "root") - meter.bytes_of(plain, "a") >= IMAGE_TOKENS[bound] + 2
+        assert meter.bytes_of(request) - meter.bytes_of(plain) >= IMAGE_TOKENS[bound] + 2
 
 
 def test_parameters_that_stand_in_the_prompt():
@@ -80,9 +67,9 @@ def test_parameters_that_stand_in_the_prompt():
     schema = {"type": "json_schema", "json_schema": {"description": "x" * 5_000}}
     messages = (Message(id=0, role="user", content="Go."),)
     meter = PromptMeter("bytes")
-    plain = meter.bytes_of(Request("a/b", messages, parameters={"temperature": 0.5}), "root")
-    assert plain == meter.bytes_of(Request("a/b", messages), "root")
-    assert meter.bytes_of(Request("a/b", messages, parameters={"response_format": schema}), "root") > plain + 5_000
+    plain = meter.bytes_of(Request("a/b", messages, parameters={"temperature": 0.5}))
+    assert plain == meter.bytes_of(Request("a/b", messages))
+    assert meter.bytes_of(Request("a/b", messages, parameters={"response_format": schema})) > plain + 5_000
 
 
 async def test_what_is_known_in_tokens():
@@ -96,17 +83,8 @@ async def test_what_is_known_in_tokens():
         ((Message(id=0, role="user", content=(image,) * 10),), (), PER_REQUEST + PER_MESSAGE + 15_000),
         ((), tools, PER_REQUEST + PER_TOOLS + PER_MESSAGE),
     ):
-        bound = await PromptMeter("estimate").bound(model, Request("a/b", messages, named), "root")
+        bound = await PromptMeter("estimate").bound(model, Request("a/b", messages, named))
         assert least <= bound.tokens <= least + 8
-
-
-def test_threads_of_those_who_have_ended():
-    """Only some threads are remembered, the latest; what was forgotten is counted anew, and the same."""
-    meter = PromptMeter("bytes")
-    requests = [Request("a/b", (Message(id=0, role="user", content="x" * each),)) for each in range(200)]
-    sizes = [meter.bytes_of(request, f"root/s@0.{each}") for each, request in enumerate(requests)]
-    assert len(meter._threads) == REMEMBERED
-    assert sizes == [meter.bytes_of(request, f"root/s@0.{each}") for each, request in enumerate(requests)]
 
 
 async def test_an_estimate_learns():
@@ -114,15 +92,15 @@ async def test_an_estimate_learns():
     model = RandomModel(None, Provider(), "a/b", [])  # type: ignore[arg-type]
     request = Request("a/b", (Message(id=0, role="user", content="x" * 3_000),))
     meter = PromptMeter(None)
-    first = await meter.bound(model, request, "root")
+    first = await meter.bound(model, request)
     assert first.how == "estimate"
     meter.learn(first, first.tokens // 2)
-    assert await meter.bound(model, request, "root") == first
+    assert await meter.bound(model, request) == first
     for _ in range(8):  # as many in flight, each counted too low alike
         meter.learn(first, first.tokens * 3)
-    assert first.tokens * 3 <= (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3
+    assert first.tokens * 3 <= (await meter.bound(model, request)).tokens <= first.tokens * 3 + 3
     meter.learn(Bound(10, "counted"), 1_000)
-    assert (await meter.bound(model, request, "root")).tokens <= first.tokens * 3 + 3
+    assert (await meter.bound(model, request)).tokens <= first.tokens * 3 + 3
 
 
 @pytest.mark.parametrize("parameter", ["n", "model", "messages", "tools", "stream"])

@@ -201,9 +201,9 @@ def test_prices_that_cannot_be(prices: Prices):
     assert model.requests == []
 
 
-@pytest.mark.parametrize("prices", [{"a/b": (1, 2)}, {"a/b": None}, {5: PRICES}, ["a/b"], "a/b"])
+@pytest.mark.parametrize("prices", [{"a/b": (1, "2")}, {"a/b": (1,)}, {"a/b": None}, {5: PRICES}, ["a/b"], "a/b"])
 def test_prices_that_are_none(prices: Any):
-    """Anything but `Prices` by model is an error at once."""
+    """Anything but prices by model is an error at once."""
     with pytest.raises(UsageError, match="prices"):
         budget_limit(max_cost_usd=1, prices=prices)
 
