@@ -109,7 +109,10 @@ def test_the_collector_may_be_named_by_the_standard_variables(
             ["good", "--to", "http://h", "--retry-for", "soon"],
             "--retry-for is a length of time: seconds, text such as '500ms'",
         ),
-        (["good", "--to", "http://h", "--retry-for", "0s"], "--retry-for is a length of time that is more than 0; it is '0s'"),
+        (
+            ["good", "--to", "http://h", "--retry-for", "0s"],
+            "--retry-for is a length of time that is more than 0; it is '0s'",
+        ),
         (["good", "--to", "http://h", "--retry-for", "5 minutes"], "it is '5 minutes'"),
         (
             ["--since", "yore", "--to", "http://h"],
