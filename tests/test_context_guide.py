@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from playhead import Agent
 from playhead.agent.toolset import MANY_TOOLS
 from playhead.compose.policies.searching import MIN_WORDS
-from playhead.kernel import orientation
 from playhead.kernel.context.prior_work import MAX_PINNED
 from playhead.kernel.context.profiles import NUMBERS, TIERS
-from playhead.kernel.own_tools import META_TOOLS
+from playhead.kernel.own_tools import MAX_PAGE, META_TOOLS
 from playhead.testing import ScriptedModel
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def test_the_table_of_profiles() -> None:
 
 def test_numbers_in_the_text() -> None:
     """Those that stand in sentences."""
-    assert f"at most {orientation.MAX_PAGE} characters" in GUIDE
+    assert f"at most {MAX_PAGE} characters" in GUIDE
     assert f"the newest {MAX_PINNED} of each" in GUIDE
     assert f"under {MIN_WORDS} words" in GUIDE
     assert f"Over {MANY_TOOLS} tools" in GUIDE

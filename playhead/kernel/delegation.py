@@ -44,19 +44,13 @@ def _known_for(strategy: type[Strategy]) -> str:
 def named(text: str, names: Iterable[str]) -> str | None:
     """Return the one strategy that a model names; None when it names none, or several.
 
-    The first line that names one counts, so that a reason may follow. `plan_execute_reflect` and, alone, `tot` are names too.
+    The first line that names one counts, so that a reason may follow. `plan_execute_reflect` is a name, too.
     """
-    by_words = {tuple(re.split("[-_ ]", name.lower())): name for name in names}
-    short = {alias: name for name in by_words.values() for alias in strategy_class(name).short_names()}
-    patterns = {
-        name: re.compile(rf"(?<![\w-]){'[-_ ]'.join(map(re.escape, words))}(?![\w-])")
-        for words, name in by_words.items()
-    }
-    for line in text[:LONGEST_CHOICE].lower().splitlines():
-        alias = short.get(line.strip(" \t.*`\"'"))
-        found = {name for name, pattern in patterns.items() if pattern.search(line)} or {alias} & patterns.keys()
+    known = {name.lower().replace("_", "-"): name for name in names}
+    for line in text[:LONGEST_CHOICE].lower().replace("_", "-").splitlines():
+        found = known.keys() & re.findall(r"[\w-]+", line)
         if found:
-            return found.pop() if len(found) == 1 else None
+            return known[found.pop()] if len(found) == 1 else None
     return None
 
 
@@ -84,12 +78,8 @@ async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tu
     Raises:
         UsageError: the agent has a tool that is called like one of the strategy's own.
     """
-    old, state, strategy, why = (
-        session.at.strategy,
-        given_up.state,
-        cast("Strategy", given_up.answer.strategy),
-        given_up.answer.why,
-    )
+    old, state, why = session.at.strategy, given_up.state, given_up.answer.why
+    strategy = cast("Strategy", given_up.answer.strategy)
     switched = StrategySwitched(
         from_strategy=old, to_strategy=strategy.name, switch_number=number, rationale=why, declares=strategy.declared()
     )

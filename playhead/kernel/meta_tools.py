@@ -51,7 +51,14 @@ class MetaTool:
 
     def unmet(self, session: Session, state: KernelState) -> list[str]:
         """Return why the tool is not offered yet; nothing when it is."""
-        return unmet_gates(session, state) if self.ends_run else []
+        if not self.ends_run:
+            return []
+        is_early, has_failed = state.iteration + 1 < MIN_ITERATIONS, _last_turn_failed(session, state)
+        return [
+            *([f"it is offered from turn {MIN_ITERATIONS} on"] if is_early else ()),
+            *(f"{each.what} first" for each in (() if session.at.inner else session.unmet)),
+            *(["a call of the last turn failed; deal with it first"] if has_failed else ()),
+        ]
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:
         """Return what is wrong with the arguments, or why it is too early for this tool."""
@@ -61,12 +68,8 @@ class MetaTool:
             first = error.errors(include_url=False)[0]
             return ErrorInfo(type="InvalidArguments", message=f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
         state = context.session.state
-        unmet = self.unmet(context.session, state) if state is not None else []
-        return (
-            ErrorInfo(type="NotYet", message=f"{self.spec.name} is not available yet: {'; '.join(unmet)}")
-            if unmet
-            else None
-        )
+        unmet = "" if state is None else "; ".join(self.unmet(context.session, state))
+        return ErrorInfo(type="NotYet", message=f"{self.spec.name} is not available yet: {unmet}") if unmet else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
@@ -78,20 +81,6 @@ class MetaTool:
         return self._arguments.model_validate(
             {name: scrub(value) if isinstance(value, str) else value for name, value in plain.items()}
         )
-
-
-def unmet_gates(session: Session, state: KernelState) -> list[str]:
-    """Return what stands in the way of ending through a tool.
-
-    The gate "some tool was called" counts only when tools are required: a task that needs none could never end.
-    """
-    unmet = []
-    if state.iteration + 1 < MIN_ITERATIONS:
-        unmet.append(f"it is offered from turn {MIN_ITERATIONS} on")
-    unmet += [] if session.at.inner else [f"{each.what} first" for each in session.unmet]
-    if _last_turn_failed(session, state):
-        unmet.append("a call of the last turn failed; deal with it first")
-    return unmet
 
 
 def _last_turn_failed(session: Session, state: KernelState) -> bool:

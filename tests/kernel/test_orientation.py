@@ -52,15 +52,12 @@ async def test_brief(tmp_path: Path):
 
 
 async def test_pulse(tmp_path: Path):
-    """What failed, what was done twice, how far it is."""
+    """What failed, what was done twice, what is missing."""
     turns = [calls(call("look", key="a"), call("look", key="bad")), call("look", key="a"), call("pulse")]
     assert await asked(tmp_path, turns, required_tools=["save"]) == {
-        "iteration": 2,
-        "phase": "produce",
         "required": ["call save"],
         "recent_calls": 3,
         "recent_failures": 1,
-        "failures_in_a_row": 0,
         "last_error": "error: there is no key bad",
         "repeated_calls": ['look({"key": "a"}) 2 times'],
         "decisions": [],

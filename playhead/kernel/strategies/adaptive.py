@@ -6,33 +6,25 @@ experience comes from the stored traces; what it was is a recorded fact, so a re
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from playhead.errors import ModelError, UsageError
-from playhead.kernel.delegation import (
-    full_names,
-    named,
-    put_in_charge,
-    recorded_strategy,
-    told,
-    with_defaults,
-)
+from playhead.kernel.delegation import full_names, named, put_in_charge, recorded_strategy, told, with_defaults
 from playhead.kernel.describe import describe
-from playhead.kernel.effectiveness import effectiveness, task_type_of
-from playhead.kernel.lifecycle.threads import run_in_thread
+from playhead.kernel.earlier_runs import ask_earlier_runs, effectiveness, task_type_of
 from playhead.kernel.passes import ask_once, fresh_thread
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
 from playhead.kernel.strategies.registry import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed
-from playhead.trace.store import TraceStore
 from playhead.trace.types import Purpose, text_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playhead.kernel.session import Session, Tool
 
 NAME: Final = "adaptive"
@@ -78,7 +70,7 @@ class Adaptive(Strategy):
         name = state.meta.get(NAME)
         if isinstance(name, str):
             return await recorded_strategy(name, self.settings, session).run(state, session)
-        state, name = await _choose(state, session, self)
+        state, name = await self._choose(state, session)
         chosen = recorded_strategy(name, self.settings, session)
         state = transition(state, meta={**state.meta, NAME: name})
         return await chosen.run(await put_in_charge(chosen, state, session), session)
@@ -102,68 +94,60 @@ class Adaptive(Strategy):
         self.settings.update(with_defaults(self.candidates, self.settings))
         return self
 
+    async def _choose(self, state: KernelState, session: Session) -> tuple[KernelState, str]:
+        kind = self.task_type or task_type_of(text_of(session.task))
+        experience = await self._experience(session, kind) if self.learning else []
+        chosen, why_not = None, ""
+        if self.selector == "model" and len(self.candidates) > 1:
+            state, chosen, why_not = await self._asked(state, session, kind, experience)
+        by = "the model's choice"
+        if chosen is None:
+            chosen, by = self._without_model(kind, experience)
+        reason = f"{by}; task type {kind}{why_not}"
+        session.emit(StrategySelected(strategy=chosen, reason=reason, declares=strategy_class(chosen).declared()))
+        return state, chosen
 
-async def _choose(state: KernelState, session: Session, settings: Adaptive) -> tuple[KernelState, str]:
-    kind = settings.task_type or task_type_of(text_of(session.task))
-    experience = await _experience(session, settings, kind)
-    chosen, why_not = None, ""
-    if settings.selector == "model" and len(settings.candidates) > 1:
-        state, chosen, why_not = await _asked(state, session, settings, kind, experience)
-    by = "the model's choice"
-    if chosen is None:
-        chosen, by = _without_model(settings, kind, experience)
-    reason = f"{by}; task type {kind}{why_not}"
-    session.emit(StrategySelected(strategy=chosen, reason=reason, declares=strategy_class(chosen).declared()))
-    return state, chosen
+    async def _experience(self, session: Session, kind: str) -> list[dict[str, Any]]:
+        """Return how well candidates did on such tasks: those that had enough of them."""
 
+        def look(own: Path) -> list[dict[str, Any]]:
+            return effectiveness(own, session.header, self.newest)
 
-async def _experience(session: Session, settings: Adaptive, kind: str) -> list[dict[str, Any]]:
-    """Return how well strategies did on such tasks: those that had enough of them."""
-    writer = session.run.recorder.writer
+        known = [each for each in await ask_earlier_runs(session, FACT, look) if each["task_type"] == kind]
+        return [each for each in known if each["runs"] >= self.min_runs and each["strategy"] in self.candidates]
 
-    def read() -> list[dict[str, Any]]:
-        folder = None if writer is None else TraceStore.of(writer.path).folder
-        return [] if folder is None else effectiveness(folder, session.header, settings.newest)
+    async def _asked(
+        self, state: KernelState, session: Session, kind: str, experience: list[dict[str, Any]]
+    ) -> tuple[KernelState, str | None, str]:
+        """Return the model's choice, or None and why there is none."""
+        rates = [
+            f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
+        ]
+        prompt = _PROMPT.format(
+            strategies=told(self.candidates),
+            experience="\n".join(["Experience with tasks of this type:", *rates, "", ""]) if rates else "",
+            type=kind,
+            turns=session.header.max_iterations,
+            preferred=f"Preferred: {self.preferred}\n" if self.preferred else "",
+            task=text_of(session.task),
+        )
+        try:
+            state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
+        except ModelError as error:
+            return state, None, f"; the model did not answer: {describe(error)}"
+        if (answer := named(strip_rationales(said), self.candidates)) is not None:
+            return state, answer, ""
+        error_text = f"it names not one of {', '.join(self.candidates)}"
+        session.emit(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))
+        return state, None, "; the model's answer named no single strategy"
 
-    known = await session.facts.ask(FACT, partial(run_in_thread, read)) if settings.learning else []
-    enough = [each for each in known if each["task_type"] == kind and each["runs"] >= settings.min_runs]
-    return [each for each in enough if each["strategy"] in settings.candidates]
-
-
-async def _asked(
-    state: KernelState, session: Session, settings: Adaptive, kind: str, experience: list[dict[str, Any]]
-) -> tuple[KernelState, str | None, str]:
-    """Return the model's choice, or None and why there is none."""
-    names = settings.candidates
-    rates = [
-        f"- {each['strategy']}: {each['success_rate']:.0%} of {each['runs']} runs succeeded" for each in experience
-    ]
-    prompt = _PROMPT.format(
-        strategies=told(names),
-        experience="\n".join(["Experience with tasks of this type:", *rates, "", ""]) if rates else "",
-        type=kind,
-        turns=session.header.max_iterations,
-        preferred=f"Preferred: {settings.preferred}\n" if settings.preferred else "",
-        task=text_of(session.task),
-    )
-    try:
-        state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
-    except ModelError as error:
-        return state, None, f"; the model did not answer: {describe(error)}"
-    if (answer := named(strip_rationales(said), names)) is not None:
-        return state, answer, ""
-    error_text = f"it names not one of {', '.join(names)}"
-    session.emit(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))
-    return state, None, "; the model's answer named no single strategy"
-
-
-def _without_model(settings: Adaptive, kind: str, experience: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return a strategy and what speaks for it, without asking anybody."""
-    if experience:
-        best = max(experience, key=lambda each: each["success_rate"])  # of equal ones the first by name
-        return best["strategy"], f"{best['success_rate']:.0%} of {best['runs']} such runs succeeded with it"
-    if settings.preferred is not None:
-        return settings.preferred, "the preferred one"
-    names = settings.candidates
-    suiting = [name for name in names if kind in strategy_class(name).suits]
-    return (*suiting, *(name for name in names if name == "reactive"), *names)[0], "known for this type of task"
+    def _without_model(self, kind: str, experience: list[dict[str, Any]]) -> tuple[str, str]:
+        """Return a strategy and what speaks for it, without asking anybody."""
+        if experience:
+            best = max(experience, key=lambda each: each["success_rate"])  # of equal ones the first by name
+            return best["strategy"], f"{best['success_rate']:.0%} of {best['runs']} such runs succeeded with it"
+        if self.preferred is not None:
+            return self.preferred, "the preferred one"
+        suiting = [name for name in self.candidates if kind in strategy_class(name).suits]
+        usual = [name for name in self.candidates if name == "reactive"]
+        return (*suiting, *usual, *self.candidates)[0], "known for this type of task"

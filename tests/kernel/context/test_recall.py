@@ -233,7 +233,7 @@ class TestRecall:
             {"key": "plan", "content": "write at once"},
             [{"key": "plan", "characters": 13}],
             [{"key": "plan", "offset": 9, "text": "write at once"}],
-            "nothing holds 'never'",
+            "nothing so far holds 'never'",
             "a note needs a key of its own",
             "nothing is stored as 'paln'. Did you mean 'plan'? Known: plan.",
         ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from playhead import Strategy, UsageError, register_strategy
 from playhead.kernel.delegation import named
-from playhead.kernel.effectiveness import effectiveness, task_type_of
+from playhead.kernel.earlier_runs import effectiveness, task_type_of
 from playhead.kernel.state import transition
 from playhead.kernel.strategies.registry import built_in, list_strategies, strategy_class
 from playhead.replay import reproduce
@@ -252,13 +252,13 @@ class TestLearning:
         (tmp_path / "older.jsonl").write_text(whole.replace('"format":"2.0"', '"format":"1.0"'))
         (tmp_path / "odd.jsonl").write_text(whole.replace('"terminated_by":', '"_":'))
         header = make_agent(None, []).header
-        found = effectiveness(tmp_path, header, 100)
+        found = effectiveness(tmp_path / "none.jsonl", header, 100)
         assert [(each["strategy"], each["task_type"], each["runs"]) for each in found] == [
             ("careful", "question", 2),
             ("careful", "writing", 1),
         ]
-        assert effectiveness(tmp_path / "nowhere", header, 100) == []
-        assert sum(each["runs"] for each in effectiveness(tmp_path, header, 1)) <= 1
+        assert effectiveness(tmp_path / "nowhere" / "none.jsonl", header, 100) == []
+        assert sum(each["runs"] for each in effectiveness(tmp_path / "none.jsonl", header, 1)) <= 1
 
     @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(junk=st.binary(max_size=300), cut=st.integers(0, 3000), key=st.text(max_size=5))
@@ -272,7 +272,7 @@ class TestLearning:
         (tmp_path / "swapped.jsonl").write_bytes(whole.replace(b'"done"', json.dumps(key).encode()))
         (tmp_path / "null.jsonl").write_bytes(whole.replace(b'"data":{', b'"data":null,"x":{'))
         (tmp_path / "huge.jsonl").write_bytes(whole.replace(b'"ts":1', b'"ts":1e9'))
-        found = effectiveness(tmp_path, make_agent(None, []).header, 100)
+        found = effectiveness(tmp_path / "none.jsonl", make_agent(None, []).header, 100)
         assert sum(each["runs"] for each in found) >= 1
 
     async def test_a_long_first_line(self, tmp_path: Path):
@@ -281,7 +281,7 @@ class TestLearning:
 
         agent = make_agent(tmp_path, [text("42")])
         await record_agent(agent, tmp_path, "Research this. " + "x" * 100_000)
-        assert effectiveness(tmp_path, agent.header, 10) == [
+        assert effectiveness(tmp_path / "none.jsonl", agent.header, 10) == [
             {"strategy": "reactive", "task_type": "research", "runs": 1, "success_rate": 1.0}
         ]
 
@@ -323,9 +323,9 @@ def test_aliases_are_candidates_too():
         ("reactive", "reactive"),
         ("**Reactive**", "reactive"),
         ("Strategy: plan_execute_reflect.\nreactive would be too simple", "plan-execute-reflect"),
-        ("tree of thought", "tree-of-thought"),
-        ("tot", "tree-of-thought"),
-        ("`react`", "reactive"),
+        ("tree of thought", None),
+        ("tot", None),
+        ("I choose `tree-of-thought`", "tree-of-thought"),
         ("proactive", None),
         ("a plan", None),
         ("reactive or tree-of-thought", None),
@@ -334,7 +334,7 @@ def test_aliases_are_candidates_too():
     ],
 )
 def test_names(said: str, name: str | None):
-    """A name is found in whatever form it is written, and never a part of another word."""
+    """A name is found among other words, in any case, and never as a part of another word; a short one is none."""
     assert named(said, ["reactive", "plan-execute-reflect", "tree-of-thought"]) == name
 
 

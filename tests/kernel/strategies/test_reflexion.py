@@ -11,9 +11,9 @@ import pytest
 from playhead import Agent, UsageError, load_recording
 from playhead.compose import SUPPRESS
 from playhead.compose import killswitches as ks
-from playhead.kernel import prior_critiques
+from playhead.kernel import earlier_runs
+from playhead.kernel.earlier_runs import MAX_LENGTH, find_critiques
 from playhead.kernel.passes import ANSWER_NOW
-from playhead.kernel.prior_critiques import MAX_LENGTH, find_critiques
 from playhead.kernel.strategies import Reflexion
 from playhead.replay import replay
 from playhead.testing import ScriptedModel, call, error, text
@@ -378,7 +378,7 @@ def test_how_many_and_how_similar(tmp_path: Path):
     assert len(find_critiques(tmp_path / "run-2.jsonl", "How high is Mount Zed?", 1.0, 9)) == 2
     assert find_critiques(tmp_path / "run-9.jsonl", "How high is Mount Zed now?", 1.0, 9) == []
     assert len(find_critiques(tmp_path / "run-9.jsonl", "How high is Mount Zed now?", 0.8, 9)) == 3
-    assert find_critiques(tmp_path / "run-9.jsonl", "", 0.1, 9) == find_critiques(None, "x", 0.1, 9) == []
+    assert find_critiques(tmp_path / "run-9.jsonl", "", 0.1, 9) == []
 
 
 def test_the_look_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -387,9 +387,9 @@ def test_the_look_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         anyio.run(before, tmp_path, f"run-{number}", "How high is Mount Zed?", "x" * 9_000)
     own = tmp_path / "run-9.jsonl"
     assert {len(each["text"]) for each in find_critiques(own, "How high is Mount Zed?", 1.0, 9)} == {MAX_LENGTH}
-    monkeypatch.setattr(prior_critiques, "MAX_FILES", 2)
+    monkeypatch.setattr(earlier_runs, "MAX_FILES", 2)
     assert len(find_critiques(own, "How high is Mount Zed?", 1.0, 9)) == 2
-    monkeypatch.setattr(prior_critiques, "MAX_BYTES", 100)
+    monkeypatch.setattr(earlier_runs, "MAX_BYTES", 100)
     assert find_critiques(own, "How high is Mount Zed?", 1.0, 9) == []
 
 
