@@ -21,8 +21,7 @@ from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachabl
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
-from playhead.kernel.session import RunContext
-from playhead.kernel.world import LiveWorld
+from playhead.kernel.session import RunContext, World
 from playhead.trace import VERSION
 from playhead.trace.ambient import ambient_telemetry
 from playhead.trace.events import RunCompleted, RunStarted
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from playhead.kernel.guards import Composition
     from playhead.kernel.lifecycle.threads import Waiting
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Session, Steering, Tool, World
+    from playhead.kernel.session import Session, Steering, Tool
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
     from playhead.trace.control import Control
@@ -285,13 +284,13 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     return RunContext(
         run_id,
         recorder,
-        LiveWorld() if beginning is None else beginning.world,
+        World() if beginning is None else beginning.world,
         agent.approver,
         kept=kept,
         on_trace_error=settings.on_trace_error if settings else "continue",
         control=None if writer is None else open_control(writer.path),
         steering=steering if beginning is None else beginning.steering,
-        listener=None if steering is None else steering.stream,
+        listener=None if steering is None else steering.stream.listen,
     )
 
 

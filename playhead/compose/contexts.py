@@ -307,8 +307,8 @@ def readable(state: KernelState, session: Session) -> KernelState:
     """Return a state that nobody else has: its messages and its steps are copied once a run, not once for each look."""
     return transition(
         state,
-        thread=Thread(session.gate.shown.of(state.thread.messages), state.thread.ranges),
-        steps=session.gate.shown.steps(state.steps),
+        thread=Thread(session.gate.shown.messages.of(state.thread.messages), state.thread.ranges),
+        steps=session.gate.shown.steps.of(state.steps),
         usage=twin(state.usage),
         pending=tuple(map(_copy_planned, state.pending)),
         completed=twin(state.completed),

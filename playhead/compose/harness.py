@@ -285,12 +285,12 @@ def _require_used(block: Block, returned: object, undos: list[Undo]) -> None:
 
 
 def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
-    from playhead.kernel.chokepoints import ANYTHING, CONTENT, JSON, TEXT, chokepoint  # noqa: PLC0415 - few emit
+    from playhead.kernel.chokepoints import ANYTHING, CONTENT, TEXT, chokepoint  # noqa: PLC0415 - few emit
 
     if tag == "message.user":
         payload = payload.content if isinstance(payload, Message) else payload
         return _accepted("prompt.task", payload, tag)
-    if chokepoint(tag) not in (TEXT, CONTENT, JSON, ANYTHING):
+    if chokepoint(tag) not in (TEXT, CONTENT, ANYTHING):
         raise UsageError(f"emit({tag!r}, …): only texts and events can be emitted, not what the kernel itself makes")
     return _accepted(tag, payload, tag)
 

@@ -28,6 +28,7 @@ from playhead.kernel.hooks import (
     Unmet,
 )
 from playhead.kernel.phases import is_taken_up
+from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.registry import make_strategy
 from playhead.trace import fingerprint_key
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from playhead.compose.contexts import HookContext
     from playhead.compose.registration import Policy, Registration
     from playhead.kernel.hooks import PhaseName, Timing
-    from playhead.kernel.session import Hooks, Session, Tool
+    from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
 
 log = logging.getLogger("playhead")
@@ -68,7 +69,7 @@ class _Place(NamedTuple):
     """Which emission of the tag."""
 
 
-class ComposedHooks:
+class ComposedHooks(Hooks):
     """The hooks of an agent, in the order in which they are called."""
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from playhead.kernel.copies import Copies, copy_json
+from playhead.kernel.copies import Copies, copy_json, twin
 from playhead.kernel.state import Step
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 from playhead.trace.parameters import restored
@@ -36,7 +36,7 @@ class Chokepoint:
     """Takes the payload before and after; returns both as they are recorded."""
     read: Callable[[Payload, JsonValue], Payload]
     """Takes the payload and a recorded change; returns the changed payload."""
-    copied: Callable[[Payload, Copies], Payload] = lambda payload, copies: copies.copy(payload)
+    copied: Callable[[Payload, Copies], Payload] = lambda payload, _: twin(payload)
     """Returns what a hook may be given: nothing that it does to it reaches the run."""
     restored: Callable[[Payload, Copies], Payload] = lambda given, _: given
     """Takes what a hook returned; returns it with the run's own values for copies that it was given."""
@@ -102,13 +102,7 @@ ANYTHING: Final = Chokepoint(
     lambda _, given: repair_json(given),
     lambda before, after: (repair_json(before), repair_json(after)),
     lambda _, after: after,
-    lambda payload, _: copy_json(repair_json(payload)),
-)
-JSON: Final = Chokepoint(
-    lambda _, given: repair_json(given),
-    lambda before, after: (before, after),
-    lambda _, after: after,
-    lambda payload, _: copy_json(repair_json(payload)),
+    lambda payload, _: repair_json(payload),
 )
 
 
@@ -212,16 +206,7 @@ def _read_specs(_: tuple[ToolSpec, ...], after: JsonValue) -> tuple[ToolSpec, ..
     return tuple(ToolSpec.model_validate(each) for each in after)
 
 
-def _copy_specs(specs: tuple[ToolSpec, ...], copies: Copies) -> tuple[ToolSpec, ...]:
-    return tuple(map(copies.copy, specs))
-
-
-SPECS: Final = Chokepoint(
-    _accept_specs,
-    lambda before, after: (_specs_json(before), _specs_json(after)),
-    _read_specs,
-    _copy_specs,
-)
+SPECS: Final = Chokepoint(_accept_specs, lambda before, after: (_specs_json(before), _specs_json(after)), _read_specs)
 
 
 def _accept_request(payload: Request, given: object) -> Request:
@@ -298,21 +283,15 @@ def _read_messages(payload: Request, entries: Iterable[JsonValue]) -> Iterable[M
 
 
 def _copy_request(request: Request, copies: Copies) -> Request:
-    return Request(
-        request.model,
-        copies.of(request.messages),
-        tuple(map(copies.copy, request.tools)),
-        copy_json(request.parameters),
-        request.number,
-        request.attempt,
-        request.record_parameters,
-    )
+    messages, tools = copies.messages.of(request.messages), twin(request.tools)
+    return replace(request, messages=messages, tools=tools, parameters=copy_json(request.parameters))
 
 
 def _restore_request(given: object, copies: Copies) -> object:
     if not _of(given, Request) or not _of(given.messages, (list, tuple)):
         return given
-    return replace(given, messages=copies.originals(given.messages))
+    originals = copies.messages.originals
+    return replace(given, messages=tuple(originals.get(id(message), message) for message in given.messages))
 
 
 REQUEST: Final = Chokepoint(_accept_request, _written_request, _read_request, _copy_request, _restore_request)
@@ -330,5 +309,4 @@ _BY_TAG: Final[dict[str, Chokepoint]] = {
     "tool.call": CALL,
     "tool.result": RESULT,
     "decision.rationale": RATIONALE,
-    "answer.final": JSON,
 }

@@ -12,14 +12,10 @@ from pydantic import BaseModel
 from playhead.kernel.state import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from playhead.trace.types import Message
     from playhead.trace.values import JsonValue
 
 Item = TypeVar("Item", bound="Message | Step")
-MOST_COPIES: Final = 256
-"""Copies of single models that are kept: those of the last turns are enough."""
 
 
 def copy_json(value: JsonValue) -> JsonValue:
@@ -74,64 +70,34 @@ _new: Final = object.__new__
 _set: Final = object.__setattr__
 
 
-class Copies:
-    """What hooks may be given: nothing that is written into it reaches the run.
-
-    Each message of a thread and each step is copied once, since they are looked at all the time, and grow. With `shared`
-    the same goes for single models: good enough for those who only look. Who may return what he was given gets a fresh
-    one, or he would return what another hook has written into it.
-    """
-
-    def __init__(self, *, shared: bool) -> None:
-        self._shared = shared
-        self._messages: _Grown[Message] = _Grown(self.copy)
-        self._steps: _Grown[Step] = _Grown(twin)
-        self._known: dict[int, tuple[object, Any]] = {}
-
-    def of(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Return copies of the messages of a thread."""
-        return self._messages.of(messages)
-
-    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """Return copies of the steps of a run."""
-        return self._steps.of(steps)
-
-    def originals(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages, those of the run itself in place of copies that were handed out.
-
-        What somebody wrote into a copy is not what the one who returns it meant to change.
-        """
-        return tuple(self._messages.originals.get(id(message), message) for message in messages)
-
-    def copy(self, value: Any) -> Any:  # noqa: ANN401 - of the type of the value
-        """Return a copy of any value that passes a chokepoint."""
-        if not self._shared or not issubclass(type(value), BaseModel):
-            return twin(value)
-        known = self._known.get(id(value))
-        if known is None or known[0] is not value:
-            if len(self._known) >= MOST_COPIES:
-                self._known.clear()
-            known = self._known[id(value)] = (value, twin(value))
-        return known[1]
-
-
-class _Grown(Generic[Item]):
+class Grown(Generic[Item]):
     """Copies of the items of a tuple that grows at its end."""
 
-    def __init__(self, copied: Callable[[Item], Item]) -> None:
-        self._copied = copied
+    def __init__(self) -> None:
         self._source: tuple[Item, ...] = ()
         self._copies: tuple[Item, ...] = ()
         self.originals: dict[int, Item] = {}
-        """By the identity of the copy, which lives as long as the entry."""
+        """The items themselves by the identity of the copy, which lives as long as the entry."""
 
     def of(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Return copies of the items."""
         known = min(len(self._source), len(items))
         if items[:known] != self._source[:known]:  # compares identities first, so this costs next to nothing
             known, self._source, self._copies = 0, (), ()
             self.originals.clear()
         if len(items) > len(self._source):
-            new = tuple(map(self._copied, items[known:]))
+            new = tuple(map(twin, items[known:]))
             self._source, self._copies = items, self._copies + new
             self.originals.update(zip(map(id, new), items[known:], strict=True))
         return self._copies[: len(items)]
+
+
+class Copies:
+    """What hooks are given of a thread and of its steps: each copied once, since they are looked at all the time, and grow.
+
+    Nothing that is written into a copy reaches the run, not even where it is returned: see `Grown.originals`.
+    """
+
+    def __init__(self) -> None:
+        self.messages: Grown[Message] = Grown()
+        self.steps: Grown[Step] = Grown()

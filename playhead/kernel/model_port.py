@@ -261,15 +261,16 @@ class ModelDoor:
 
     async def _answer(self, request: Request, asked: LlmRequested, heard: list[str]) -> Completion:
         """Return the adapter's answer, in pieces for whoever listens; the first is kept in `heard`."""
-        session, listener = self._session, self._session.run.listener
-        if listener is None or not listener.hears(session):
-            return await session.model.adapter.complete(request)
+        listener = self._session.run.listener
+        told = None if listener is None else listener(self._session, asked)
+        if told is None:
+            return await self.adapter.complete(request)
 
         def hear(text: str) -> None:
             heard[:] = [text]
-            listener.piece(session, asked, text)
+            told(text)
 
-        return await streamed(session.model.adapter, request, hear)
+        return await streamed(self.adapter, request, hear)
 
     async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playhead.kernel.context import curator_for
-from playhead.kernel.fact_port import FactDoor
 from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
 from playhead.kernel.model_port import ModelDoor
-from playhead.kernel.session import Session, Toolset
+from playhead.kernel.session import FactDoor, Session, Toolset
 from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_port import ToolDoor
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from playhead.kernel.context.shelf import Shelf
     from playhead.kernel.models.base import Model
@@ -27,7 +27,6 @@ class ModelPort(Protocol):
     @property
     def asked(self) -> int:
         """Requests so far."""
-        ...
 
     async def complete(
         self,
@@ -43,11 +42,9 @@ class ModelPort(Protocol):
             ModelError: it did not answer, and trying again did not or would not help.
             RunEndedError: the run has ended.
         """
-        ...
 
     async def ask(self, prompt: str, /, **parameters: JsonValue) -> LlmResponded:
         """Return the model's answer to one prompt, outside any thread; raises like `complete`."""
-        ...
 
 
 class ToolPort(Protocol):
@@ -62,11 +59,9 @@ class ToolPort(Protocol):
 
     async def call_all(self, calls: Sequence[PlannedCall]) -> list[ToolCallCompleted]:
         """Run the calls of a turn and return how they ended, in the order they were asked for."""
-        ...
 
     async def run(self, planned: PlannedCall) -> ToolCallCompleted:
         """Check, approve and run one call, and return how it ended, as the hooks let it pass."""
-        ...
 
     async def call(self, name: str, /, **arguments: Any) -> JsonValue:  # noqa: ANN401 - the tool's own
         """Call a tool from another tool's body and return its result.
@@ -75,30 +70,12 @@ class ToolPort(Protocol):
             ToolCallError: it failed.
             RunEndedError: the run has ended.
         """
-        ...
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:
         """Record a call that does not run, and return what the model is to be told."""
-        ...
 
     def meant(self, name: str) -> str:
         """Return the tool that a name stands for, or the name itself."""
-        ...
-
-
-class FactPort(Protocol):
-    """Asks for whatever steers the run and is neither model nor tool."""
-
-    async def ask(self, name: str, answer: Callable[[], Any], key: str = "") -> Any:  # noqa: ANN401 - any JSON value
-        """Return the answer of `answer()`, sync or async, and record it under `name`; in a replay the recorded one.
-
-        `key` tells apart questions of one name that are open at the same time.
-        """
-        ...
-
-    async def sleep(self, seconds: float) -> None:
-        """Let time pass; in a replay it has passed already."""
-        ...
 
 
 class ThreadPort(Protocol):
@@ -109,44 +86,35 @@ class ThreadPort(Protocol):
 
     def add(self, role: Role, content: Content, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
         """Add a message with its own content, past the hooks."""
-        ...
 
     async def add_user(self, content: Content, *, replaces: tuple[int, ...] = ()) -> Message | None:
         """Add a message of the user's or of the kernel's; None when a hook removed it.
 
         `replaces` names the messages that it stands for from now on.
         """
-        ...
 
     async def add_assistant(self, content: str) -> Message | None:
         """Add what the model is to see as its own words, other than an answer as it came; None when a hook removed it."""
-        ...
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer; None when a hook removed it."""
-        ...
 
     async def add_result(
         self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
     ) -> Message | None:
         """Add a result, or `told` in its place; None when a hook removed it."""
-        ...
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
         """Return the thread with a word of the kernel's at its end; the same thread when a hook removed it."""
-        ...
 
     def sent(self, thread: Thread, request: Request) -> Thread:
         """Return the messages that a request sends; those that hooks put there or changed are recorded now."""
-        ...
 
     def define_tools(self, specs: tuple[ToolSpec, ...]) -> None:
         """Write the agent's tool schemas."""
-        ...
 
     def tool_ranges(self, specs: Iterable[ToolSpec]) -> tuple[Range, ...]:
         """Return the ids of these tools as inclusive ranges."""
-        ...
 
 
 class CuratorPort(Protocol):
@@ -157,25 +125,20 @@ class CuratorPort(Protocol):
 
     def shown(self, completed: ToolCallCompleted, message: Message, *, whole: bool) -> Shown | None:
         """Return what is to stand for a result; None when it may stand as it is."""
-        ...
 
     def note_result(self, message: Message, planned: PlannedCall, completed: ToolCallCompleted) -> None:
         """Learn of a result that joined the thread."""
-        ...
 
     def note_reply(self, message: Message, response: LlmResponded) -> None:
         """Learn of an answer that joined the thread."""
-        ...
 
     def note_nudge(self, message: Message) -> None:
         """Learn of a word of the kernel's that joined the thread."""
-        ...
 
     async def after_turn(
         self, state: KernelState, turn: Sequence[tuple[PlannedCall, ToolCallCompleted]]
     ) -> KernelState:
         """Return the state with what there is to say after a turn, and with a thread that is not too long."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from playhead.kernel.emission import Emission, Records
 from playhead.kernel.lifecycle.termination import Ending, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
-from playhead.trace.events import KernelStateSnapshot, KillswitchFired, ToolCallLate
+from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.forks import computed_once
 from playhead.trace.made import made
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import PhaseName, Recovery, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.ports import CuratorPort, FactPort, ModelPort, ThreadPort, ToolPort
+    from playhead.kernel.ports import CuratorPort, ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
     from playhead.trace.control import Control
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
@@ -53,7 +54,7 @@ class Session(Emission):
     """The agent that pays: this session, or for a tool's body the session that called it."""
     model: ModelPort
     tools: ToolPort
-    facts: FactPort
+    facts: FactDoor
     messages: ThreadPort
     """The record of the thread."""
     curator: CuratorPort | None
@@ -238,9 +239,9 @@ class Gate:
     """The killswitches at the ports: those of the agents above first."""
     approver: Approver | None = None
     """Who is asked before a tool with `requires_approval` runs: this agent's own approver before its parent's."""
-    copies: Copies = field(default_factory=lambda: Copies(shared=False))
+    copies: Copies = field(default_factory=Copies)
     """What hooks are given that may return it."""
-    shown: Copies = field(default_factory=lambda: Copies(shared=True))
+    shown: Copies = field(default_factory=Copies)
     """What hooks are given that only look."""
     notes: dict[Any, Any] = field(default_factory=dict)
     """What hooks keep from one call to the next, in this run of this agent."""
@@ -294,53 +295,70 @@ class RunContext(Records):
     """Ends the process of each isolated call that runs, by owner and call, from any thread."""
 
 
-class World(Protocol):
-    """Gives each owner its model, its tools and its facts.
+class World:
+    """What lies behind the ports: gives each owner its model, its tools and its facts. This is the real one.
 
     An owner is one agent in one run, named by the calls that led to it, so a replay can give each its own answers back.
     """
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return what answers this owner's requests."""
-        ...
+        return model
 
     def fallbacks_for(
         self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
     ) -> list[tuple[FallbackInfo, Model]]:
         """Return what answers this owner's requests when the model does not, in order."""
-        ...
+        return list(zip(infos, models, strict=True)) if models else []
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return what runs this owner's calls, by name, in the order the model is offered them."""
-        ...
+        return tools
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return what is asked at this session's chokepoints and phases; None when nothing is."""
-        ...
+        return hooks
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the killswitches at this session's ports, those of the agents above it first."""
-        ...
+        above = () if session.parent is None else session.parent.gate.guards
+        return (*above, *(make(session) for make in makers))
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the answer to a question that is neither the model's nor a tool's; `answer` may be sync or async."""
-        ...
+        value = answer()
+        return to_json(await value if isinstance(value, Awaitable) else value)
 
     async def sleep(self, seconds: float) -> None:
         """Let the time pass."""
-        ...
+        import anyio  # noqa: PLC0415 - what only a run needs
+
+        await anyio.sleep(seconds)
 
 
-class Listener(Protocol):
-    """Listens to what models say while they say it."""
+class FactDoor:
+    """Asks for whatever steers the run and is neither model nor tool; replays serve the recorded answer."""
 
-    def hears(self, session: Session) -> bool:
-        """Return whether it wants the pieces of this agent's next answer, and may have them."""
-        ...
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
-    def piece(self, session: Session, asked: LlmRequested, text: str) -> None:
-        """Hear a piece of the answer to a request; never raises."""
-        ...
+    async def ask(self, name: str, answer: Callable[[], Any], key: str = "") -> Any:  # noqa: ANN401 - any JSON value
+        """Return the answer of `answer()`, sync or async, and record it under `name`; in a replay the recorded one.
+
+        `key` tells apart questions of one name that are open at the same time.
+        """
+        self._session.require_running()
+        value = await self._session.run.world.fact(self._session.owner, name, key, answer)
+        self._session.emit(FactRecorded(name=name, key=key, value=value))
+        return value
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass; in a replay it has passed already."""
+        await self._session.run.world.sleep(seconds)
+
+
+Listener = Callable[["Session", "LlmRequested"], Callable[[str], object] | None]
+"""Takes a request that is about to be answered; returns who hears the pieces of the answer, or None for nobody."""
 
 
 class Steering(Protocol):
@@ -348,39 +366,38 @@ class Steering(Protocol):
 
     def attach(self, session: Session) -> None:
         """Learn of the run's root agent, which has not begun."""
-        ...
 
     async def reached(self, session: Session) -> None:
         """Hear that an agent is between two phases; return when it may go on."""
-        ...
 
     def stops(self, session: Session, before: str) -> str | None:
         """Return why an agent is to stop before this turn, or this request outside the turns; or None."""
-        ...
 
     def begins(self, state: KernelState, session: Session) -> None:
         """Hear that the next phase begins."""
-        ...
 
 
-class Hooks(Protocol):
-    """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing."""
+class Hooks:
+    """What a session asks when something may be changed or stopped. A session without hooks has None, and asks nothing.
+
+    The base changes nothing.
+    """
 
     def info(self) -> tuple[HookInfo, ...]:
         """Return what is registered, as the header of a trace says it."""
-        ...
+        return ()
 
     def below(self, own: Hooks | None) -> Hooks | None:
         """Return the hooks of an agent that is called by this one and has hooks of its own."""
-        ...
+        return own
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return the tags and payloads to emit when the agent starts."""
-        ...
+        return ()
 
     def wants(self, tag: str) -> bool:
         """Return whether anybody listens to this tag."""
-        ...
+        return False
 
     async def offer(
         self,
@@ -391,33 +408,33 @@ class Hooks(Protocol):
         details: Mapping[str, Any],
     ) -> Any:  # noqa: ANN401 - as the payload, or SUPPRESS
         """Return what the transforms make of a payload; taps have seen it then."""
-        ...
+        return payload
 
     def callers(self) -> Hooks | None:
         """Return the hooks of the caller's among them: what they have not looked at may not leave."""
-        ...
+        return self
 
     def tools(self) -> dict[str, Tool]:
         """Return the tools of strategies that may take over; they are offered from then on."""
-        ...
+        return {}
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
         """Return what blocks still require before an answer may stand."""
-        ...
+        return ()
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything is to be asked before, after or at an error of this phase."""
-        ...
+        return False
 
     async def ask(self, session: Session, phase: PhaseName, timing: Timing, state: KernelState) -> Said | None:
         """Return what the first hook that wants to steer says."""
-        ...
+        return None
 
     async def ask_after_error(
         self, session: Session, phase: PhaseName, state: KernelState, error: Exception
     ) -> Recovery | None:
         """Return how to go on after an error, or None."""
-        ...
+        return None
 
 
 class Guard:
@@ -508,15 +525,12 @@ class Tool(Protocol):
     @property
     def spec(self) -> ToolSpec:
         """Return everything about the tool that is data."""
-        ...
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | Outcome | None:
         """Return why these arguments cannot be used, or the outcome when there is nothing left to ask or run, or None."""
-        ...
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body and return how it ended; raises only to end the whole run."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

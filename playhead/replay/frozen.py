@@ -12,6 +12,7 @@ from playhead.compose.again import joined, made_again
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
+from playhead.kernel.session import World
 from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
 from playhead.replay.interrupts import Interrupts, ended_from_outside
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-class FrozenWorld:
+class FrozenWorld(World):
     """Serves a recording. `on_end` hears of each owner that reaches a question which the recording ends before.
 
     With `tools_from_code` agents have the tools that their code gives them, be it none; else those that are recorded.

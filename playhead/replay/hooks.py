@@ -25,17 +25,17 @@ from playhead.kernel.hooks import (
     Terminate,
 )
 from playhead.kernel.phases import apply_changes, is_taken_up
+from playhead.kernel.session import Hooks
 from playhead.kernel.strategies.registry import strategy_class
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed, HookFired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing, Unmet
-    from playhead.kernel.session import Hooks, Session, Tool
+    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
+    from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.trace.recording import OwnerRecording
-    from playhead.trace.types import HookInfo
 
 Emission = EmissionChanged | EmissionSuppressed
 Turn = tuple[str, str, int | None]
@@ -48,7 +48,7 @@ def recorded_hooks(owner: OwnerRecording) -> RecordedHooks | None:
     return None if hooks.idle else hooks
 
 
-class RecordedHooks:
+class RecordedHooks(Hooks):
     """Every change and every word at its own place."""
 
     def __init__(self, owner: OwnerRecording) -> None:
@@ -69,14 +69,6 @@ class RecordedHooks:
     def idle(self) -> bool:
         """Whether there is nothing to do again."""
         return not (self._tags or self._phases or self._seeds)
-
-    def info(self) -> tuple[HookInfo, ...]:
-        """Return nothing: what was registered stands in the recorded header, which is kept."""
-        return ()
-
-    def below(self, own: Hooks | None) -> Hooks | None:
-        """Return nothing: what was done to the agents below stands in the recording under their own names."""
-        return own
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what was emitted when the agent started."""
@@ -105,18 +97,6 @@ class RecordedHooks:
             payload = changed
         self._fail_again(session, tag, key)
         return payload
-
-    def callers(self) -> Hooks | None:
-        """Return itself: it stands for the caller's."""
-        return self
-
-    def tools(self) -> dict[str, Tool]:
-        """Return none: only policies know which strategies may take over."""
-        return {}
-
-    def unmet(self, session: Session) -> tuple[Unmet, ...]:  # noqa: ARG002
-        """Return nothing: what the caller's blocks required is not recorded; where that showed, the events differ."""
-        return ()
 
     def at_phase(self, phase: PhaseName) -> bool:
         """Return whether anything was said at this phase."""

@@ -16,6 +16,7 @@ from playhead.errors import NotReplayableError, UsageError
 from playhead.kernel.execution import SEED
 from playhead.kernel.hooks import Answer, Nudge, Resume
 from playhead.kernel.phases import is_taken_up
+from playhead.kernel.session import Hooks
 from playhead.replay.hooks import apply_emission, before_of, removed, said_again
 from playhead.replay.seen import REQUEST, Seen, SeenPayloads
 from playhead.trace.events import EmissionSuppressed, HookFired, ReplayDiverged
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
-    from playhead.kernel.session import Hooks, Session, Tool
+    from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
     from playhead.trace.types import HookInfo
 
@@ -40,7 +41,7 @@ ABOUT_CALLS: Final = frozenset({"tool.result", "message.tool-result", "observati
 """Tags that pass when it is known which recorded call answered."""
 
 
-class RepeatedHooks:
+class RepeatedHooks(Hooks):
     """Every change made again where it applies, every stop in the same turn."""
 
     def __init__(
@@ -86,14 +87,6 @@ class RepeatedHooks:
         """Whether there is nothing to do again, and nothing to guard."""
         asks = any(hook.required or hook.role == "unmet" for hook in self._hooks)
         return not (self._tags or self._fired or self._seeds or asks)
-
-    def info(self) -> tuple[HookInfo, ...]:
-        """Return nothing: what was registered stands in the recorded header, which is kept."""
-        return ()
-
-    def below(self, own: Hooks | None) -> Hooks | None:
-        """Return nothing of its own: what was done to the agents below stands in the recording under their names."""
-        return own
 
     def seeds(self) -> tuple[tuple[str, Any], ...]:
         """Return what was emitted when the agent started."""

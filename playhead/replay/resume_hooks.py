@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from playhead.kernel.session import Hooks
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from playhead.kernel.hooks import PhaseName, Recovery, Said, Timing, Unmet
-    from playhead.kernel.session import Hooks, Session, Tool
+    from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
     from playhead.replay.hooks import RecordedHooks
     from playhead.trace.types import HookInfo
 
 
-class ResumedHooks:
+class ResumedHooks(Hooks):
     """The recorded hooks of an agent as long as its recording goes, and its own from there on."""
 
     def __init__(
@@ -72,14 +74,6 @@ class ResumedHooks:
         if hooks is None or not hooks.wants(tag):
             return payload
         return await hooks.offer(session, tag, payload, key, details)
-
-    def callers(self) -> Hooks | None:
-        """Return itself: it stands for the caller's."""
-        return self
-
-    def tools(self) -> dict[str, Tool]:
-        """Return none: only policies know which strategies may take over."""
-        return {}
 
     def unmet(self, session: Session) -> tuple[Unmet, ...]:
         """Return what blocks require now; what they required then is not recorded."""

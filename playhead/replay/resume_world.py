@@ -16,7 +16,7 @@ from anyio.lowlevel import checkpoint
 from playhead.compose.again import joined
 from playhead.compose.runtime import ComposedHooks
 from playhead.errors import DivergedError, TraceWriteError
-from playhead.kernel.world import LiveWorld
+from playhead.kernel.session import World
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.guards import recorded_guards
 from playhead.replay.hooks import recorded_hooks
@@ -67,7 +67,7 @@ class ResumeWorld(FrozenWorld):
         self.resolutions = resolutions
         self.rebinding = rebinding
         self.follower = Follower(settled)
-        self._live = LiveWorld()
+        self._live = World()
         self._is_live = False
         self._sessions: dict[str, Session] = {}
         self._hooks: dict[str, Hooks | None] = {}

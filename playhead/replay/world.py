@@ -9,7 +9,7 @@ from playhead.compose.contexts import HOOK, POLICY
 from playhead.errors import UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.execution import SEED
-from playhead.kernel.world import LiveWorld
+from playhead.kernel.session import World
 from playhead.replay.cast import Below
 from playhead.replay.live import LiveModel, pause
 from playhead.replay.matching import Matcher
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-class ReplayWorld:
+class ReplayWorld(World):
     """Serves a recording to a run that may leave its path. One replay, one world."""
 
     def __init__(  # noqa: PLR0913 - what a replay is made of
@@ -106,7 +106,7 @@ class ReplayWorld:
         """Return the killswitches of the code, when it was given; else those that the recording holds as data."""
         if not self._tools_from_code:
             makers = [each.make for each in made_again(session.header.hooks).guards()]
-        return LiveWorld().guards_for(session, makers)
+        return super().guards_for(session, makers)
 
     def _seen(self, owner: str) -> SeenPayloads:
         """Return what hooks looked at in a recorded owner; read once, for there may be many agents of a name."""
@@ -132,7 +132,7 @@ class ReplayWorld:
             source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
         answers = self._facts[source, name, key]
         if not answers and name in (HOOK, POLICY) and self._tools_from_code:
-            return await LiveWorld().fact(owner, name, key, answer)  # it only looks at what the replay did
+            return await super().fact(owner, name, key, answer)  # it only looks at what the replay did
         if not answers:
             raise UnrecordedCallError(
                 f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "

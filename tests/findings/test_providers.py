@@ -103,7 +103,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def sleep(_: object, delay_s: float) -> None:
         seconds.append(delay_s)
 
-    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    monkeypatch.setattr("playhead.kernel.session.World.sleep", sleep)
     return seconds
 
 

@@ -10,9 +10,8 @@ import pytest
 from playhead import Agent, Approval, ApprovalRequest, ToolContext, load_recording, tool
 from playhead.errors import ToolCallError, UsageError
 from playhead.kernel.opening import open_session
-from playhead.kernel.session import RunContext
+from playhead.kernel.session import RunContext, World
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.world import LiveWorld
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
@@ -273,7 +272,7 @@ async def test_a_run_that_is_cancelled_while_somebody_thinks_pays_nothing(tmp_pa
 async def test_without_anybody_to_ask_the_answer_is_no():
     """A session that was built by hand, without an approver, refuses too."""
     cashier = Cashier()
-    run = RunContext("run", Recorder(TickingClock()), LiveWorld())
+    run = RunContext("run", Recorder(TickingClock()), World())
     header = AgentHeader(name="agent", model="x/y")
     session = open_session(run, header, ScriptedModel([]), {"pay": cashier.tool()})
     with pytest.raises(ToolCallError, match=r"^pay: pay was not approved: nobody was there to ask$"):

@@ -51,7 +51,7 @@ async def test_each_attempt_is_an_event(tmp_path: Path, monkeypatch: pytest.Monk
     async def sleep(_self: Any, seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    monkeypatch.setattr("playhead.kernel.session.World.sleep", sleep)
     run = await record(tmp_path, [BUSY, BUSY, text("42")], retries=2, retry_delay_s=0.5)
     asked = {"request": 0, "model": "scripted/model", "messages": ((0, 1),)}
     failed = {
@@ -171,7 +171,7 @@ async def test_a_run_that_ends_while_it_waits_is_not_tried_again(tmp_path: Path,
         original(self, *parts, **named)
 
     monkeypatch.setattr(Session, "__init__", remembered)
-    monkeypatch.setattr("playhead.kernel.world.LiveWorld.sleep", sleep)
+    monkeypatch.setattr("playhead.kernel.session.World.sleep", sleep)
     run = await record(tmp_path, [BUSY, text("never")])
     assert (run.result.terminated_by, run.error) == ("killed", None)
     assert [event.kind for event in run.events(*MODEL_EVENTS)] == ["llm-requested", "llm-failed", "llm-retried"]

@@ -15,10 +15,9 @@ from playhead import Agent, tool
 from playhead.errors import RunEndedError
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
-from playhead.kernel.session import RunContext, Session
+from playhead.kernel.session import RunContext, Session, World
 from playhead.kernel.state import KernelState, Thread
 from playhead.kernel.strategies.reactive import Reactive
-from playhead.kernel.world import LiveWorld
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import AgentHeader, Rationale
@@ -30,7 +29,7 @@ PACKAGE = Path(playhead.__file__).parent
 
 def a_session(**fields: Any) -> Session:
     """Return a session that records nowhere."""
-    run = RunContext("run", Recorder(TickingClock()), LiveWorld())
+    run = RunContext("run", Recorder(TickingClock()), World())
     return open_session(run, AgentHeader(name="agent", model="x/y"), ScriptedModel([text("hello")]), {}, **fields)
 
 
@@ -88,7 +87,7 @@ async def test_nothing_starts_after_the_end():
         return key
 
     model = ScriptedModel([text("hello")])
-    run = RunContext("run", Recorder(TickingClock()), LiveWorld())
+    run = RunContext("run", Recorder(TickingClock()), World())
     session = open_session(run, AgentHeader(name="agent", model="x/y"), model, {"write": write})
     session.terminate("enough")
     for ask in (

@@ -204,14 +204,15 @@ class Stream:
 
     # --- what comes straight from the run --------------------------------------------------------------------------
 
-    def hears(self, session: Session) -> bool:
-        """Return whether the pieces of this agent's next answer are wanted, and may be shown."""
+    def listen(self, session: Session, asked: e.LlmRequested) -> Callable[[str], object] | None:
+        """Return what shows the pieces of an answer; None where they are not wanted, or may not be shown."""
         assert self._recorder is not None  # noqa: S101 - bound before the run begins
         with self._lock:
             level = self._levels[session.owner] = level_of(session.gate.hooks, self._recorder.redactor)
-            return level is Level.LIVE and self.read and not self.queue.closed and self._tells(session.owner)
+            shows = level is Level.LIVE and self.read and not self.queue.closed and self._tells(session.owner)
+        return partial(self._piece, session, asked) if shows else None
 
-    def piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:
+    def _piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:
         """Show a piece of an answer."""
         if session.ended or self._recorder is None:
             return
