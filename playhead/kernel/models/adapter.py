@@ -1,29 +1,82 @@
-"""What the adapters of a provider's client have in common."""
+"""What the adapters of a provider's client have in common: the address, and what the client raises, told in Playhead's errors.
+
+The HTTP status says what an error means; without one the request may pass later. The message says who failed, why, and what
+to do about it.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from copy import copy
+from http import HTTPStatus
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import PlayheadError
+from playhead.errors import (
+    MissingApiKeyError,
+    MissingDependencyError,
+    ModelError,
+    ModelRequestError,
+    ModelUnavailableError,
+    PlayheadError,
+    RateLimitError,
+    UnknownModelError,
+)
 from playhead.kernel.models.base import ToolFormat, checked_tool_format
-from playhead.kernel.models.credentials import base_in_environment, provider_of, public_address
-from playhead.kernel.models.failures import Target, playhead_error, shown_cause
+from playhead.kernel.models.credentials import IN_ADDRESS, base_in_environment, provider_of, public_address
+from playhead.trace.redacted_errors import redact_error
+from playhead.trace.redaction import Redactor
+from playhead.trace.usage import Usage
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
-    from playhead.trace.values import JsonValue
+    from playhead.trace.types import Request
 
-NO_PARAMETERS: Mapping[str, JsonValue] = MappingProxyType({})
+LONGEST: Final = 300
+"""Characters of a provider's message that are kept; some send whole pages."""
+_BY_STATUS: Final[Mapping[int, type[PlayheadError]]] = {
+    HTTPStatus.UNAUTHORIZED: MissingApiKeyError,
+    HTTPStatus.NOT_FOUND: UnknownModelError,
+    HTTPStatus.REQUEST_TIMEOUT: ModelUnavailableError,
+    HTTPStatus.TOO_MANY_REQUESTS: RateLimitError,
+}
+"""What a refusal means; any other one would be refused again, and what is none, such as 503, may pass."""
+_NOBODY: Final = frozenset({"ClientConnectorError", "ConnectionRefusedError", "InvalidURL", "gaierror"})
+"""Classes of errors, by name, that say that nobody was there and nothing was sent."""
+_NO_KEY: Final = re.compile(
+    r"missing [\w ]{0,20}(api.?key|credentials)|unable to locate credentials|api.?key (not valid|not found|is missing)",
+    re.IGNORECASE,
+)
+_NO_PACKAGE: Final = "No module named "
+_NO_PROVIDER: Final = "LLM Provider NOT provided"
+"""How messages begin for which litellm has no better class than "internal server error" or "bad request"."""
+_BEFORE: Final = re.compile(r"(\s*(litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)?\s*[:-]\s+)*")
+_AFTER: Final = re.compile(
+    r"\s*(\nTraceback |Received Messages=|Give Feedback|\. Handle with `litellm|LiteLLM Retried|To drop these, set"
+    r"|\(status code: \d+\)$).*",
+    re.DOTALL,
+)
+"""Names of classes before a provider's own words, and advice, traces and prompts after them."""
 
 
 class Adapter(ABC):
     """A model behind a client; nothing is sent or imported before it is asked."""
 
-    def __init__(self, name: str, api_base: str | None, tool_format: ToolFormat) -> None:
+    usual_address: str
+    """What an error says of the usual address."""
+
+    def __init__(self, name: str, *, api_base: str | None = None, tool_format: ToolFormat = "native") -> None:
+        """Describe a model; nothing is sent or imported before it is asked.
+
+        Args:
+            name: `provider/model`.
+            api_base: the server's address, when it is not the usual one or that of the environment.
+            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
+        """
         self.tool_format = checked_tool_format(tool_format)
         self._name = name
         self._provider = provider_of(name)
@@ -35,29 +88,120 @@ class Adapter(ABC):
         return self._name
 
     @property
+    @abstractmethod
+    def secrets(self) -> Mapping[str, str]:
+        """Return what no message may show."""
+
+    @property
     def address(self) -> str | None:
         """Return where the provider is reached, without credentials; None for its usual address."""
         return public_address(base) if (base := self._base()) else None
+
+    def beside(self, name: str) -> Adapter:
+        """Return another model of the same provider, at the same address and with the same key."""
+        other = copy(self)
+        other._name = name  # noqa: SLF001 - of the same class
+        return other
 
     def _base(self) -> str | None:
         return self._api_base or base_in_environment(self._provider)
 
     @abstractmethod
-    def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
-        """Return who is asked, and how, for the errors that name it."""
+    def _advice(self, kind: type[PlayheadError]) -> str:
+        """Return what to do where there is no key, where nobody knows the model, or where nobody answers."""
 
     @contextmanager
-    def _as_ours(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Iterator[None]:
-        """Raise what the client raises as one of our errors."""
+    def _as_ours(self, request: Request | None = None) -> Iterator[None]:
+        """Raise what the client raises as one of our errors, without any secret, also of the request's parameters."""
         try:
             yield
         except PlayheadError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it as one of ours
-            target = self._target(parameters)
-            raise playhead_error(error, target) from shown_cause(error, target)
+            redactor = Redactor()
+            for name, secret in self.secrets.items():
+                redactor.add_secret(secret, name)
+            redactor.add_parameters({} if request is None else request.parameters)
+            told = self._told(error, _own_words(redactor.redact_error(scrub(str(error) or type(error).__name__))))
+            told.__cause__ = error
+            redact_error(told, redactor, of_provider=True)
+            raise told from told.__cause__
 
-    async def _next(self, parts: AsyncGenerator[Any], parameters: Mapping[str, JsonValue]) -> Any:  # noqa: ANN401 - the client's
+    def _told(self, error: Exception, reason: str) -> PlayheadError:
+        name, address = self._name, self.address or self.usual_address
+        kind, causes = _kind(error, reason), list(_causes(error))
+        names = {type(each).__name__ for each in causes}
+        is_late = any("Timeout" in each for each in names)
+        is_nobody = not is_late and bool(names & _NOBODY)
+        said = f"{address} refused the request to {name}: {reason}"
+        if kind is ModelUnavailableError:
+            said = f"{address} did not answer in time ({name})" if is_late else f"{address} failed ({name}): {reason}"
+            said = f"no server answers at {address} ({name}). {self._advice(kind)}" if is_nobody else said
+        elif kind is MissingApiKeyError:
+            used = " or ".join(each for each in self.secrets if not each.startswith(IN_ADDRESS))
+            said = f"{address} does not accept the key for {name}, from {used}: {reason}"
+            said = said if used else f"no API key for {name}: {self._advice(kind)}"
+        elif kind is UnknownModelError:
+            said = f"{name!r} is no model that {address} knows ({reason}).{self._advice(kind)}"
+            if reason.startswith(_NO_PROVIDER):
+                said = f"{name!r}: there is no such provider.{self._advice(kind)}"
+        elif kind is MissingDependencyError:
+            said = f"{name} needs a package that is not installed: {reason}"
+        told = kind(said)
+        if isinstance(told, ModelError):
+            told.retry_after_s = _retry_after_s(causes)
+            if is_nobody:
+                spent(told, Usage())
+        return told
+
+    async def _next(self, parts: AsyncGenerator[Any], request: Request) -> Any:  # noqa: ANN401 - the client's
         """Return the next part of a streamed answer; None at its end."""
-        with self._as_ours(parameters):
+        with self._as_ours(request):
             return await anext(parts, None)
+
+
+def spent(error: ModelError, usage: Usage, cost_usd: float | None = None) -> ModelError:
+    """Return the error, which now says what the attempt has spent all the same; of one that does not, nobody knows."""
+    known = {"usage": usage, "cost_usd": cost_usd if usage.total_tokens else 0.0}
+    vars(error).update(known)
+    return error
+
+
+def _kind(error: Exception, reason: str) -> type[PlayheadError]:
+    if _NO_KEY.match(reason):
+        return MissingApiKeyError
+    if reason.startswith(_NO_PACKAGE) or isinstance(error, ImportError):
+        return MissingDependencyError
+    if reason.startswith(_NO_PROVIDER):
+        return UnknownModelError
+    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if not isinstance(status, int) or not HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ModelUnavailableError
+    return _BY_STATUS.get(status, ModelRequestError)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _retry_after_s(causes: list[BaseException]) -> float | None:
+    """Return the seconds that the provider asks to wait, by its headers `retry-after-ms` or `retry-after`."""
+    for cause in causes:
+        given = getattr(getattr(cause, "response", None), "headers", None) or {}
+        headers = {str(name).lower(): value for name, value in given.items()}
+        for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+            with suppress(KeyError, ValueError, TypeError):
+                if 0 <= (seconds := float(headers[name]) / unit) < inf:
+                    return seconds
+    return None
+
+
+def _own_words(text: str) -> str:
+    """Return the provider's own words: one line, no class names, no prompt, at most `LONGEST` characters."""
+    text = " ".join(_BEFORE.sub("", _AFTER.sub("", text), count=1).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

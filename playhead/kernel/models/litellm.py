@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -17,20 +17,25 @@ from weakref import WeakKeyDictionary
 
 from anyio import to_thread
 
-from playhead.errors import MissingApiKeyError, MissingDependencyError, ModelUnavailableError, did_you_mean
-from playhead.kernel.models.adapter import NO_PARAMETERS, Adapter
+from playhead.errors import (
+    MissingApiKeyError,
+    MissingDependencyError,
+    ModelUnavailableError,
+    UnknownModelError,
+    did_you_mean,
+)
+from playhead.kernel.models.adapter import Adapter, spent
 from playhead.kernel.models.base import TextPiece, ToolFormat
 from playhead.kernel.models.credentials import key_variable, provider_of, secrets_of
-from playhead.kernel.models.failures import Target, spent
 from playhead.kernel.models.openai_format import from_openai, text_of_chunk, to_openai, usage_of
 from playhead.kernel.models.token_counts import ServerCounter
 from playhead.trace.usage import Prices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
+    from playhead.errors import PlayheadError
     from playhead.trace.types import Completion, Request
-    from playhead.trace.values import JsonValue
 
 _CALLBACKS: Final = (
     "callbacks",
@@ -41,13 +46,8 @@ _CALLBACKS: Final = (
 )
 _KEY_ANYWHERE: Final = frozenset({"anthropic", "gemini", "openai"})
 """Providers whose clients refuse to be made without a key, whatever server is asked."""
-LiteLLMModule = Any
-"""The module, once it is imported. Its types change with every release."""
-Response = Any
-"""Its `ModelResponse`."""
-Client = Any
-"""One of a dozen classes of HTTP clients."""
-
+LiteLLMObject = Any
+"""The module, or what comes from it: its types change with every release."""
 _tended: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[None]] = WeakKeyDictionary()
 
 
@@ -68,13 +68,10 @@ class LiteLLM(Adapter):
             api_key: the provider's key, when it is not in the environment.
             tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
         """
-        super().__init__(name, api_base, tool_format)
+        super().__init__(name, api_base=api_base, tool_format=tool_format)
+        self.usual_address = self._provider
         self._api_key = api_key
         self._counter = ServerCounter(name)
-
-    def beside(self, name: str) -> LiteLLM:
-        """Return another model of the same provider, at the same address and with the same key."""
-        return LiteLLM(name, api_base=self._api_base, api_key=self._api_key, tool_format=self.tool_format)
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -93,7 +90,7 @@ class LiteLLM(Adapter):
             MissingDependencyError: litellm, or a package it needs for this, is not installed.
         """
         litellm = await _load()
-        with self._as_ours(request.parameters):
+        with self._as_ours(request):
             response = await self._ask(litellm, request)
         return from_openai(response, _cost(litellm, response, request.model))
 
@@ -103,17 +100,17 @@ class LiteLLM(Adapter):
         Tokens that a server does not count in a stream are counted by litellm, which may count otherwise.
         """
         litellm = await _load()
-        with self._as_ours(request.parameters):
+        with self._as_ours(request):
             response = await self._ask(litellm, request, stream=True, stream_options={"include_usage": True})
         names: list[str] = []
         async with aclosing(_chunks(response, names)) as chunks:
             kept = []
-            while (chunk := await self._next_chunk(litellm, request, chunks)) is not None:
+            while (chunk := await self._next(chunks, request)) is not None:
                 kept.append(chunk)
                 if text := text_of_chunk(chunk):
                     yield TextPiece(text)
         if response.received_finish_reason is None:  # it says "stop" where the connection just ended
-            error = ModelUnavailableError(f"{self._target().address} broke off in the middle of its answer")
+            error = ModelUnavailableError(f"{self.address or self.usual_address} broke off in the middle of its answer")
             counted = [chunk for chunk in kept if getattr(chunk, "usage", None)]
             # At least that: where the server had not counted yet, litellm has, by the text that came.
             raise spent(error, usage_of(counted[-1]).model_copy(update={"unknown": 1})) if counted else error
@@ -131,19 +128,13 @@ class LiteLLM(Adapter):
         key = self._api_key or os.environ.get(key_variable(self._provider))
         return await self._counter.count(address, key, to_openai(request))
 
-    async def _ask(self, litellm: LiteLLMModule, request: Request, **how: Any) -> Response:  # noqa: ANN401 - litellm's
+    async def _ask(self, litellm: LiteLLMObject, request: Request, **how: Any) -> LiteLLMObject:  # noqa: ANN401 - litellm's
         arguments = {**to_openai(request), **how}
         await _tend_loop(litellm)
-        with _without_bookkeeping(litellm):
-            return await litellm.acompletion(
-                **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
-            )
-
-    async def _next_chunk(
-        self, litellm: LiteLLMModule, request: Request, chunks: AsyncGenerator[Response]
-    ) -> Response | None:
-        with _without_bookkeeping(litellm):
-            return await self._next(chunks, request.parameters)
+        _skip_bookkeeping(litellm)
+        return await litellm.acompletion(
+            **arguments, api_base=self._api_base, api_key=self._api_key, num_retries=0, max_retries=0
+        )
 
     async def check(self) -> None:
         """Raise what every request would run into, as far as that can be known without a network.
@@ -158,7 +149,7 @@ class LiteLLM(Adapter):
             with self._as_ours():
                 litellm.get_llm_provider(self._name, api_base=self._api_base)
         if self._lacks_key(litellm):
-            raise MissingApiKeyError(f"no API key for {self._name}: {self._target().get_key}")
+            raise MissingApiKeyError(f"no API key for {self._name}: {self._advice(MissingApiKeyError)}")
 
     async def prices(self) -> Prices | None:
         """Return what a token costs by litellm's own table, or None when the model is not in it.
@@ -168,7 +159,7 @@ class LiteLLM(Adapter):
         """
         return _prices(await _load(), self._name)
 
-    def _lacks_key(self, litellm: LiteLLMModule) -> bool:
+    def _lacks_key(self, litellm: LiteLLMObject) -> bool:
         """Return whether there surely is no key: litellm names what is missing, and nothing that looks like it is there."""
         elsewhere = [getattr(litellm, name, None) for name in ("api_key", f"{self._provider}_key")]
         if self.secrets or any(elsewhere) or (self._base() and self._provider not in _KEY_ANYWHERE):
@@ -176,20 +167,16 @@ class LiteLLM(Adapter):
         missing = _missing(litellm, self._name)
         return bool(missing) and all(name.endswith("_API_KEY") for name in missing)
 
-    def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
-        litellm = _litellm()
-        return Target(
-            model=self._name,
-            address=self.address or self._provider,
-            start="Is the server running?" if self._base() else "Is there a network?",
-            secrets=self.secrets,
-            parameters=parameters,
-            get_key=f"set {_key_variables(litellm, self._name)}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)",
-            known=_nearest_models(litellm, self._name),
-        )
+    def _advice(self, kind: type[PlayheadError]) -> str:
+        if kind is MissingApiKeyError:
+            variables = _key_variables(_litellm(), self._name)
+            return f"set {variables}, or pass api_key= to LiteLLM(…) (any text, if the server needs none)"
+        if kind is UnknownModelError:
+            return _nearest_models(_litellm(), self._name)
+        return "Is the server running?" if self._base() else "Is there a network?"
 
 
-async def _chunks(response: Response, names: list[str]) -> AsyncGenerator[Response]:
+async def _chunks(response: LiteLLMObject, names: list[str]) -> AsyncGenerator[LiteLLMObject]:
     """Yield the parts of an answer that is streamed; when closed, let go of the connection.
 
     litellm puts the model that was asked for in place of the one that answers: that one's name goes into `names`.
@@ -204,7 +191,7 @@ async def _chunks(response: Response, names: list[str]) -> AsyncGenerator[Respon
         await _close(line)
 
 
-async def _named(line: Any, names: list[str]) -> AsyncGenerator[Any]:  # noqa: ANN401 - a provider's
+async def _named(line: LiteLLMObject, names: list[str]) -> AsyncGenerator[LiteLLMObject]:
     async for part in line:
         name = getattr(part, "model", None)
         if isinstance(name, str) and name:
@@ -212,7 +199,7 @@ async def _named(line: Any, names: list[str]) -> AsyncGenerator[Any]:  # noqa: A
         yield part
 
 
-async def _load() -> LiteLLMModule:
+async def _load() -> LiteLLMObject:
     """Return litellm; the first import runs in a thread, for it would keep deadlines waiting for seconds."""
     if _litellm.cache_info().currsize:
         return _litellm()
@@ -220,7 +207,7 @@ async def _load() -> LiteLLMModule:
 
 
 @cache
-def _litellm() -> LiteLLMModule:
+def _litellm() -> LiteLLMObject:
     """Import litellm, offline and silent."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches the table of prices
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it loads .env
@@ -236,19 +223,17 @@ def _litellm() -> LiteLLMModule:
     return litellm
 
 
-async def _tend_loop(litellm: LiteLLMModule) -> None:
+async def _tend_loop(litellm: LiteLLMObject) -> None:
     """See to it that litellm's clients of this event loop are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _tended:
-        _tended[loop] = closing = _close_clients_at_the_end(litellm, loop)
+        _tended[loop] = closing = _close_clients_at_the_end(litellm, f"-{id(loop)}")
         await anext(closing)
 
 
-async def _close_clients_at_the_end(litellm: LiteLLMModule, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None]:
-    # A loop that ends closes the generators that still wait in it (`shutdown_asyncgens`): the one hook that loops have.
-    suffix = f"-{id(loop)}"  # how litellm's cache tells the clients of one loop from those of another
-    del loop
-    try:
+async def _close_clients_at_the_end(litellm: LiteLLMObject, suffix: str) -> AsyncGenerator[None]:
+    """Wait for the end, then close the clients whose keys in litellm's cache end like this: those of one event loop."""
+    try:  # a loop that ends closes the generators that still wait in it (`shutdown_asyncgens`): the one hook that loops have
         yield
     finally:
         clients = litellm.in_memory_llm_clients_cache
@@ -258,30 +243,23 @@ async def _close_clients_at_the_end(litellm: LiteLLMModule, loop: asyncio.Abstra
             await _close(client)
 
 
-async def _close(client: Client) -> None:
+async def _close(client: LiteLLMObject) -> None:
     close: Any = getattr(client, "aclose", None) or getattr(client, "close", None)
     with suppress(Exception):  # a client that cannot be closed is as good as closed
         await close()
 
 
-@contextmanager
-def _without_bookkeeping(litellm: LiteLLMModule) -> Iterator[None]:
-    """Keep litellm from queueing a logging coroutine per call, unless the user gave it callbacks that want them.
+def _skip_bookkeeping(litellm: LiteLLMObject) -> None:
+    """Keep litellm from queueing a logging coroutine per call of this task, unless the user gave it callbacks that want them.
 
     A worker task of one loop runs them for all loops: they pile up, warn of changed loops, and are never awaited.
     """
     internal = getattr(getattr(litellm, "_internal_context", None), "is_internal_call", None)  # a name that may go
-    if internal is None or any(getattr(litellm, name, None) for name in _CALLBACKS):
-        yield
-        return
-    token = internal.set(True)
-    try:
-        yield
-    finally:
-        internal.reset(token)
+    if internal is not None:
+        internal.set(not any(getattr(litellm, name, None) for name in _CALLBACKS))
 
 
-def _cost(litellm: LiteLLMModule, response: Response, model: str) -> float | None:
+def _cost(litellm: LiteLLMObject, response: LiteLLMObject, model: str) -> float | None:
     """Return the price of an answer, or None when it is not known; nothing is free that the table does not call so."""
     try:
         cost = litellm.completion_cost(completion_response=response, model=model)
@@ -290,7 +268,7 @@ def _cost(litellm: LiteLLMModule, response: Response, model: str) -> float | Non
     return float(cost) if cost or _prices(litellm, model) else None
 
 
-def _prices(litellm: LiteLLMModule, model: str) -> Prices | None:
+def _prices(litellm: LiteLLMObject, model: str) -> Prices | None:
     if provider_of(model) in {"ollama", "ollama_chat"}:
         return None  # litellm would ask the server, and wait for it
     try:
@@ -306,23 +284,23 @@ def _prices(litellm: LiteLLMModule, model: str) -> Prices | None:
         return None
 
 
-def _key_variables(litellm: LiteLLMModule, model: str) -> str:
+def _key_variables(litellm: LiteLLMObject, model: str) -> str:
     """Return the environment variables that may hold the key, by litellm's word or else by custom."""
     keys = [name for name in _missing(litellm, model) if "KEY" in name or "TOKEN" in name]
     return " or ".join(keys or [key_variable(provider_of(model))])
 
 
-def _missing(litellm: LiteLLMModule, model: str) -> list[str]:
+def _missing(litellm: LiteLLMObject, model: str) -> list[str]:
     with suppress(Exception):  # it only knows some providers
         return list(litellm.validate_environment(model)["missing_keys"])
     return []
 
 
-def _providers(litellm: LiteLLMModule) -> set[str]:
+def _providers(litellm: LiteLLMObject) -> set[str]:
     return {str(getattr(name, "value", name)) for name in litellm.provider_list}
 
 
-def _nearest_models(litellm: LiteLLMModule, model: str) -> str:
+def _nearest_models(litellm: LiteLLMObject, model: str) -> str:
     """Return the tail of a message that names the nearest thing litellm knows."""
     provider = provider_of(model)
     if provider not in litellm.models_by_provider:

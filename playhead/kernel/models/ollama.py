@@ -10,23 +10,29 @@ import os
 from contextlib import AsyncExitStack, aclosing
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.errors import MissingDependencyError, ModelRequestError, ModelUnavailableError, nearest
-from playhead.kernel.models.adapter import NO_PARAMETERS, Adapter
-from playhead.kernel.models.base import TextPiece, ToolFormat
-from playhead.kernel.models.credentials import public_address, secrets_of
-from playhead.kernel.models.failures import Target, spent
+from playhead.errors import (
+    MissingApiKeyError,
+    MissingDependencyError,
+    ModelRequestError,
+    ModelUnavailableError,
+    UnknownModelError,
+    nearest,
+)
+from playhead.kernel.models.adapter import Adapter, spent
+from playhead.kernel.models.base import TextPiece
+from playhead.kernel.models.credentials import secrets_of
 from playhead.kernel.models.openai_format import parsed_arguments, sendable, sendable_arguments, tool_to_openai
-from playhead.trace.types import Completion, ImagePart, TextPart, ToolCall
+from playhead.trace.types import Completion, ImagePart, ToolCall, text_of
 from playhead.trace.usage import Prices, Usage
 from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from playhead.errors import PlayheadError
     from playhead.trace.types import Message, Request
     from playhead.trace.values import JsonValue
 
-LOCAL: Final = "http://127.0.0.1:11434"
 _NEVER_SHORTEN: Final[Mapping[str, JsonValue]] = {"truncate": False, "shift": False}
 """Else a prompt beyond `num_ctx` loses its oldest messages, and the answer says nothing of it. Old servers ignore these."""
 _TOP_LEVEL: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
@@ -44,22 +50,9 @@ _KNOWN: Final = _OPTIONS | _TOP_LEVEL | _OTHER_NAMES.keys() | {"response_format"
 class Ollama(Adapter):
     """A model that an Ollama server runs: `ollama/qwen3:8b`."""
 
+    usual_address = "http://127.0.0.1:11434"
     known_parameters = _KNOWN
     """All that it takes; the server would ignore what it does not know."""
-
-    def __init__(self, name: str, *, api_base: str | None = None, tool_format: ToolFormat = "native") -> None:
-        """Describe a model; nothing is sent or imported before it is asked.
-
-        Args:
-            name: `ollama/model`.
-            api_base: the server's address, when it is not the usual one or that of `OLLAMA_HOST`.
-            tool_format: `native`, or `text`: tools and calls stand in the prompt, for models that know no others.
-        """
-        super().__init__(name, api_base, tool_format)
-
-    def beside(self, name: str) -> Ollama:
-        """Return another model of the same server."""
-        return Ollama(name, api_base=self._api_base, tool_format=self.tool_format)
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -78,7 +71,7 @@ class Ollama(Adapter):
             MissingDependencyError: the client is not installed.
         """
         body = to_ollama(request)
-        with self._as_ours(request.parameters):
+        with self._as_ours(request):
             # One for each request: one that is kept would outlive the event loop it was used in.
             async with _client(self._api_base, request) as client:
                 response = await client._request_raw("POST", "/api/chat", json=body)  # noqa: SLF001 - see the top
@@ -90,11 +83,11 @@ class Ollama(Adapter):
         body = {**to_ollama(request), "stream": True}
         parts: list[dict[str, JsonValue]] = []
         async with AsyncExitStack() as stack:
-            with self._as_ours(request.parameters):
+            with self._as_ours(request):
                 client = await stack.enter_async_context(_client(self._api_base, request))
                 lines = await client._request(dict, "POST", "/api/chat", json=body, stream=True)  # noqa: SLF001
             await stack.enter_async_context(aclosing(lines))
-            while (part := await self._next(lines, request.parameters)) is not None:
+            while (part := await self._next(lines, request)) is not None:
                 parts.append(part)
                 if text := _message(part).get("content"):
                     yield TextPiece(text)
@@ -105,21 +98,15 @@ class Ollama(Adapter):
         return Prices(input_usd=0.0, output_usd=0.0) if self._is_local() else None
 
     def _is_local(self) -> bool:
-        return not self._name.endswith("-cloud") and "ollama.com" not in self._address()
+        return not self._name.endswith("-cloud") and "ollama.com" not in (self.address or "")
 
-    def _address(self) -> str:
-        return public_address(self._api_base or os.environ.get("OLLAMA_HOST") or LOCAL)
+    def _base(self) -> str | None:
+        return self._api_base or os.environ.get("OLLAMA_HOST")
 
-    def _target(self, parameters: Mapping[str, JsonValue] = NO_PARAMETERS) -> Target:
-        return Target(
-            model=self._name,
-            address=self._address(),
-            secrets=self.secrets,
-            parameters=parameters,
-            get_key="set OLLAMA_API_KEY",
-            start="Is `ollama serve` running?",
-            known=f" Get it: ollama pull {_model(self._name)}",
-        )
+    def _advice(self, kind: type[PlayheadError]) -> str:
+        pull = f" Get it: ollama pull {_model(self._name)}"
+        advice: dict[type[PlayheadError], str] = {MissingApiKeyError: "set OLLAMA_API_KEY", UnknownModelError: pull}
+        return advice.get(kind, "Is `ollama serve` running?")
 
 
 def to_ollama(request: Request) -> dict[str, JsonValue]:
@@ -128,17 +115,22 @@ def to_ollama(request: Request) -> dict[str, JsonValue]:
     Raises:
         ModelRequestError: Ollama has no such parameter (it would ignore it), or an image is not given by content.
     """
-    top, options = _split_parameters(sendable(request.parameters))
-    body: dict[str, JsonValue] = {
+    given = {_OTHER_NAMES.get(name, name): value for name, value in sendable(request.parameters).items()}
+    for name in given.keys() - _KNOWN:
+        raise ModelRequestError(f"Ollama has no parameter {name!r}.{nearest(name, _KNOWN)}")
+    options = {name: value for name, value in given.items() if name in _OPTIONS}
+    if isinstance(options.get("stop"), str):
+        options["stop"] = [options["stop"]]
+    return {
         "model": _model(request.model),
         "messages": [message_to_ollama(message) for message in request.messages],
         "stream": False,
         **_NEVER_SHORTEN,
-        **top,
+        **_format(given.get("response_format")),
+        **{name: value for name, value in given.items() if name in _TOP_LEVEL},
+        **({"tools": [tool_to_openai(tool) for tool in request.tools]} if request.tools else {}),
+        **({"options": options} if options else {}),
     }
-    if request.tools:
-        body["tools"] = [tool_to_openai(tool) for tool in request.tools]
-    return {**body, "options": options} if options else body
 
 
 def message_to_ollama(message: Message) -> dict[str, JsonValue]:
@@ -147,7 +139,7 @@ def message_to_ollama(message: Message) -> dict[str, JsonValue]:
     Raises:
         ModelRequestError: an image is not given by content.
     """
-    wire: dict[str, JsonValue] = {"role": message.role, "content": _text(message)}
+    wire: dict[str, JsonValue] = {"role": message.role, "content": scrub(text_of(message.content))}
     images = [_image(part) for part in message.content if isinstance(part, ImagePart)]
     if images:
         wire["images"] = images
@@ -218,23 +210,6 @@ def _model(name: str) -> str:
     return name.partition("/")[2]
 
 
-def _split_parameters(parameters: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], dict[str, JsonValue]]:
-    """Return what goes to the top of the body, and its `options`."""
-    top: dict[str, JsonValue] = {}
-    options: dict[str, JsonValue] = {}
-    for name, value in parameters.items():
-        option = _OTHER_NAMES.get(name, name)
-        if option in _TOP_LEVEL:
-            top[option] = value
-        elif option in _OPTIONS:
-            options[option] = [value] if option == "stop" and isinstance(value, str) else value
-        elif option == "response_format":
-            top |= _format(value)
-        elif option != "timeout":
-            raise ModelRequestError(f"Ollama has no parameter {name!r}.{nearest(name, _KNOWN)}")
-    return top, options
-
-
 def _format(response_format: JsonValue) -> dict[str, JsonValue]:
     """Return OpenAI's `response_format` as Ollama's `format`: a JSON Schema, "json", or nothing for plain text."""
     match response_format:
@@ -245,12 +220,6 @@ def _format(response_format: JsonValue) -> dict[str, JsonValue]:
         case None | {"type": "text"}:
             return {}
     raise ModelRequestError(f"Ollama has no such response_format: {response_format}")
-
-
-def _text(message: Message) -> str:
-    if isinstance(message.content, str):
-        return scrub(message.content)
-    return "\n".join(scrub(part.text) for part in message.content if isinstance(part, TextPart))
 
 
 def _image(part: ImagePart) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import ModelRequestError, ModelUnavailableError
-from playhead.kernel.models.failures import spent
+from playhead.kernel.models.adapter import spent
 from playhead.kernel.parameters import NOT_PARAMETERS
 from playhead.kernel.repair.lenient_json import once
 from playhead.trace.types import Completion, ImagePart, Message, Request, ToolCall, ToolSpec
@@ -71,13 +71,7 @@ def sendable(value: JsonValue) -> JsonValue:
 
 def copied(value: JsonValue) -> JsonValue:
     """Return a deep copy without lone surrogates, which no wire can hold."""
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, (list, tuple)):
-        return [copied(item) for item in value]
-    if isinstance(value, dict):
-        return {scrub(key): copied(item) for key, item in value.items()}
-    return value
+    return json.loads(scrub(json.dumps(value, ensure_ascii=False)))
 
 
 def _content(message: Message) -> JsonValue:

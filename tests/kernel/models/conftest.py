@@ -6,6 +6,8 @@ these tests with PLAYHEAD_RECORD=once, and look through what was written before 
 
 import json
 import os
+import socket
+import struct
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -24,6 +26,8 @@ class StubServer:
         self.status = 200
         self.body = {}
         self.delay_s = 0.0
+        self.resets = False
+        """Reset the connection instead of answering."""
         self.requests = []
         """Path and parsed body of each request, in order."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -51,6 +55,11 @@ class StubServer:
             def do_POST(self):
                 sent = self.rfile.read(int(self.headers["content-length"]))
                 stub.requests.append((self.path, json.loads(sent)))
+                if stub.resets:
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    os.close(self.connection.detach())  # the files over it would keep it open
+                    self.close_connection = True
+                    return
                 text = stub.body if isinstance(stub.body, str) else json.dumps(stub.body)
                 time.sleep(stub.delay_s)
                 self.send_response(stub.status)

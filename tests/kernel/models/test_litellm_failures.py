@@ -11,13 +11,12 @@ from playhead.errors import (
     MissingDependencyError,
     ModelRequestError,
     ModelUnavailableError,
+    PlayheadError,
     RateLimitError,
     UnknownModelError,
 )
 from playhead.kernel.models import litellm as adapter
-from playhead.kernel.models.failures import Target, clean_message, playhead_error
 from playhead.kernel.models.litellm import LiteLLM
-from playhead.trace.redaction import Redactor
 from playhead.trace.types import Message, Request
 
 pytestmark = pytest.mark.anyio
@@ -203,37 +202,56 @@ async def test_a_parameter_that_the_provider_does_not_have(stub):
     )
 
 
-NO_BOTO3 = (
-    "bedrock/m needs a package that is not installed (No module named 'boto3'); "
-    "see whether pip install 'playhead[litellm]' brings it"
-)
+@pytest.fixture
+def failing(monkeypatch, model):
+    """Return a function that returns what comes of an error that litellm raises."""
+
+    async def failure(error):
+        async def raising(**_):
+            raise error
+
+        monkeypatch.setattr(adapter._litellm(), "acompletion", raising)
+        with pytest.raises(PlayheadError) as caught:
+            await model.complete(ask())
+        return caught.value
+
+    return failure
 
 
 @pytest.mark.parametrize("kind", [ModuleNotFoundError, RuntimeError])
-def test_a_package_that_a_provider_needs_is_named(kind):
+async def test_a_package_that_a_provider_needs_is_named(failing, kind):
     """What is missing is a package, which is not to be taken for a failure of the provider's server."""
-    target = Target(model="bedrock/m", address="bedrock", secrets={}, get_key="")
-    error = playhead_error(kind("No module named 'boto3'"), target)
+    error = await failing(kind("No module named 'boto3'"))
     assert (type(error), str(error)) == (
         MissingDependencyError,
-        NO_BOTO3,
+        "openai/gpt-4o-mini needs a package that is not installed: No module named 'boto3'",
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "bases", "kind"),
+    ("name", "bases", "said"),
     [
-        ("ReadTimeout", (TimeoutError,), ModelUnavailableError),
-        ("ClientPayloadError", (type("ClientError", (Exception,), {}),), ModelUnavailableError),
-        ("ConnectionResetError", (OSError,), ModelUnavailableError),
-        ("CookieConflict", (Exception,), ModelRequestError),
-        ("Unknown", (Exception,), ModelRequestError),
+        ("ReadTimeout", (TimeoutError,), "did not answer in time (openai/gpt-4o-mini)"),
+        ("ConnectionRefusedError", (OSError,), "(openai/gpt-4o-mini). Is the server running?"),
+        ("ConnectionResetError", (ConnectionError,), "failed (openai/gpt-4o-mini): no"),
+        ("Unknown", (Exception,), "failed (openai/gpt-4o-mini): no"),
     ],
 )
-def test_an_error_without_a_status(name, bases, kind):
-    """A broken connection may pass, whichever client says so; what nobody knows is not tried again."""
-    target = Target(model="openai/m", address="openai", secrets={}, get_key="")
-    assert type(playhead_error(type(name, bases, {})("no"), target)) is kind
+async def test_an_error_without_a_status(failing, name, bases, said):
+    """It may pass; only where nobody was there it has spent nothing."""
+    error = await failing(type(name, bases, {})("no"))
+    assert (type(error), str(error).endswith(said)) == (ModelUnavailableError, True)
+    assert ("usage" in vars(error)) == (name == "ConnectionRefusedError")
+
+
+async def test_a_server_that_breaks_off_may_have_counted(stub, model):
+    """A connection that is reset after the request was read is not one that never was: what it spent is not known."""
+    stub.resets = True
+    with pytest.raises(ModelUnavailableError) as caught:
+        await model.complete(ask())
+    assert str(caught.value).startswith(f"{stub.url}/v1 failed (openai/gpt-4o-mini): ")
+    assert "usage" not in vars(caught.value)
+    assert len(stub.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -246,17 +264,15 @@ def test_an_error_without_a_status(name, bases, kind):
             '{"type":"error","error":{"message":"sick"}}',
         ),
         ("litellm.APIConnectionError: bad\nTraceback (most recent call last):\n  File", "bad"),
-        ("litellm.APIError: AzureException APIError - Missing credentials.", "Missing credentials."),
+        ("litellm.APIError: AzureException APIError - Missing fields.", "Missing fields."),
         ("litellm.Timeout: Timeout Error: OpenAIException - slow", "slow"),
         ("no\n\nGive Feedback / Get Help: https://…", "no"),
         ("two\n  lines {not json", "two lines {not json"),
         ("a" * 400, "a" * 299 + "…"),
-        ("key is hunter2hunter2", "key is [redacted:K]"),
-        ("", ""),
+        (f"key is {KEY}", "key is [redacted:api_key]"),
+        ("", "OSError"),
     ],
 )
-def test_a_message_is_the_providers_own_words(said_by_litellm, message):
+async def test_a_message_is_the_providers_own_words(failing, said_by_litellm, message):
     """Class names, advice, tracebacks and secrets are taken off; what the provider said is left."""
-    redactor = Redactor()
-    redactor.add_secret("hunter2hunter2", "K")
-    assert clean_message(said_by_litellm, redactor) == message
+    assert str(await failing(OSError(said_by_litellm))).partition(" failed (openai/gpt-4o-mini): ")[2] == message
