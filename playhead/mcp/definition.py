@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from playhead.trace.types import ToolSpec
 from playhead.trace.values import MAX_DEPTH, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     import mcp_types
 
@@ -48,29 +47,17 @@ class Definition:
     """What its structured results promise to be."""
 
 
-def define_all(
-    server: str, listed: Sequence[mcp_types.Tool], choices: Choices, in_time: Callable[[], None] = lambda: None
-) -> list[Definition]:
-    """Return the tools of a server that the user chose; `in_time` is called before each, and raises when it is too late.
+def define_all(server: str, listed: Sequence[mcp_types.Tool], choices: Choices) -> list[Definition]:
+    """Return the tools of a server that the user chose.
 
     Raises:
-        ToolDefinitionError: a name is unknown, two are the same, or a tool cannot be offered.
+        ToolDefinitionError: a name is unknown, or a tool cannot be offered.
     """
-    known = Counter(each.name for each in listed)
-    if len(known) != len(listed):
-        twice = known.most_common(1)[0][0]
-        raise ToolDefinitionError(
-            f"the MCP server {server} lists {one_line(twice)!r} twice; nobody can tell which is meant"
-        )
+    known = {each.name for each in listed}
     for what in ("names", "read_only", "requires_approval", "untrusted"):
         _require_known(server, what, getattr(choices, what), known)
     chosen = [each for each in listed if choices.names is None or each.name in choices.names]
-    defined = []
-    for each in chosen:
-        in_time()
-        defined.append(_define(server, each, choices))
-    _require_different(server, defined)
-    return defined
+    return [_define(server, each, choices) for each in chosen]
 
 
 def problem_of(schema: BoundedSchema, value: JsonValue) -> str | None:
@@ -86,17 +73,6 @@ def _require_known(server: str, what: str, names: Collection[str] | bool | None,
         if name not in known:
             near = nearest(name, map(one_line, known))
             raise ToolDefinitionError(f"{what}: the MCP server {server} has no tool {name!r}.{near}")
-
-
-def _require_different(server: str, defined: list[Definition]) -> None:
-    seen: dict[str, str] = {}
-    for each in defined:
-        other = seen.setdefault(each.spec.name, each.listed)
-        if other != each.listed:
-            raise ToolDefinitionError(
-                f"the tools {one_line(other)!r} and {one_line(each.listed)!r} of the MCP server {server} would both be "
-                f"called {each.spec.name!r}; choose one of them with names=[…]"
-            )
 
 
 def _define(server: str, tool: mcp_types.Tool, choices: Choices) -> Definition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
@@ -13,10 +13,12 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from playhead.errors import UsageError
 from playhead.mcp.plain import one_line
-from playhead.mcp.stdio import MAX_LISTING_BYTES, MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+MAX_MESSAGE_BYTES: Final = 64 * 2**20
+"""The longest message that a server may send."""
 
 
 @dataclass
@@ -25,23 +27,15 @@ class HttpServer:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    max_bytes: int = MAX_LISTING_BYTES
-    """The longest message that is read now, where it is no event of a stream."""
     trouble: str | None = None
     """What went wrong on the wire, when we know it."""
 
-    @property
-    def ended(self) -> bool:
-        """Whether something is known to have gone wrong."""
-        return self.trouble is not None
-
-    def has_listed(self) -> None:
-        """Note that the tools are known: what comes now are results, which may be long."""
-        self.max_bytes = MAX_MESSAGE_BYTES
+    def hear_out(self) -> None:
+        """Wait for nothing: what is known is known."""
 
     def account(self) -> str:
         """Return what is known of the connection's end, for an error message."""
-        return self.trouble or "the connection has ended"
+        return self.trouble or ""
 
     @asynccontextmanager
     async def connected(self) -> AsyncGenerator[Any, None]:
@@ -72,8 +66,8 @@ class _Bounded(httpx2.AsyncByteStream):
         total = 0
         async for part in self._stream:
             total += len(part)
-            if total > self._server.max_bytes:
-                self._server.trouble = f"it sent a message of more than {self._server.max_bytes} bytes"
+            if total > MAX_MESSAGE_BYTES:
+                self._server.trouble = f"it sent a message of more than {MAX_MESSAGE_BYTES} bytes"
                 raise httpx2.ReadError(self._server.trouble)
             yield part
 

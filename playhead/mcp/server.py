@@ -14,14 +14,13 @@ import anyio
 
 from playhead.errors import MissingDependencyError, UsageError
 from playhead.kernel import checks
-from playhead.kernel.lifecycle.threads import start_in_thread
+from playhead.kernel.lifecycle.threads import run_in_thread, start_in_thread
 from playhead.kernel.tool_decorator import DEFAULT_TIMEOUT_S
 from playhead.mcp.choices import Choices, checked_limit, checked_names, checked_pairs, checked_texts, named_secrets
 from playhead.mcp.plain import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from types import TracebackType
 
     from playhead.mcp.connection import Connection
     from playhead.mcp.tool import McpTool
@@ -54,64 +53,39 @@ class McpServer:
             ToolServerError: it cannot be started or reached, or does not answer as an MCP server.
             ToolDefinitionError: a tool that was named is not there, or one cannot be offered.
         """
-        return self._open(self._new_connection())
+        from playhead.mcp.definition import define_all  # noqa: PLC0415 - with the server
+        from playhead.mcp.tool import McpTool  # noqa: PLC0415 - with the server
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+        if self._connection is not None:
+            raise UsageError("this mcp_tools(…) is open already; call mcp_tools again for another connection")
+        self._connection = connection = self._connect()
+        atexit.register(self.__exit__)
+        try:
+            defined = define_all(connection.name, connection.open(), self._choices)
+        except BaseException:
+            self.__exit__()
+            raise
+        return [McpTool(connection, each) for each in defined]
+
+    def __exit__(self, *_: object) -> None:
         """End the connection and wait until the server has ended."""
-        self._close()
+        connection, self._connection = self._connection, None
+        atexit.unregister(self.__exit__)
+        if connection is not None:
+            connection.close()
 
     async def __aenter__(self) -> list[McpTool]:
-        """Do the same without holding up the loop."""
-        connection = self._new_connection()
-        opening = start_in_thread(lambda: self._open(connection), lambda _: None)
-        try:
-            await opening.wait()
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._close_beside()
-            raise
+        """Do the same without holding up the loop; a server that starts when this is cancelled is ended once it has."""
+        opening = start_in_thread(self.__enter__, lambda _: self.__exit__())
+        await opening.wait()
         if opening.error is not None:
             raise opening.error
         return opening.value  # type: ignore[return-value]
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """End the connection and wait until the server has ended, also when cancelled."""
         with anyio.CancelScope(shield=True):
-            await self._close_beside()
-
-    def _new_connection(self) -> Connection:
-        if self._connection is not None:
-            raise UsageError("this mcp_tools(…) is open already; call mcp_tools again for another connection")
-        self._connection = self._connect()
-        return self._connection
-
-    def _open(self, connection: Connection) -> list[McpTool]:
-        from playhead.mcp.definition import define_all  # noqa: PLC0415 - with the server
-        from playhead.mcp.tool import McpTool  # noqa: PLC0415 - with the server
-
-        atexit.register(self._close)
-        try:
-            defined = define_all(connection.name, connection.open(), self._choices, connection.require_in_time)
-        except BaseException:
-            self._close()
-            raise
-        return [McpTool(connection, each) for each in defined]
-
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        atexit.unregister(self._close)
-        if connection is not None:
-            connection.close()
-
-    async def _close_beside(self) -> None:
-        closing = start_in_thread(self._close, lambda _: None)
-        await closing.wait()
-        if closing.error is not None:
-            raise closing.error
+            await run_in_thread(self.__exit__)
 
 
 def mcp_tools(  # noqa: PLR0913 - every choice is a keyword

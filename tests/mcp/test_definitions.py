@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import Tool
 
+from playhead import Agent
 from playhead.errors import ToolDefinitionError
 from playhead.mcp.choices import Choices
 from playhead.mcp.definition import MAX_DESCRIPTION, define_all, tool_name
 from playhead.mcp.plain import cleaned, one_line
 from playhead.mcp.server import server_name
+from playhead.testing import ScriptedModel
+from tests.mcp.serving import raw
 
 NOTHING = Choices(None, "", (), trust_annotations=False, requires_approval=(), timeout_s=None)
 
@@ -69,12 +72,13 @@ def test_long_names_stay_different():
 
 
 def test_names_that_would_be_the_same_are_refused():
-    """Two tools of a server never share a name; the user can choose one."""
-    with pytest.raises(ToolDefinitionError, match=r"would both be called 'a_b'; choose one of them with names="):
-        defined(listed("a.b"), listed("a/b"))
+    """Two tools of an agent never share a name; the user can choose one."""
+    with (
+        raw({"name": "a.b"}, {"name": "a/b"}) as tools,
+        pytest.raises(ToolDefinitionError, match="two tools are called"),
+    ):
+        Agent(ScriptedModel([]), tools=tools)
     assert [each.listed for each in defined(listed("a.b"), listed("a/b"), names=("a/b",))] == ["a/b"]
-    with pytest.raises(ToolDefinitionError, match="lists 'a' twice"):
-        defined(listed("a"), listed("a"))
 
 
 @pytest.mark.parametrize("what", ["names", "read_only", "requires_approval"])

@@ -72,7 +72,7 @@ def _refusing(handler: Any) -> None:
 
 
 ADDRESSES = {
-    "endless": (_endless, "it sent a message of more than 8388608 bytes"),
+    "endless": (_endless, "it sent a message of more than 67108864 bytes"),
     "compressed": (_compressed, "it sent a compressed answer"),
     "a web page": (_other, "cannot be used: "),
     "unauthorized": (_refusing, "cannot be used: "),
