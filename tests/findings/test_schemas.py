@@ -142,17 +142,6 @@ def test_too_many_tools_are_refused(many: int, case: dict[str, Any]):
         raise AssertionError
 
 
-def test_the_start_has_one_deadline(monkeypatch: pytest.MonkeyPatch):
-    """What is done with a server's list after it came counts, too."""
-    seconds = iter(range(0, 10_000, 1))
-    monkeypatch.setattr("playhead.mcp.connection.monotonic", lambda: next(seconds))
-    with (
-        pytest.raises(ToolServerError, match="did not answer as such a server within 50 s"),
-        mcp_server(case={"many": 900}, start_timeout_s=50),
-    ):
-        raise AssertionError
-
-
 def test_own_types_are_bounded_too():
     """A tool's own type that refers to itself twice is not tried 2^60 times on what a model nests."""
     ran = []
