@@ -42,7 +42,7 @@ NAMES: Final = frozenset(
         # words of Playhead's own
         *("kind", "type", "role", "status", "format", "ended", "rung", "source", "stage", "action", "timing", "at"),
         *("terminated_by", "terminated_source", "on_trigger", "args_hash", "path", "mode", "phase", "severity"),
-        *("risk", "confidence", "prompt_bound", "task_phase", "replay_mode", "trace_id", "span_id", "decision", "tag"),
+        *("risk", "confidence", "prompt_bound", "replay_mode", "trace_id", "span_id", "decision", "tag"),
     }
 )
 """Fields, some with the field that they are in, whose texts stay: ids, names that the program gave, and words of Playhead's."""

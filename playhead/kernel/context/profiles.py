@@ -72,8 +72,8 @@ def context_profile(tier: str, **changes: Any) -> ContextProfile:  # noqa: ANN40
     Raises:
         UsageError: there is no such tier or field, or a value does not fit.
     """
-    if tier not in NUMBERS:
-        raise UsageError(f"there is no tier {tier!r}.{nearest(str(tier), TIERS)}")
+    if not isinstance(tier, str) or tier not in NUMBERS:
+        raise UsageError(f"there is no profile {tier!r}.{nearest(str(tier), ('auto', *TIERS))}")
     fields = {"tier": tier, **NUMBERS[tier], "guidance": GUIDANCE.get(tier, {}), **changes}
     fields["guidance"] = checks.checked_option("guidance", fields["guidance"], Guidance)
     return ContextProfile.model_validate(checks.checked_option("context_profile", fields, ContextProfile))
@@ -90,12 +90,4 @@ def profile_for(
     changes = {} if max_context_tokens is None else {"max_context_tokens": max_context_tokens}
     if isinstance(given, ContextProfile):
         return context_profile(given.tier, **{**given.model_dump(exclude={"tier"}), **changes})
-    if given is None or given == "auto":
-        return context_profile(tier_of(model), **changes)
-    if not isinstance(given, str) or given not in NUMBERS:
-        known = ("auto", *TIERS)
-        raise UsageError(
-            f"profile must be one of {', '.join(known)}, or a ContextProfile; it is {given!r}."
-            f"{nearest(given, known) if isinstance(given, str) else ''}"
-        )
-    return context_profile(given, **changes)
+    return context_profile(tier_of(model) if given in (None, "auto") else given, **changes)

@@ -91,8 +91,6 @@ class ContextSynthesized(EventBase):
     """Messages left out."""
     why: str | None = None
     """What made it necessary."""
-    task_phase: Literal["gather", "produce", "synthesize", "verify"] | None = None
-    """How far the task is: required results missing, required effects missing, all there, an answer there."""
     tokens_before: Integer | None = None
     """Tokens of the thread before, as estimated."""
     tokens_after: Integer | None = None

@@ -66,10 +66,10 @@ def test_which_profile_an_agent_has(given: Any, limit: int | None, expected: Con
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: make_agent(None, [], profile="lokal"), "profile must be one of auto, local, mid, large, frontier, or a ContextProfile; it is 'lokal'. Did you mean 'local'?"),
-        (lambda: make_agent(None, [], profile=3), "profile must be one of auto, local, mid"),
+        (lambda: make_agent(None, [], profile="lokal"), "there is no profile 'lokal'. Did you mean 'local'?"),
+        (lambda: make_agent(None, [], profile=3), "there is no profile 3. Known: auto, frontier, large, local, mid."),
         (lambda: make_agent(None, [], max_tokens=3), "Context(max_tokens=…) must be a whole number of at least 100; it is 3"),
-        (lambda: context_profile("tiny"), "there is no tier 'tiny'."),
+        (lambda: context_profile("tiny"), "there is no profile 'tiny'."),
         (lambda: context_profile("mid", compact=3), "context_profile has no setting 'compact'."),
         (lambda: context_profile("mid", guidance={"tool_guidanse": ""}), "guidance has no setting 'tool_guidanse'. Did you mean 'tool_guidance'?"),
         (lambda: make_agent(None, [], profile=ContextProfile(rules="detailed")), "context_profile has no setting 'rules'."),  # type: ignore[call-arg]
