@@ -6,6 +6,7 @@ own, and what scores too low is pruned, at every depth. Then the agent's loop, g
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +20,6 @@ from playhead.kernel.passes import ask_model, fresh_thread, in_phase
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies.base import KernelName, Strategy
-from playhead.kernel.thoughts import read_score, read_thoughts
 from playhead.trace.events import (
     AlternativesConsidered,
     Critique,
@@ -50,6 +50,8 @@ _FOLLOW: Final = (
     "{task}\n\n{path}This line of thought was found the best of several. Follow it, leave it where results speak against it, "
     "and answer the task."
 )
+_ITEM: Final = re.compile(r"^[ \t]{0,20}(?:[-*•]|\(?\d{1,3}[.):])[ \t]{1,20}(?=\S)", re.MULTILINE)
+_NUMBER: Final = re.compile(r"(?<![\w.-])(\d{1,3}(?:\.\d{1,6})?)(?: ?(?:/|out of) ?10\b)?(?![\w%]|\.\d)")
 
 
 class TreeOfThought(Strategy):
@@ -95,8 +97,8 @@ class TreeOfThought(Strategy):
         """Return the best thought of the deepest level that has one; None when not even a first thought is good."""
         kept: list[Node] = []
         for depth in range(1, self.depth + 1):
-            children: list[Node] = []
             with in_phase(session, "depth", depth):
+                children: list[Node] = []
                 for parent in (*kept,) or (None,):
                     state, found = await self._children(state, session, parent)
                     children += found
@@ -119,8 +121,8 @@ class TreeOfThought(Strategy):
         thoughts = read_thoughts(strip_rationales(response.text))[: self.breadth]
         if not thoughts:
             session.emit(StructuredOutputFailed(expected="list of thoughts", error="the answer is empty", attempt=0))
-        prefix = f"{parent.name}." if parent else ""
-        nodes = [Node(f"{prefix}{number}", text, parent=parent) for number, text in enumerate(thoughts, 1)]
+        above, path = (f"{parent.name}.", parent.path) if parent else ("", ())
+        nodes = [Node(f"{above}{number}", (*path, text)) for number, text in enumerate(thoughts, 1)]
         for node in nodes:
             session.emit(Thought(request=response.request, text=node.text, name=node.name))
             step = Step(type="thought", content=f"{node.name}: {node.text}", iteration=state.iteration)
@@ -149,16 +151,19 @@ class TreeOfThought(Strategy):
         """Return the thoughts that are followed, best first; the others are recorded with the reason."""
         good = [node for node in children if node.score >= self.pruning_threshold]
         kept = sorted(good, key=lambda node: -node.score)[: self.breadth]  # of equal ones the first comes first
+        whys = {
+            True: f"{self.breadth} others score at least as high",
+            False: f"it is below {self.pruning_threshold:.2f}",
+        }
+        pruned = [
+            Alternative(
+                name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {whys[node in good]}"
+            )
+            for node in children
+            if node not in kept
+        ]
         told = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
-        pruned = []
-        for node in (each for each in children if each not in kept):
-            why = f"{self.breadth} others score at least as high"
-            if node.score < self.pruning_threshold:
-                why = f"it is below {self.pruning_threshold:.2f}"
-            because = f"score {node.score:.2f}: {why}"
-            pruned.append(Alternative(name=node.name, option=node.text, rejected_because=because))
-        names = tuple(node.name for node in kept)
-        decision = f"{NAME}: depth {depth}: keep {told}"
+        decision, names = f"{NAME}: depth {depth}: keep {told}", tuple(node.name for node in kept)
         session.emit(AlternativesConsidered(decision=decision, alternatives=tuple(pruned), kept=names))
         return kept
 
@@ -169,21 +174,41 @@ class Node:
 
     name: str
     """Its place in the tree: `2.1` is the first child of the second thought."""
-    text: str
+    path: tuple[str, ...]
+    """The thoughts from the first to this one."""
     score: float = UNKNOWN
-    parent: Node | None = None
 
     @property
-    def path(self) -> list[Node]:
-        """The thoughts from the first to this one."""
-        return [*(self.parent.path if self.parent else []), self]
+    def text(self) -> str:
+        """The thought itself."""
+        return self.path[-1]
+
+
+def read_thoughts(text: str) -> list[str]:
+    """Return the items of a list, each to the next empty line; any other text is one thought."""
+    found = [item.partition("\n\n")[0] for item in _ITEM.split(text)[1:]] or [text]
+    return [thought for each in found if (thought := " ".join(each.split()))]
+
+
+def read_score(text: str) -> float | None:
+    """Return the score from 0 to 10 as a share, 0 to 1; None when the text does not hold one number, or one below 1.
+
+    `7`, `Score: 7` and `7/10` are 0.7. Whether `0.7` is a share already cannot be told.
+    """
+    found = set(map(float, _NUMBER.findall(text)))
+    score = found.pop() if len(found) == 1 else -1.0
+    return round(score / 10, 4) if score == 0 or 1 <= score <= 10 else None  # noqa: PLR2004 - what the model is told
 
 
 async def _ask(
     state: KernelState, session: Session, prompt: str, node: Node | None, purpose: str, **more: object
 ) -> tuple[KernelState, LlmResponded]:
     """Ask the model about a thought, without tools and outside the turns."""
-    text = prompt.format(task=text_of(session.task), tools=_tools_told(session), path=_told(node), **more)
+    specs = [spec for name, spec in session.offered_specs().items() if not is_meta(session, name)]
+    listed = "\n".join(f"- {spec.name}: {spec.description}" for spec in specs)
+    # Thoughts about tools that are not there lead nowhere.
+    tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
+    text = prompt.format(task=text_of(session.task), tools=tools, path=_told(node), **more)
     await steered_outside(state, session)
     return await ask_model(state, session, await fresh_thread(session, text), purpose=purpose)
 
@@ -192,12 +217,5 @@ def _told(node: Node | None) -> str:
     """Return a line of thought as a model reads it; nothing for none."""
     if node is None:
         return ""
-    steps = "\n".join(f"{number}. {each.text}" for number, each in enumerate(node.path, 1))
+    steps = "\n".join(f"{number}. {each}" for number, each in enumerate(node.path, 1))
     return f"The line of thought:\n{steps}\n\n"
-
-
-def _tools_told(session: Session) -> str:
-    """Return what can be done later: thoughts about tools that are not there lead nowhere."""
-    tools = [tool.spec for name, tool in session.toolset.items() if session.offers(name) and not is_meta(session, name)]
-    told = "\n".join(f"- {spec.name}: {spec.description}" for spec in tools)
-    return f"Tools that can be used afterwards, not now:\n{told}\n\n" if told else ""

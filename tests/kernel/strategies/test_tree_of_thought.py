@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from playhead import UsageError, tool
 from playhead.compose import Resume
-from playhead.kernel.thoughts import read_score, read_thoughts
+from playhead.kernel.strategies.tree_of_thought import read_score, read_thoughts
 from playhead.replay import reproduce
 from playhead.testing import call, error, text
 from playhead.trace.types import Alternative
@@ -290,8 +290,6 @@ def test_any_text_is_a_score_in_range_or_none(said: str):
         ("Just  one\nthought", ["Just one thought"]),
         ("", []),
         (" \n ", []),
-        ('["One", "Two"]', ["One", "Two"]),
-        ('Here:\n```json\n[\n  "1. One",\n  "2. Two"\n]\n```', ["One", "Two"]),
         ("Look at items[0] and [1] first", ["Look at items[0] and [1] first"]),
         ('1. Try ["a", "b"]\n2. Two', ['Try ["a", "b"]', "Two"]),
         ("[]", ["[]"]),
