@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.plan.reading import Frame, with_names
+from playhead.kernel.plan.reading import ask_for_steps, with_names
+from playhead.kernel.plan.steps import Frame
 from playhead.kernel.state import Step, transition
 from playhead.trace.events import PlanCreated, PlanStepChanged
 from playhead.trace.values import as_text
@@ -62,6 +63,11 @@ class Progress:
         """Return what new steps in the place of these have to fit into; one turn is kept for the answer."""
         still_open = sum(each not in gone for each in self.plan.having("pending"))
         return Frame(self.plan, self.tools, max(1, self.turns_left - 1 - still_open), tuple(gone))
+
+    async def ask(self, purpose: str, prompt: str, gone: Sequence[PlanStep] = ()) -> tuple[PlanStep, ...]:
+        """Return steps in the place of these, as the model gives them; none where it gives none that can be used."""
+        self.state, steps = await ask_for_steps(self.state, self.session, self.frame(gone), purpose, prompt)
+        return steps
 
     # --- what becomes of the steps ------------------------------------------------------------------------------------
 

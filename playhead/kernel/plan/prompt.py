@@ -14,8 +14,7 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from playhead.kernel.plan.reading import Frame
-    from playhead.kernel.plan.steps import Plan, PlanStep
+    from playhead.kernel.plan.steps import Frame, Plan, PlanStep
     from playhead.trace.types import ToolSpec
 
 SHOWN: Final = 16_000

@@ -1,34 +1,57 @@
-"""From what a model wrote to steps with ids: everything in it that cannot work is found before anything runs."""
+"""Asking the model for steps, and from what it wrote to steps with ids: what in it cannot work is found before anything runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from playhead.errors import nearest
+from playhead.kernel.passes import offered_thread
+from playhead.kernel.plan.prompt import STRICT
 from playhead.kernel.plan.references import misspelled, references, renamed
-from playhead.kernel.plan.steps import PlanStep
+from playhead.kernel.plan.steps import PlanForm, PlanStep
+from playhead.kernel.structured import ask_for
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from playhead.kernel.plan.steps import Plan, PlanForm, StepForm
+    from playhead.kernel.plan.steps import Frame, StepForm
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import KernelState, Thread
     from playhead.trace.types import ToolSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What a plan, or new steps for one, have to fit into."""
+async def ask_for_steps(
+    state: KernelState, session: Session, frame: Frame, purpose: str, prompt: str
+) -> tuple[KernelState, tuple[PlanStep, ...]]:
+    """Return the state with what that cost, and steps that fit the frame; none where the model gave none, as an event says.
 
-    plan: Plan
-    """The plan as it is."""
-    tools: Mapping[str, ToolSpec]
-    """The tools that steps may call, by name."""
-    most: int
-    """Steps at most."""
-    gone: tuple[PlanStep, ...] = ()
-    """The steps of the plan that they replace."""
+    What is wrong with them is said once. Where they do not say why they make their calls, they are asked for once more; what stays
+    unsaid is recorded when the call is made.
+    """
+
+    async def asked(thread: Thread, retries: int) -> tuple[KernelState, PlanForm | None]:
+        return await ask_for(
+            state,
+            session,
+            thread,
+            PlanForm,
+            purpose=purpose,
+            retries=retries,
+            check=lambda it: find_problems(it, frame),
+        )
+
+    thread = await offered_thread(session, "prompt.plan", prompt)
+    if thread is None:
+        return state, ()
+    state, form = await asked(thread, 1)
+    if form and session.header.rationale and any(each.type == "tool_call" and not each.reason for each in form.steps):
+        given = thread.add(await session.messages.add_assistant(form.model_dump_json(exclude_defaults=True)))
+        told = await session.messages.nudge(given, "rationale-missing", STRICT)
+        if told is not given:  # no hook removed it
+            state, again = await asked(told, 0)
+            form = again or form
+    return state, () if form is None else steps_in(form, frame)
 
 
 def find_problems(form: PlanForm, frame: Frame) -> str | None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel.rationale import parse_rationale
 from playhead.trace.types import Rationale
 from playhead.trace.values import JsonValue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from playhead.trace.types import ToolSpec
 
 StepType = Literal["tool_call", "analysis", "composite"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed", "skipped"]
@@ -104,6 +109,20 @@ class Plan:
         done = {each.id for each in self.having("completed")}
         found = [each for each in self.having("pending") if done.issuperset(each.depends_on)]
         return found[:1] if self.mode == "linear" else found
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a plan, or new steps for one, have to fit into."""
+
+    plan: Plan
+    """The plan as it is."""
+    tools: Mapping[str, ToolSpec]
+    """The tools that steps may call, by name."""
+    most: int
+    """Steps at most."""
+    gone: tuple[PlanStep, ...] = ()
+    """The steps of the plan that they replace."""
 
 
 class PlanForm(BaseModel):

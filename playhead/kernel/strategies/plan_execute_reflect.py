@@ -16,7 +16,6 @@ from pydantic import Field
 
 from playhead.kernel.output_cap import output_cap
 from playhead.kernel.passes import fresh_thread, offered_thread, run_pass
-from playhead.kernel.plan.asking import ask_for_steps
 from playhead.kernel.plan.dispatch import run_wave
 from playhead.kernel.plan.progress import NO_TURNS, Progress
 from playhead.kernel.plan.prompt import answer_prompt, more_steps_prompt, plan_prompt, reflection_prompt
@@ -92,9 +91,8 @@ class PlanExecuteReflect(Strategy):
         progress = Progress(session, state, plan)
         steps: Sequence[PlanStep] = ()
         if progress.has_room:
-            frame = progress.frame()
-            required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in frame.tools}
-            steps = await ask_for_steps(progress, frame, "plan", plan_prompt(frame, required))
+            required = {each.tool: each.calls for each in session.unmet if each.tool and each.tool in progress.tools}
+            steps = await progress.ask("plan", plan_prompt(progress.frame(), required))
         if not steps:
             why = NO_PLAN if progress.has_room else NO_ROOM
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
@@ -143,8 +141,8 @@ class PlanExecuteReflect(Strategy):
         if not progress.has_room or (gone and progress.replans >= self.max_replans):
             return False
         progress.replans += bool(gone)
-        frame = progress.frame(gone)
-        steps = await ask_for_steps(progress, frame, what, more_steps_prompt(why, frame, progress.calls_made))
+        prompt = more_steps_prompt(why, progress.frame(gone), progress.calls_made)
+        steps = await progress.ask(what, prompt, gone)
         if steps:
             progress.replace_steps(gone, steps, f"{what}: {reason}")
         return bool(steps)

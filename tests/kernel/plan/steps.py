@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from playhead.kernel.plan.reading import Frame, steps_in
-from playhead.kernel.plan.steps import Plan, PlanForm, PlanStep
+from playhead.kernel.plan.reading import steps_in
+from playhead.kernel.plan.steps import Frame, Plan, PlanForm, PlanStep
 from playhead.testing import text
 from playhead.trace.types import ToolSpec
 
