@@ -10,10 +10,9 @@ from playhead.errors import ToolDefinitionError, UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.context.settings import with_recall
-from playhead.kernel.meta_tools import MetaTool
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
-from playhead.kernel.own_tools import make_meta_tools
 from playhead.kernel.session import Tool
 from playhead.kernel.strategies.registry import tools_of
 from playhead.kernel.tool_decorator import tool

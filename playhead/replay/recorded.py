@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, TypeAlias
 
-from playhead.kernel.meta_tools import MetaTool
-from playhead.kernel.own_tools import make_meta_tools
+from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.trace.owners import owner_inside, tool_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
+from playhead.kernel.strategies.reflexion import Judgement, critique_prompt, read_judgement
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from playhead.kernel.critiques import Judgement, critique_prompt, read_judgement
         ('{"issues": [], "score": 10, "satisfied": true}', True, 1.0, "Nothing is wrong with it."),
         ('{"satisfied": false}', False, None, "No reason was given."),
         ('Well:\n```json\n{"satisfied": true, "score": 8.5}\n```', True, 0.85, "Nothing is wrong with it."),
-        ('{"score": "9", "issues": "none of it holds", "satisfied": false}', False, 0.9, "- none of it holds"),
+        ('{"score": "9", "issues": ["none of it holds"], "satisfied": false}', False, 0.9, "- none of it holds"),
         ('{"satisfied": true, "score": 70}', True, 1.0, "Nothing is wrong with it."),
         ("SATISFIED: all is well", True, None, "all is well"),
         ("**SATISFIED:** all is well", True, None, "all is well"),
@@ -53,6 +53,7 @@ def test_what_counts(said: str, satisfied: bool, share: float | None, text: str)
         '{"verdict": "maybe"}',
         '{"satisfied": "perhaps"}',
         '{"satisfied": false, "score": "high"}',
+        '{"satisfied": false, "issues": "all of it"}',
         '{"satisfied": true, "score": NaN}',
         '{"satisfied"',
         "[]",
