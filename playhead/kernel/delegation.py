@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from playhead.errors import UsageError
+from playhead.kernel.describe import shortened
 from playhead.kernel.passes import fresh_thread
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.registry import strategy_class
@@ -25,7 +26,7 @@ LONGEST_CHOICE: Final = 2_000
 LONGEST_STEP: Final = 2_000
 """Characters of one step that are handed over; what is left out is said."""
 LONGEST: Final = 24_000
-"""Characters of all steps that are handed over; the newest come first in line, what is left out is said."""
+"""Characters of all steps that are handed over, those of the newest."""
 _HANDOFF: Final = (
     "{task}\n\nThis was begun with another strategy ({old}), and you take over. {why}\n\n"
     "What was done so far, and what came back:\n{steps}\n\nGo on from there. Use these results; do not make these calls again."
@@ -100,22 +101,13 @@ async def hand_over(given_up: GivenUpError, session: Session, number: int) -> tu
 
 
 def steps_told(steps: tuple[Step, ...]) -> str:
-    """Return steps as a model reads them: the newest, as many as there is room for."""
-    lines: list[str] = []
-    room = LONGEST
-    for step in reversed(steps):
-        line = f"- {_line(step)}"
-        if len(line) > room:
-            lines.append(f"(the first {len(steps) - len(lines)} steps are left out)")
-            break
-        lines.append(line)
-        room -= len(line)
-    return "\n".join(reversed(lines)) or "(nothing)"
+    """Return steps as a model reads them: the newest, as much as there is room for."""
+    text = "\n".join(f"- {_line(step)}" for step in steps) or "(nothing)"
+    return text if len(text) <= LONGEST else f"(earlier steps are left out) … {text[-LONGEST:]}"
 
 
 def _line(step: Step) -> str:
-    said, more = step.content[:LONGEST_STEP], len(step.content) - LONGEST_STEP
-    said += f" [… {more} characters more]" if more > 0 else ""
+    said = shortened(step.content, LONGEST_STEP)
     if step.type == "action":
         return f"call of {step.tool} with {said}"
     return f"{step.tool} returned: {said}" if step.type == "observation" else f"{step.type}: {said}"

@@ -1,4 +1,4 @@
-"""What user code raised: it may raise anything."""
+"""Words for what is told: for what user code raised, which may be anything, and for what is too long."""
 
 from __future__ import annotations
 
@@ -26,3 +26,9 @@ def is_failure(error: BaseException) -> bool:
         task = asyncio.current_task()
         return task is not None and not task.cancelling()
     return isinstance(error, (Exception, SystemExit)) and not isinstance(error, (ReplayError, TraceWriteError))
+
+
+def shortened(text: str, longest: int, missing: int = 0) -> str:
+    """Return the beginning of a text, and how much of it is left out; so many characters are missing from it already."""
+    more = max(0, len(text) - longest) + missing
+    return f"{text[:longest]} … ({more} more characters)" if more else text

@@ -82,7 +82,7 @@ def test_the_trace_has_it_whole(tmp_path: Path):
     assert recorded["output"] == "p" * 5_000 + "\n"
     assert recorded["value"] == "v" * 5_000
     assert recorded["calls"][0]["arguments"] == {"a": "y" * 5_000}
-    assert "[… 4901 characters more]" in observations(result)[0]
+    assert "… (4901 more characters)" in observations(result)[0]
     assert reproduce(result.trace_path).identical
 
 

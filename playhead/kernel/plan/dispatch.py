@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from playhead.kernel.describe import shortened
 from playhead.kernel.kernels import kernel_of
 from playhead.kernel.passes import answer_pass, fresh_thread, run_pass
 from playhead.kernel.plan.prompt import SHOWN, step_prompt
-from playhead.kernel.plan.references import references, resolved, shortened
+from playhead.kernel.plan.references import references, resolved
 from playhead.kernel.reply import with_offered_rationale
 from playhead.kernel.state import KernelState, PlannedCall, transition
 from playhead.trace.events import RationaleMissing

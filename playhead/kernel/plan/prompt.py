@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.kernel.plan.references import SUMMARY, shortened
+from playhead.kernel.describe import shortened
+from playhead.kernel.plan.references import SUMMARY
 from playhead.kernel.plan.steps import ReflectionForm
 from playhead.kernel.structured import form_prompt
 from playhead.kernel.text_format import tool_lines

@@ -61,11 +61,6 @@ def resolved(value: JsonValue, results: Mapping[str, JsonValue]) -> JsonValue:
     return _mapped(value, resolve)
 
 
-def shortened(text: str, longest: int) -> str:
-    """Return a text for the model, at most so long, with how much of it is left out."""
-    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
-
-
 def _mapped(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
     """Return the value with its texts changed; it is no deeper than JSON may be, see `repair/lenient_json.py`."""
     if isinstance(value, str):

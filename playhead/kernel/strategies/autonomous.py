@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from playhead.kernel.loop import is_last_turn, run_kernel
 from playhead.kernel.meta_tools import Arguments, MetaTool, ends_run
-from playhead.kernel.react import act, act_but, ask_again, observe, take_answer, think_until
+from playhead.kernel.react import act_but, ask_again, observe, take_answer, think_until
 from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, transition
 from playhead.kernel.strategies.base import Strategy
@@ -69,33 +69,27 @@ class Autonomous(Strategy):
         return [finish_tool(self.finish_tool_name)]
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
-        reached = await think_until(state, session, self._on_text)
-        if reached.status == "acting" and _NUDGES in reached.meta:
-            reached = transition(reached, meta={**reached.meta, _NUDGES: 0})
-        return reached
+        return await think_until(state, session, self._on_text)
 
     async def _act(self, state: KernelState, session: Session) -> KernelState:
         """Run the calls; a `finish` beside others ends the run after them, or, as the settings say, has to be made again."""
+        state = transition(state, meta={**state.meta, _NUDGES: 0})
         finishing = [planned for planned in state.pending if ends_run(session, session.tools.meant(planned.call.name))]
         is_alone = len(finishing) == len(state.pending)
-        if is_alone or not self.finish_alone:
-            return await act(state, session)
-        return await act_but(finishing, TOO_EARLY, state, session)
+        return await act_but(finishing if self.finish_alone and not is_alone else (), TOO_EARLY, state, session)
 
     async def _on_text(self, state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
         """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
         if said := _finished(text, self.finish_tool_name):
             return await take_answer(state, said, finish_reason, session)
         nudges: Any = state.meta.get(_NUDGES, 0)
-        is_whole = incomplete(finish_reason) is None
-        can_finish = self.finish_tool_name in session.toolset and session.offers(self.finish_tool_name)
-        if self.on_text == "nudge" and is_whole and can_finish and nudges < self.max_nudges:
+        can_finish = self.finish_tool_name in session.offered_specs() and incomplete(finish_reason) is None
+        if self.on_text == "nudge" and can_finish and nudges < self.max_nudges:
             if is_last_turn(state, session):  # what was written is the best there is, and no answer
                 session.conclude("max_iterations", text or state.best)
                 return transition(state, iteration=state.iteration + 1)
             counted = transition(state, meta={**state.meta, _NUDGES: nudges + 1})
-            again = await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session)
-            if again is not None:
+            if again := await ask_again(counted, "unfinished", GO_ON.format(name=self.finish_tool_name), session):
                 return again
         return await take_answer(state, text, finish_reason, session)
 
@@ -123,9 +117,8 @@ class FinishTool(MetaTool):
 
 def finish_tool(name: str) -> FinishTool:
     """Return the tool with which the model ends the run."""
-    return FinishTool(
-        name, "Say that the whole task is done, and give its result.", FinishArguments, _finish, ends_run=True
-    )
+    description = "Say that the whole task is done, and give its result."
+    return FinishTool(name, description, FinishArguments, _finish, ends_run=True)
 
 
 def _finish(session: Session, arguments: FinishArguments) -> JsonValue:

@@ -69,7 +69,8 @@ class ChainOfThought(Strategy):
         has_tools = turns < self.max_tool_steps
         if turns == self.max_tool_steps > 0:  # told once
             thread = await session.messages.nudge(state.thread, "unfinished", ANSWER_NOW)
-            state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns + 1})
+            turns += 1
+            state = transition(state, thread=thread, meta={**state.meta, _TOOL_TURNS: turns})
         offered = session.specs(visible_tools(session, state)) if has_tools else ()
         response = await session.model.complete(state.thread, offered)
         state = transition(state, thread=state.thread.add(await session.messages.add_reply(response)))
@@ -85,11 +86,11 @@ class ChainOfThought(Strategy):
         if not reply.calls:
             again = await call_again(state, reply, session)
             return again or await _answer(state, reply.thought, thought, response.finish_reason, session)
-        meta = {**state.meta, _TOOL_TURNS: state.meta.get(_TOOL_TURNS, 0) + 1}
-        state = transition(state, pending=reply.calls, meta=meta)
+        meta = {**state.meta, _TOOL_TURNS: turns + 1}
+        state = transition(state, pending=reply.calls, meta=meta, status="acting")
         if has_tools:
-            return transition(state, status="acting")
-        refused = [each for each in state.pending if not ends_run(session, session.tools.meant(each.call.name))]
+            return state
+        refused = [each for each in reply.calls if not ends_run(session, session.tools.meant(each.call.name))]
         return await act_but(refused, NO_MORE_TOOLS, state, session)
 
 
@@ -110,8 +111,7 @@ async def _answer(
     state: KernelState, text: str, thought: str, finish_reason: str | None, session: Session
 ) -> KernelState:
     """End with what stands outside of the thinking; of a reply that only thought, ask for the answer."""
-    if thought and not text and incomplete(finish_reason) is None:
-        again = await ask_again(state, "empty-reply", ONLY_THOUGHT, session)
-        if again is not None:
-            return again
+    only_thought = thought and not text and incomplete(finish_reason) is None
+    if only_thought and (again := await ask_again(state, "empty-reply", ONLY_THOUGHT, session)):
+        return again
     return await take_answer(state, text, finish_reason, session)

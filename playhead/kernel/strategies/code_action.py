@@ -17,6 +17,7 @@ from pydantic import Field
 from playhead.errors import UsageError
 from playhead.kernel import react
 from playhead.kernel.delegation import start_with
+from playhead.kernel.describe import shortened
 from playhead.kernel.isolate.program_tool import NAME as RUN_PROGRAM
 from playhead.kernel.isolate.program_tool import NOTES as NAME
 from playhead.kernel.isolate.program_tool import ProgramTool, signatures
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _PROGRAM: Final = re.compile(r"```py(?:thon3?)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 SHOWN: Final = 500
 """Characters of one call's arguments, and of its result, that the model is shown; the program had all of them."""
+_KEPT: Final = ("tool", "arguments", "result")
+"""What the next attempt is told of a call that took effect."""
 _PROMPT: Final = (
     "{task}\n\nSolve the task with one Python program, in one ```python block. These functions are there, and nothing else of "
     "the outside world; call them as they are, without `await` and without an import:\n\n{signatures}\n\n"
@@ -85,8 +88,8 @@ class CodeAction(Strategy):
     async def run(self, state: KernelState, session: Session) -> KernelState:
         """Run the loop to its end."""
         if NAME not in state.meta:
-            own = (RUN_PROGRAM, *(name for name in session.toolset if is_meta(session, name)))
-            specs = [tool.spec for name, tool in session.toolset.items() if name not in own and session.offers(name)]
+            offered = session.offered_specs().items()
+            specs = [spec for name, spec in offered if name != RUN_PROGRAM and not is_meta(session, name)]
             text = _PROMPT.format(task=text_of(session.task), signatures=signatures(specs) or "(none)")
             notes: dict[str, Any] = {"programs": 0, "done": []}
             state = transition(state, thread=await start_with(session, text), meta={**state.meta, NAME: notes})
@@ -107,10 +110,11 @@ class CodeAction(Strategy):
             result = completed.result
             if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
                 continue
-            ok, calls = "error" not in result, result.get("calls", [])
+            ok, succeeded = "error" not in result, [call for call in result.get("calls", []) if call["ok"]]
             told[completed.call_id] = (_told(result, self.output_chars), ok)
-            notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + _successes(calls)}
-            used |= {call["tool"] for call in calls if call["ok"]}
+            used |= {call["tool"] for call in succeeded}
+            new = [{name: call[name] for name in _KEPT} for call in succeeded if "repeated" not in call]
+            notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + new}
         pending = tuple(map(_without_results, state.pending))
         state = transition(state, tools_used=frozenset(used), pending=pending, meta={**state.meta, NAME: notes})
         return await react.observe_as(told, state, session)
@@ -125,10 +129,8 @@ async def write(state: KernelState, session: Session) -> KernelState:
         state = transition(state, thread=thread)
         again = await react.call_again(state, reply, session)
         return again or await react.take_answer(state, reply.thought, response.finish_reason, session)
-    steps = state.steps
-    if reply.thought:
-        steps = (*steps, Step(type="thought", content=reply.thought, iteration=state.iteration))
-    return transition(state, thread=thread, status="acting", pending=reply.calls, steps=steps)
+    thoughts = [Step(type="thought", content=reply.thought, iteration=state.iteration)] if reply.thought else []
+    return transition(state, thread=thread, status="acting", pending=reply.calls, steps=(*state.steps, *thoughts))
 
 
 def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply:
@@ -143,7 +145,7 @@ def _read(response: LlmResponded, state: KernelState, session: Session) -> Reply
     if thought and not all(_only_reads(tool) for tool in session.toolset.values()):
         return Reply(text, (), _ALONE)  # words around a program may say that it is not to be run
     if incomplete(response.finish_reason):
-        return Reply(strip_rationales(response.text), ())
+        return Reply(text, ())
     done = state.meta[NAME]["done"]
     arguments: dict[str, Any] = {"program": scrub(program), **({"done": done} if done else {})}
     planned = PlannedCall(
@@ -169,20 +171,16 @@ def _without_results(planned: PlannedCall) -> PlannedCall:
     return replace(planned, call=planned.call.model_copy(update={"arguments": shown}))
 
 
-def _successes(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the calls that took effect now, for the next attempt."""
-    names = ("tool", "arguments", "result")
-    return [{name: call[name] for name in names} for call in calls if call["ok"] and "repeated" not in call]
-
-
 def _told(result: dict[str, Any], most: int) -> str:
     """Return what a model is told of its program: at most so many characters of each part."""
     calls = "\n".join(map(_call_told, result.get("calls") or ()))
     parts = [
-        f"It failed: {_cut(result['error'], most)}" if "error" in result else "",
-        f"It printed:\n{_cut(result['output'], most, result.get('dropped_chars', 0))}" if "output" in result else "",
-        f"It returned: {_cut(as_text(result['value']), most)}" if "value" in result else "",
-        f"Its calls:\n{_cut(calls, most)}" if calls else "It called no tool.",
+        f"It failed: {shortened(result['error'], most)}" if "error" in result else "",
+        f"It printed:\n{shortened(result['output'], most, result.get('dropped_chars', 0))}"
+        if "output" in result
+        else "",
+        f"It returned: {shortened(as_text(result['value']), most)}" if "value" in result else "",
+        f"Its calls:\n{shortened(calls, most)}" if calls else "It called no tool.",
         _ANEW if "error" in result else "",
     ]
     return "\n\n".join(filter(None, parts))
@@ -190,13 +188,7 @@ def _told(result: dict[str, Any], most: int) -> str:
 
 def _call_told(call: dict[str, Any]) -> str:
     text = as_text(call["result"]) if call["ok"] else f"error: {call['error']}"
-    return f"- {call['tool']} {_cut(as_text(call['arguments']), SHOWN)} → {_cut(text, SHOWN)}"
-
-
-def _cut(text: str, most: int, missing: int = 0) -> str:
-    """Return the beginning of a text, and how much more there is; so much is missing from it already."""
-    more = max(0, len(text) - most) + missing
-    return f"{text[:most]} [… {more} characters more]" if more else text
+    return f"- {call['tool']} {shortened(as_text(call['arguments']), SHOWN)} → {shortened(text, SHOWN)}"
 
 
 def split_program(text: str) -> tuple[str, str | None]:
