@@ -171,29 +171,7 @@ def sort_out(tree: Tree) -> Sorted:
     places = {span_id: place for place, span_id in enumerate(tree.spans)}
     for work in works(found.root):
         work.items.sort(key=lambda item: _order(item, places))
-        _join_twins(work, found)
     return found
-
-
-def _join_twins(work: Work, found: Sorted) -> None:
-    """Put together model calls that two instrumentations tell of side by side: at the same time, of one prompt and one answer."""
-    before: ModelItem | None = None
-    twins: set[int] = set()
-    for item in work.models:
-        if before is not None and _are_twins(before, item):
-            before.reading = merged(before.reading, item.reading) or before.reading
-            twins.add(id(item))
-        else:
-            before = item
-    found.doubled += len(twins)
-    work.items = [item for item in work.items if id(item) not in twins]
-
-
-def _are_twins(one: ModelItem, other: ModelItem) -> bool:
-    if one.span.end_ns is None or other.span.start_ns >= one.span.end_ns:
-        return False
-    said, again = one.reading, other.reading
-    return said.answer is not None and (said.messages, said.answer) == (again.messages, again.answer)
 
 
 def _order(item: ModelItem | ToolItem, places: dict[str, int]) -> tuple[int, int, int, bool, int]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.importing.endings import concluded_ending, otherwise_in_a_replay, output_of, read_otherwise, stated_ending
-from playhead.importing.findings import Findings
+from playhead.importing.attributes import Attributes
+from playhead.importing.findings import Findings, is_hidden
 from playhead.importing.headers import beginning_of
-from playhead.importing.matching import match
-from playhead.importing.model_calls import CallIds, ModelCalls
-from playhead.importing.succession import look_through
-from playhead.importing.tool_calls import as_it_ran, completed_call, started_call, told_result
+from playhead.importing.model_calls import ModelCalls
+from playhead.importing.pairing import turns_of
+from playhead.importing.tool_calls import NO_RESULT, as_it_ran, completed_call, started_call, told_result
 from playhead.importing.toolbox import toolbox_of
-from playhead.importing.values import NOTHING
+from playhead.importing.values import NOTHING, object_of, parsed_json
 from playhead.trace.events import (
     AgentCompleted,
     AgentStarted,
@@ -29,8 +28,8 @@ from playhead.trace.events import (
     RunCompleted,
     ToolsDefined,
 )
-from playhead.trace.events.run import ANSWERED
-from playhead.trace.finish_reasons import INCOMPLETE
+from playhead.trace.events.run import ANSWERED, NOT_KNOWN
+from playhead.trace.finish_reasons import INCOMPLETE, incomplete
 from playhead.trace.owners import owner_inside
 from playhead.trace.spending import Spent
 from playhead.trace.values import to_json
@@ -39,10 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.importing.agents import ToolItem, Work
-    from playhead.importing.matching import Turn
-    from playhead.importing.pairing import Asked
+    from playhead.importing.pairing import Asked, Turn
     from playhead.importing.readings import ForeignMessage
-    from playhead.trace.events import ErrorInfo, EventBase, ToolCallStarted
+    from playhead.trace.events import EventBase, ToolCallStarted
     from playhead.trace.types import ToolCall
 
     Emit = Callable[[int, str, int | None, EventBase], None]
@@ -62,30 +60,27 @@ class Conversion:
         self._work = work
         self._owner = owner
         self._emit_at = emit
-        self._findings = findings
-        self._matched = match(work, is_agent=self._is_agent)
+        self._is_agent = bool(work.agents) or owner == ROOT
+        self._findings = findings if self._is_agent else Findings()  # no replay runs what is in a tool's body
         self._read_only = read_only
-        self._tools = toolbox_of(work, self._matched, is_agent=self._is_agent, read_only=read_only)
-        self._ids = CallIds()
+        self.begun = beginning_of(work, self._findings)
+        self._otherwise = Findings() if self.begun.is_own else self._findings
+        """What a replay's plain loop would do otherwise; our own loop does the same again."""
+        self._turns = turns_of(work, self._findings, self._otherwise)
+        self._tools = toolbox_of(work, self._turns, self._findings, is_agent=self._is_agent, read_only=read_only)
         self._positions: Counter[int | None] = Counter()
         self.spent = Spent()
-        self._models = ModelCalls(self._tools, self._ids, self.spent, findings)
-        self.begun = beginning_of(work)
+        self._models = ModelCalls(self._tools, self.spent, self._findings, self._otherwise)
 
     def run(self) -> None:
         """Write what happened, from the tools to the last call."""
-        self._note()
         start_ns = min((item.span.start_ns for item in self._work.items), default=0)
         if self._tools.specs:
             self._emit(start_ns, None, ToolsDefined(first_id=0, tools=tuple(self._tools.specs)))
         for place, spec in enumerate(self._tools.variants, len(self._tools.specs)):
             self._emit(start_ns, None, ToolsDefined(first_id=place, tools=(spec,), offered=True))
-        last = self._matched.turns[-1]
-        for turn in self._matched.turns:
-            self._turn(turn, is_last=turn is last)
-        self._findings.rewritten += self._models.thread.rewritten
-        self._findings.otherwise += self._models.thread.otherwise
-        self._findings.unseen += self._models.thread.unseen
+        for turn in self._turns:
+            self._turn(turn)
 
     def complete(self, *, ended: bool) -> None:
         """Write the end of the run, when its spans hold one."""
@@ -99,19 +94,21 @@ class Conversion:
 
     def ending(self) -> dict[str, Any] | None:
         """Return how the agent ended; None when its spans hold no end of it."""
-        ends = [each.span.end_ns for each in self._work.outermost or self._work.items]
-        if None in ends:
+        if None in [each.span.end_ns for each in self._work.outermost or self._work.items]:
             return None
         last = self._models.last
         is_text = isinstance(last, LlmResponded) and not last.tool_calls and self._models.last_is_known
         text = last.text if is_text and isinstance(last, LlmResponded) else None
         speaker = self._work.speaker
         error = None if speaker is None else speaker.error
-        output = output_of(self._work, text)
+        output = self._output(text)
         if error is None and output is None and isinstance(last, LlmFailed):
             error = last.error  # as a run of ours ends
-        number = self._models.number
-        terminated_by = self._terminated_by(error, output, text)
+        cut = incomplete(last.finish_reason) if isinstance(last, LlmResponded) and is_text else None
+        concluded = cut or (NOT_KNOWN if text is None else "end_turn")
+        if error is not None:
+            concluded = "llm_error" if isinstance(last, LlmFailed) else "error"
+        terminated_by = self._stated_ending() or concluded
         if output == "" and terminated_by in INCOMPLETE.values():
             output = None  # an answer that was cut off before its first word is none
         return {
@@ -121,30 +118,31 @@ class Conversion:
             "output": to_json(output),
             "error": error.message if error is not None else None,
             **self.spent.total()._asdict(),
-            "iterations": 0 if number is None else number + 1,
+            "iterations": 0 if self._models.number is None else self._models.number + 1,
             "duration_ms": max((each.span.duration_ms for each in self._work.agents), default=0.0),
         }
 
-    def _note(self) -> None:
-        findings, pairing = self._findings, self._matched.pairing
-        findings.counts.update({f"matched by {how}": count for how, count in pairing.how.items()})
-        findings.counts["tool spans that began before the model asked for their call"] += pairing.early
-        findings.counts["tool spans of a call that another one answers already, and were put together"] += (
-            pairing.doubled
-        )
-        findings.doubtful += pairing.doubtful
-        findings.without_call += self._matched.without_call
-        findings.guessed += self._tools.guessed
-        findings.unoffered |= bool(self._tools.specs) and not self._tools.offered_known
-        if self._is_agent:
-            findings.begun.append(self.begun)
-            look_through(self._work, findings)
+    def _output(self, text: str | None) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the agent's output: what its spans say, which should be what the model said last."""
+        output = NOTHING if self._work.speaker is None else self._work.speaker.reading.output
+        is_state = isinstance(output, dict) and ("messages" in output or "generations" in output)
+        if text is None:
+            return None if output is NOTHING else output
+        said = output.strip() if isinstance(output, str) else output
+        if output is NOTHING or is_state or is_hidden(output) or text.strip() == said or parsed_json(text) == output:
+            return text.strip()
+        self._otherwise.doubt("the run's output is not what the model said last, which is what a replay gives")
+        return output
 
-    @property
-    def _is_agent(self) -> bool:
-        return bool(self._work.agents) or self._owner == ROOT
+    def _stated_ending(self) -> str | None:
+        """Return the reason code that a span of our own states; other programs' spans have none."""
+        for each in self._work.outermost:
+            attributes = Attributes(each.span.attributes)
+            if "playhead" in object_of(attributes.json("metadata")):
+                return attributes.text("agent.terminated_by")
+        return None
 
-    def _turn(self, turn: Turn, *, is_last: bool) -> None:
+    def _turn(self, turn: Turn) -> None:
         calls: tuple[ToolCall, ...] = ()
         if turn.model is not None:
             # known before its events are written: what failed and came again belongs to the same turn
@@ -154,47 +152,52 @@ class Conversion:
             for time_ns, event in events:
                 first = self._models.number == 0 and isinstance(event, MessageAdded)
                 self._emit(time_ns, None if first else self._iteration, event)
+        is_last = turn is self._turns[-1]
         for asked, call in zip(turn.asked, calls, strict=False):
             self._asked(asked, call, is_last=is_last)
         for item in turn.by_program:
-            self._findings.counts["calls that no model asked for"] += 1
-            self._call(item, None, self._matched.results.next_of(item.reading.call_id))
+            self._call(item, None, None)
+        if is_last and calls:
+            self._otherwise.doubt("the run ended on the calls of tools; a replay asks the model once more")
 
     @property
     def _iteration(self) -> int | None:
         return self._models.number if self._is_agent else None
 
     def _asked(self, asked: Asked, call: ToolCall, *, is_last: bool) -> None:
+        if call.arguments is None and call.raw_arguments is not None:
+            self._otherwise.doubt("calls whose arguments are no JSON object, which a replay answers itself", call.name)
         if asked.item is not None:
-            self._call(asked.item, call, asked.told)
+            self._call(asked.item, call, asked)
             return
-        told = asked.told
-        if told is None and is_last:
-            self._findings.last_asked.append(call.name)
+        if asked.told is None and is_last:
+            self._findings.doubt("the last answer asks for calls of which the spans show no run", call.name)
             return
         started = self._started(call, call.id, by_program=False)
         self._emit(0, self._iteration, started)
-        if told is None:
-            self._findings.unanswered.append(call.name)
+        if asked.told is None:
+            self._findings.missing(NO_RESULT, call.name)
             return
-        completed = told_result(started, told, self._findings)
+        completed = told_result(started, asked.told, self._findings)
         self._emit(0, self._iteration, completed)
-        self._models.thread.completed(completed)
+        self._models.thread.completed(completed, asked.call.id)
 
-    def _call(self, item: ToolItem, call: ToolCall | None, told: ForeignMessage | None) -> None:
-        ran, iteration = as_it_ran(item, call, self._findings), self._iteration
+    def _call(self, item: ToolItem, call: ToolCall | None, asked: Asked | None) -> None:
+        ran, iteration = as_it_ran(item, call, self._otherwise), self._iteration
         position = self._positions[iteration]
-        call_id = call.id if call is not None else self._ids.take(item.reading.call_id, f"call_{position}")
+        call_id = call.id if call is not None else self._models.ids.take(item.reading.call_id, f"call_{position}")
         started = self._started(ran, call_id, by_program=call is None)
         self._emit(item.span.start_ns, iteration, started)
         output: Any = NOTHING
         if item.inside is not None:
             output = self._inside(item.inside, owner_inside(self._owner, started.tool, iteration, position), started)
-        completed = completed_call(item, started, output, told, self._findings)
+        told: ForeignMessage | None = None if asked is None else asked.told
+        completed = completed_call(item, started, output, told, self._findings, self._otherwise)
         if completed is None:
             return
         self._emit(item.span.end_ns or item.span.start_ns, iteration, completed)
-        self._models.thread.completed(completed)
+        if asked is not None:
+            self._models.thread.completed(completed, asked.call.id)
 
     def _started(self, call: ToolCall, call_id: str, *, by_program: bool) -> ToolCallStarted:
         position = self._positions[self._iteration]
@@ -205,8 +208,7 @@ class Conversion:
 
     def _inside(self, work: Work, owner: str, called: ToolCallStarted) -> Any:  # noqa: ANN401 - an agent's output
         """Write what happened inside a call; return the output of the agent that it entered, if it did."""
-        findings = self._findings if work.agents else Findings()
-        inner = Conversion(work, owner, self._emit_at, findings, read_only=self._read_only)
+        inner = Conversion(work, owner, self._emit_at, self._findings, read_only=self._read_only)
         if not work.agents:
             inner.run()
             self.spent.join(inner.spent)
@@ -223,13 +225,6 @@ class Conversion:
             return NOTHING
         self._emit_at(first.end_ns or 0, owner, None, AgentCompleted(**ending))
         return NOTHING if ending.get("output") is None else ending["output"]
-
-    def _terminated_by(self, error: ErrorInfo | None, output: Any, text: str | None) -> str:  # noqa: ANN401
-        asked, stated = self._matched.turns[-1].asked, stated_ending(self._work)
-        concluded = concluded_ending(error, self._models.last, asked, output, text)
-        self._findings.endings += otherwise_in_a_replay(stated, concluded, asked, output, text)
-        self._findings.endings += read_otherwise(text, [spec.name for spec in self._tools.specs])
-        return stated or concluded
 
     def _emit(self, time_ns: int, iteration: int | None, event: EventBase) -> None:
         self._emit_at(time_ns, self._owner, iteration, event)

@@ -1,81 +1,124 @@
-"""What comes to light while a trace is converted."""
+"""What a replay can do with an imported run, and why no more: `full` only where the spans hold everything.
+
+Whatever is missing, cannot be compared, or was otherwise than a replay makes it lowers the level; nothing is guessed.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Final
 
-from playhead.importing.hiding import is_hidden
-from playhead.importing.truncation import Lengths
+from playhead.importing.agents import played
 
 if TYPE_CHECKING:
-    from playhead.importing.headers import Beginning
-    from playhead.importing.truncation import Cut
-    from playhead.trace.values import JsonValue
+    from playhead.importing.agents import Sorted
+    from playhead.importing.tree import Tree
+    from playhead.trace.imported import Replayability
+
+REDACTED: Final = "__REDACTED__"
+"""What OpenInference writes in place of content that is hidden."""
+LINES: Final = (
+    "from opentelemetry import trace; "
+    'agent = {"openinference.span.kind": "AGENT"}; '
+    'with trace.get_tracer("agent").start_as_current_span("agent", attributes=agent): …'
+)
+"""What makes a program's spans those of an agent."""
+_NAMED: Final = 5
+"""Names that a reason shows."""
+_LEAST: Final = 64
+"""Characters: nobody sets a limit of a text's length below this."""
 
 
-@dataclass
 class Findings:
-    """What was not there, or had to be concluded. Bodies of tools, which no replay runs, have findings of their own."""
+    """What comes to light while a trace is converted; each is a sentence, with names or with how often it applies."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    """Notes, by how often they apply."""
-    unanswered: list[str] = field(default_factory=list)
-    """Tools whose calls have no result though the run went on after them."""
-    without_arguments: list[str] = field(default_factory=list)
-    """Tools whose calls have no arguments that can be read."""
-    held: list[tuple[str, Cut | None, bool]] = field(default_factory=list)
-    """Tools with how what their calls were given, where that is no object, or returned is cut off, and whether it is hidden."""
-    last_asked: list[str] = field(default_factory=list)
-    """Tools that an agent's last answer asked for, of which the spans show no run."""
-    guessed: list[str] = field(default_factory=list)
-    """Tools of which nothing is known but how they were called."""
-    unoffered: bool = False
-    """Whether an agent's prompts do not say which tools they offer."""
-    begun: list[Beginning] = field(default_factory=list)
-    """What each agent began with."""
-    unknown_answers: int = 0
-    """Answers of models that are not in the spans."""
-    images_left_out: int = 0
-    """Images of prompts or tasks that whoever exported the spans left out of them."""
-    lost: Counter[str] = field(default_factory=Counter)
-    """Parts of prompts that a recording has no place for, by their kinds."""
-    rewritten: int = 0
-    """Prompts that do not begin as the one before."""
-    otherwise: int = 0
-    """Prompts that go on with something else than the answer before and the results of its calls."""
-    unseen: int = 0
-    """Messages that prompts had and do not show."""
-    told_otherwise: list[str] = field(default_factory=list)
-    """Tools of whose results later prompts say something else than the span."""
-    said_otherwise: list[str] = field(default_factory=list)
-    """Tools that returned something else than what the agent said that they entered, which is what a replay returns."""
-    ran_otherwise: list[str] = field(default_factory=list)
-    """Tools whose calls ran with other arguments than the model gave."""
-    endings: list[str] = field(default_factory=list)
-    """Why a replay does not end as an agent did."""
-    renamed: list[str] = field(default_factory=list)
-    """Calls that ran under another name than the model gave: both names."""
-    unknown_messages: int = 0
-    """Messages of prompts of which the spans say only that there is one."""
-    doubtful: list[str] = field(default_factory=list)
-    """Tools whose spans may be those of other calls."""
-    without_call: list[str] = field(default_factory=list)
-    """Tools whose spans name a call that no model span asked for."""
-    continued: int = 0
-    """Answers without calls after which an agent went on: a replay ends at such a one."""
-    turns: list[str] = field(default_factory=list)
-    """Agents that took over with prompts of their own."""
-    unordered: int = 0
-    """Model calls of the same moment as the one before them, of whose prompts neither goes on from the other."""
-    missing: int = 0
-    """Calls in prompts that no span of a model call asked for."""
-    not_there: list[str] = field(default_factory=list)
-    """Tools that the caller calls read-only, and no agent has."""
-    lengths: Lengths = field(default_factory=Lengths)
-    """Of the texts in the spans."""
+    def __init__(self) -> None:
+        self._missing: dict[str, Counter[str]] = defaultdict(Counter)
+        self._doubts: dict[str, Counter[str]] = defaultdict(Counter)
+        self._notes: dict[str, Counter[str]] = defaultdict(Counter)
 
-    def hold(self, tool: str, value: JsonValue, told: object = None) -> None:
-        """Take what a call was given or returned; `told` is what a later prompt shows of it."""
-        self.held.append((tool, self.lengths.cut(value, told), is_hidden(value)))
+    def missing(self, what: str, name: str = "") -> None:
+        """Take what makes a replay impossible."""
+        self._missing[what][name] += 1
+
+    def doubt(self, what: str, name: str = "", times: int = 1) -> None:
+        """Take what keeps a replay from concluding anything."""
+        if times:
+            self._doubts[what][name] += times
+
+    def note(self, what: str, name: str = "", times: int = 1) -> None:
+        """Take what a reader has to know besides."""
+        if times:
+            self._notes[what][name] += times
+
+    @property
+    def level(self) -> Replayability:
+        """What a replay can do."""
+        return "not" if self._missing else "tools-only" if self._doubts else "full"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it can do no more."""
+        return tuple(_said(what, names) for kind in (self._missing, self._doubts) for what, names in kind.items())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to know."""
+        return tuple(_said(what, names) for what, names in self._notes.items())
+
+
+def is_hidden(value: object) -> bool:
+    """Tell whether the marker of hidden content stands anywhere in a value or a message."""
+    return REDACTED in (value if isinstance(value, str) else repr(value))
+
+
+def look_at_spans(tree: Tree, found: Sorted, findings: Findings) -> None:
+    """Find what of the trace is not there, or was left out."""
+    works = played(found.root)
+    spans = {each.span.span_id: each.span for work in works for each in (*work.items, *work.agents)}.values()
+    if not any(work.models for work in works):
+        findings.missing("no span is a model call, so there is nothing to ask again")
+    if not found.is_whole:
+        loose = sum(root.parent_id is not None for root, _ in found.tops)
+        findings.doubt("the run may not be whole: spans are below parents that are not there", times=loose)
+    elif any(root.parent_id is not None for root, _ in found.tops):
+        findings.note("the outermost agent is below a parent that is not there: what else that did is not known")
+    findings.doubt(
+        "the run may not be whole: spans had not ended, or do not say when",
+        times=sum(span.end_ns is None for span in spans),
+    )
+    findings.doubt("the run may not be whole: spans have the id of another one", times=tree.conflicting)
+    findings.doubt(
+        "the order of the run is not known: spans do not say when they began",
+        times=sum(not span.start_ns for span in spans),
+    )
+    findings.doubt("the program's SDK dropped attributes or events of spans", times=sum(span.dropped for span in spans))
+    findings.doubt(
+        "texts may be cut: several have the same greatest length, as under a limit of attributes",
+        times=_of_greatest_length(tree),
+    )
+    findings.doubt("spans are nested too deep, and are left out", times=found.too_deep)
+    if findings.level != "full" and all(kind != "agent" for _, kind in found.tops):
+        findings.note("no span is an agent's. These lines around the whole program make its spans one run", LINES)
+    findings.note("spans that tell of no agent, model call or tool call, and are left out", times=found.left_out)
+    findings.note("spans of a second instrumentation that tell of the same calls, put together", times=found.doubled)
+    findings.note("spans that came twice", times=tree.repeated)
+    findings.note("spans whose parent is not there", times=tree.orphans)
+    findings.note("texts with half a character (a lone surrogate), which � replaces", times=tree.halves)
+    findings.note("spans that are their own ancestors, and were cut loose", times=tree.cycles)
+
+
+def _of_greatest_length(tree: Tree) -> int:
+    """Return how many different texts have the greatest length of all, if these are several."""
+    attributes = (span.attributes.values() for span in tree.spans.values())
+    texts = {text for values in attributes for text in values if isinstance(text, str) and len(text) >= _LEAST}
+    lengths = Counter(map(len, texts))
+    count = lengths[max(lengths, default=0)]
+    return count if count > 1 else 0
+
+
+def _said(what: str, names: Counter[str]) -> str:
+    if set(names) == {""}:
+        return f"{what}: {names['']:,}"
+    shown = [f"{name} ({count} times)" if count > 1 else name for name, count in list(names.items())[:_NAMED]]
+    return f"{what}: {', '.join(shown)}" + (f", … {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from playhead.importing.findings import is_hidden
 from playhead.importing.pairing import plain_name
 from playhead.importing.readings import ModelReading
 from playhead.importing.thread import tool_call
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.importing.agents import Work
+    from playhead.importing.findings import Findings
     from playhead.importing.readings import ForeignMessage, OwnAgent
     from playhead.trace.types import Content
 
@@ -30,6 +32,8 @@ that is empty, or take out of it what comes after `Final Answer:`, which the pro
 MOST_TURNS: Final = 10
 """Turns that a replay has at least."""
 _NAMELESS: Final = "agent"
+_NOT_FROM_SPANS: Final = {"code-action": "its programs run outside of the spans"}
+"""Strategies whose runs spans do not hold whole, and why."""
 _PROVIDERS: Final = {
     "aws": "bedrock",
     "aws.bedrock": "bedrock",
@@ -54,47 +58,59 @@ class Beginning:
     """What an agent began with."""
 
     header: AgentHeader
-    task: Content
-    task_known: bool
-    """Whether anything says what the agent was asked."""
-    goes_on: bool
-    """Whether the first prompt goes on after the user's last message, so that a replay cannot begin with the same one."""
-    own: OwnAgent | None = None
-    """What Playhead's own export said of the agent, when the header is made of that."""
-    requests: int = 0
-    """Spans of model calls that there are."""
-    calls: int = 0
-    """Spans of tool calls that there are."""
+    task: Content = ""
+    is_own: bool = False
+    """Whether the header is what Playhead's own export said of the agent."""
 
 
-def beginning_of(work: Work) -> Beginning:
-    """Return what an agent began with."""
+def beginning_of(work: Work, findings: Findings) -> Beginning:
+    """Return what an agent began with; what is not known of it is a doubt."""
     models = work.models
     first = models[0].reading if models else ModelReading()
-    system, examples, task, goes_on = _split(first.messages or ())
-    told = (
-        task
-        if task is not None
-        else next((scrub(each.reading.task) for each in work.agents if each.reading.task), None)
-    )
+    system, examples, asked, goes_on = _split(first.messages or ())
+    said = next((scrub(each.reading.task) for each in work.agents if each.reading.task), None)
     own = work.own
-    if own is not None and (header := _own_header(own, _name(work), model_name(first), examples)) is not None:
-        task = next((scrub(each.reading.task) for each in work.agents if each.reading.task), task)
-        task_known, calls = task is not None, len(work.items) - len(models)
-        return Beginning(header, task or "", task_known, goes_on=False, own=own, requests=len(models), calls=calls)
-    header = AgentHeader(
-        name=_name(work),
-        model=model_name(first),
-        address=_address(first),
-        parameters=to_json(first.parameters or {}),
-        system_prompt=system if first.messages else None,
-        examples=tuple(_example(number, message) for number, message in enumerate(examples)),
-        strategy=STRATEGY,
-        rationale=False,
-        max_iterations=max(MOST_TURNS, len(models) + 1),
-        retry_delay_s=0.5,
-    )
-    return Beginning(header, told if told is not None else "", told is not None, goes_on)
+    header = None if own is None else _own_header(own, _name(work), model_name(first), examples)
+    is_own = header is not None
+    if own is not None and header is not None:
+        task = asked if said is None else said
+        _look_at_own(own, header, work, findings)
+    else:
+        task = said if asked is None else asked
+        findings.doubt("a first prompt goes on after the user's message, which a replay does not", times=goes_on)
+        header = AgentHeader(
+            name=_name(work),
+            model=model_name(first),
+            address=_address(first),
+            parameters=to_json(first.parameters or {}),
+            system_prompt=system if first.messages else None,
+            examples=tuple(starmap(_example, enumerate(examples))),
+            strategy=STRATEGY,
+            rationale=False,
+            max_iterations=max(MOST_TURNS, len(models) + 1),
+            retry_delay_s=0.5,
+        )
+    findings.doubt("the task is not in the spans", times=task is None)
+    findings.doubt("the task is empty, which a replay refuses", times=task is not None and not task)
+    findings.doubt("the task is hidden", times=is_hidden(task))
+    return Beginning(header, task or "", is_own=is_own)
+
+
+def _look_at_own(own: OwnAgent, header: AgentHeader, work: Work, findings: Findings) -> None:
+    """Find what a run of Playhead's own depended on that its spans do not hold: else the same loop does the same again."""
+    requests = len(work.models)
+    calls = len(work.items) - requests
+    if (requests, calls) != (own.requests, own.calls):
+        findings.doubt(
+            f"spans are missing: {header.name} made {own.requests:,} model calls and {own.calls:,} tool calls, and the spans "
+            f"hold {requests:,} and {calls:,}"
+        )
+    for kind in own.decided:
+        findings.doubt(f"what else steered {header.name} is not in the spans", kind)
+    if header.strategy in _NOT_FROM_SPANS:
+        findings.doubt(
+            f"the strategy {header.strategy} cannot be replayed from spans: {_NOT_FROM_SPANS[header.strategy]}"
+        )
 
 
 def _own_header(own: OwnAgent, name: str, model: str, examples: Sequence[ForeignMessage]) -> AgentHeader | None:

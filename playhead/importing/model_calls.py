@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from playhead.importing.findings import is_hidden
 from playhead.importing.headers import model_name
-from playhead.importing.hiding import IMAGES_LEFT_OUT
 from playhead.importing.thread import ForeignThread, digest, ranges_of, tool_call
 from playhead.importing.values import count_of
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded, LlmRetried
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from playhead.trace.types import Range
 
 Outcome = LlmResponded | LlmFailed
+IMAGES_LEFT_OUT: Final = "playhead.images_left_out"
+"""The attribute in which Playhead's own export counts images that were too large for a span."""
 
 
 class CallIds:
@@ -46,12 +48,12 @@ class CallIds:
 class ModelCalls:
     """Writes requests and what became of them; a request that failed and came again is another attempt at the same one."""
 
-    def __init__(self, tools: Toolbox, ids: CallIds, spent: Spent, findings: Findings) -> None:
+    def __init__(self, tools: Toolbox, spent: Spent, findings: Findings, otherwise: Findings) -> None:
         self._tools = tools
-        self._ids = ids
+        self.ids = CallIds()
         self._spent = spent
         self._findings = findings
-        self.thread = ForeignThread()
+        self.thread = ForeignThread(findings, otherwise)
         self.last: Outcome | None = None
         """What became of the newest request."""
         self.last_is_known = False
@@ -64,11 +66,8 @@ class ModelCalls:
     def record(self, item: ModelItem, emit: Callable[[int, EventBase], None]) -> Outcome | None:
         """Write a model call; `emit` takes the time in nanoseconds and an event. Return None when it was still under way."""
         said, start_ns = item.reading, item.span.start_ns
-        messages = said.messages or ()
-        self._findings.unknown_messages += sum(not each.known and each.role != "assistant" for each in messages)
-        self._findings.lost.update(kind for each in messages for kind in each.lost)
-        self._findings.images_left_out += count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
-        added, ranges = self.thread.place(messages, said.cut or 0)
+        self._look_at(item)
+        added, ranges = self.thread.place(said.messages or (), said.cut or 0)
         requested = self._requested(item, ranges)
         if requested.attempt:
             emit(start_ns, LlmRetried(request=requested.request, attempt=requested.attempt, delay_s=0.0))
@@ -79,6 +78,20 @@ class ModelCalls:
         if self.last is not None:
             emit(item.span.end_ns or start_ns, self.last)
         return self.last
+
+    def _look_at(self, item: ModelItem) -> None:
+        said, findings = item.reading, self._findings
+        messages = said.messages or ()
+        findings.doubt("prompts are not in the spans: content was not captured", times=said.messages is None)
+        unknown = sum(not each.known and each.role != "assistant" for each in messages)
+        findings.doubt("messages of prompts are in the spans without their content", times=unknown)
+        findings.doubt("prompts or answers are hidden", times=is_hidden(messages) or is_hidden(said.answer))
+        images = count_of(item.span.attributes.get(IMAGES_LEFT_OUT))
+        findings.doubt("images of prompts were left out of the spans", times=images)
+        for kind in (kind for each in messages for kind in each.lost):
+            findings.doubt("prompts hold what is neither text nor image, which a replay cannot send", kind)
+        for name in said.unrecorded:
+            findings.note("request parameters that the recording does not hold (a replay takes them by --set)", name)
 
     def _requested(self, item: ModelItem, ranges: tuple[Range, ...]) -> LlmRequested:
         said = item.reading
@@ -99,7 +112,7 @@ class ModelCalls:
         return self._asked
 
     def _outcome(self, item: ModelItem, requested: LlmRequested) -> Outcome | None:
-        said, answer = item.reading, item.reading.answer
+        said, answer, findings = item.reading, item.reading.answer, self._findings
         fields: dict[str, Any] = {
             "request": requested.request,
             "attempt": requested.attempt,
@@ -112,14 +125,13 @@ class ModelCalls:
             return failed
         if not self.last_is_known and item.span.end_ns is None:
             return None
-        if answer is not None:
-            self._findings.counts.update(
-                f"parts of answers that are left out, of the kind {kind}" for kind in answer.lost
-            )
-        self._findings.unknown_answers += not self.last_is_known
-        self._findings.counts["model calls whose tokens the spans do not hold"] += said.usage is None
-        self._findings.counts.update(f"numbers that cannot be read and are left out, at {name}" for name in said.unread)
-        self._findings.counts["errors of model calls that answered all the same"] += item.error is not None
+        for kind in () if answer is None else answer.lost:
+            findings.note("parts of answers that are left out", kind)
+        for name in said.unread:
+            findings.note("numbers that cannot be read and are left out", name)
+        findings.doubt("answers of the model are not in the spans", times=not self.last_is_known)
+        findings.note("model calls whose tokens the spans do not hold", times=said.usage is None)
+        findings.note("errors of model calls that answered all the same", times=item.error is not None)
         responded = LlmResponded(
             **fields,
             text=text_of(answer.content) if answer else "",
@@ -130,11 +142,11 @@ class ModelCalls:
             cost_usd=said.cost_usd,
             model=said.answered_by,
         )
-        self.thread.answered(responded)
+        self.thread.answered(responded, answer)
         self._spent.take(responded)
         return responded
 
     def _calls(self, calls: tuple[ForeignCall, ...], request: int) -> Iterator[ToolCall]:
         for place, call in enumerate(calls):
-            made = tool_call(call, self._ids.take(call.id, f"call_{request}_{place}"))
+            made = tool_call(call, self.ids.take(call.id, f"call_{request}_{place}"))
             yield made.model_copy(update={"arguments": to_json(made.arguments)})

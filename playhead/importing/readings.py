@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from playhead.importing.values import NOTHING
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["model", "tool", "agent", "other"]
 _T = TypeVar("_T", "ModelReading", "ToolReading", "AgentReading")
-REDACTED: Final = "__REDACTED__"
-"""What OpenInference writes in place of content that is hidden."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from playhead.importing.agents import sort_out
 from playhead.importing.conventions import read_context
 from playhead.importing.conversion import ROOT, Conversion
-from playhead.importing.findings import Findings
+from playhead.importing.findings import Findings, look_at_spans
 from playhead.importing.fingerprints import Fingerprints
-from playhead.importing.report import report_of
 from playhead.importing.tree import make_tree
-from playhead.importing.truncation import lengths_of
 from playhead.importing.values import text_of
 from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
@@ -217,16 +215,17 @@ class _Import:
 
     def _write(self, path: Path) -> ImportedFrom:
         found = self._found
-        findings, clock = Findings(lengths=lengths_of(self._tree.spans.values())), _SpanClock()
+        findings, clock = Findings(), _SpanClock()
         events: list[tuple[int, str, int | None, EventBase]] = []
         conversion = Conversion(
             found.root, ROOT, lambda *event: events.append(event), findings, read_only=self._read_only
         )
         conversion.run()
         conversion.complete(ended=found.has_outermost)
-        findings.not_there = sorted(self._read_only - {spec.name for event in events for spec in _defined(event[3])})
-        report = report_of(self._tree, found, findings)
-        source = self._source(report.replayability, report.reasons, report.notes)
+        look_at_spans(self._tree, found, findings)
+        for name in sorted(self._read_only - {spec.name for event in events for spec in _defined(event[3])}):
+            findings.note("tools that were called read-only, and that no agent of the run has", name)
+        source = self._source(findings.level, findings.reasons, findings.notes)
         first = min((span.start_ns for span in self._tree.spans.values() if span.start_ns), default=0)
         events.insert(0, (first, ROOT, None, self._started(conversion, source)))
         self._write_events(path, clock, events)

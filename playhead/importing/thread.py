@@ -7,14 +7,15 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from playhead.importing.following import follows
+from playhead.importing.readings import ForeignMessage
 from playhead.trace.events import MessageAdded, MessageRef
-from playhead.trace.types import ToolCall
+from playhead.trace.types import ToolCall, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from playhead.importing.readings import ForeignCall, ForeignMessage
+    from playhead.importing.findings import Findings
+    from playhead.importing.readings import ForeignCall
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import Range
 
@@ -22,54 +23,33 @@ if TYPE_CHECKING:
 class ForeignThread:
     """Gives messages their ids; a prompt that goes on from the one before refers to the same messages again."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings, otherwise: Findings) -> None:
+        self._findings = findings
+        self._otherwise = otherwise
+        """Takes what a replay's plain loop would send otherwise."""
         self._keys: list[str] = []
         """Of every message, by its id."""
         self._ids: dict[str, list[int]] = defaultdict(list)
-        self._before: list[int] = []
+        self._before: list[int] | None = None
         """The ids of the prompt before."""
-        self._answers: dict[str, int] = {}
-        self._results: dict[str, ToolCallCompleted] = {}
         self._leading = 0
         """Messages of the system that the prompt before begins with."""
+        self._answers: dict[str, int] = {}
+        self._results: dict[str, ToolCallCompleted] = {}
         self._last: LlmResponded | None = None
-        self.rewritten = 0
-        """Prompts that did not begin as the one before."""
-        self.otherwise = 0
-        """Prompts that went on with something else than the answer before and the results of its calls."""
-        self.unseen = 0
-        """Messages that prompts had and do not show."""
+        self._next: list[ForeignMessage] = []
+        """What a replay adds to the prompt before: the answer, and the results of its calls."""
 
-    def answered(self, response: LlmResponded) -> None:
-        """Take an answer, to which a message of a later prompt may refer."""
+    def answered(self, response: LlmResponded, answer: ForeignMessage | None) -> None:
+        """Take an answer, with which a later prompt goes on."""
         self._answers[_key_of_answer(response)] = response.request
         self._last = response
+        self._next = [] if answer is None else [answer]
 
-    def _goes_on(self, messages: Sequence[ForeignMessage], ids: list[int], cut: int) -> bool:
-        """Tell whether what a prompt does not show is what the one before had: what it shows has to join on to that."""
-        leading, place = self._leading, self._leading + cut
-        if self._before[:leading] != ids[:leading] or len(ids) == leading:
-            return False
-        if place < len(self._before):
-            return self._before[place] == ids[leading]
-        if place > len(self._before) or self._last is None:
-            return False
-        answers_a_call = messages[leading].call_id in {call.id for call in self._last.tool_calls}
-        return answers_a_call or _key(messages[leading]) == _key_of_answer(self._last)
-
-    def _remember(self, response: LlmResponded, added: list[MessageAdded]) -> None:
-        """Add the answer to the prompt before, which the next prompt had and does not show."""
-        key = _key_of_answer(response)
-        number = next(iter(self._ids.get(key, [])), len(self._keys))
-        if number == len(self._keys):
-            self._keys.append(key)
-            self._ids[key].append(number)
-            added.append(MessageAdded(id=number, role="assistant", ref=MessageRef(request=response.request)))
-        self._before.append(number)
-
-    def completed(self, result: ToolCallCompleted) -> None:
-        """Take a result, to which a message of a later prompt may refer."""
+    def completed(self, result: ToolCallCompleted, call_id: str | None) -> None:
+        """Take the result of a call that was asked for by this id."""
         self._results[result.call_id] = result
+        self._next.append(ForeignMessage("tool", result.message_text("tool"), call_id=call_id))
 
     def place(self, messages: Sequence[ForeignMessage], cut: int = 0) -> tuple[list[MessageAdded], tuple[Range, ...]]:
         """Return the messages of a prompt that are new, and the ranges of ids that it is.
@@ -78,36 +58,64 @@ class ForeignThread:
         put in again.
         """
         added: list[MessageAdded] = []
-        remembers = bool(cut) and cut == len(self._before) - self._leading + 1 and self._last is not None
-        if remembers and self._last is not None:
-            self._remember(self._last, added)
-        leading = self._leading = next(
-            (place for place, each in enumerate(messages) if each.role != "system"), len(messages)
-        )
-        ids = self._ids_of(messages, cut, added)
-        if cut and self._goes_on(messages, ids, cut):
-            ids = [*self._before[: leading + cut], *ids[leading:]]
+        before = self._before or []
+        if cut and self._last is not None and cut == len(before) - self._leading + 1:
+            self._remember(self._last, before, added)
+        leading = next((place for place, each in enumerate(messages) if each.role != "system"), len(messages))
+        ids = self._ids_of(messages, leading, cut, added)
+        if cut and self._joins_on(messages, ids, leading, cut):
+            ids = [*before[: leading + cut], *ids[leading:]]
         else:
-            self.unseen += cut
-        if ids[: len(self._before)] != self._before:
-            self.rewritten += 1
-        elif self._before and len(ids) == len(messages) + cut:
-            self.otherwise += not self._follows(messages[max(len(self._before) - cut, leading) :], not remembers)
-        self._before, self._last = ids, None
+            self._findings.doubt("messages that prompts had and do not show", times=cut)
+        if self._before is not None:
+            self._compare(messages, ids, cut)
+        self._before, self._leading, self._last, self._next = ids, leading, None, []
         return added, ranges_of(ids)
 
-    def _follows(self, new: Sequence[ForeignMessage], answer_is_shown: bool) -> bool:  # noqa: FBT001 - told by the prompt
-        """Tell whether a prompt goes on as that of a replay does, which ends at an answer without calls."""
-        ends = self._last is not None and self._last.text and not self._last.tool_calls
-        return bool(ends) or follows(new, self._last, self._results, answer_is_shown=answer_is_shown)
+    def _compare(self, messages: Sequence[ForeignMessage], ids: list[int], cut: int) -> None:
+        """Find whether the prompt is the one before, the answer and its results, as that of a replay is."""
+        before = self._before or []
+        if self._last is not None and self._last.text and not self._last.tool_calls:
+            self._otherwise.doubt("the run goes on after an answer that calls no tool, where a replay ends")
+        elif ids[: len(before)] != before:
+            self._otherwise.doubt("prompts do not begin with the one before, as those of a replay do")
+        elif [_plain(each) for each in messages[max(0, len(before) - cut) :]] != [_plain(each) for each in self._next]:
+            self._otherwise.doubt(
+                "prompts go on with something else than the answer before and the results of its calls, which a replay "
+                "does not send"
+            )
 
-    def _ids_of(self, messages: Sequence[ForeignMessage], cut: int, added: list[MessageAdded]) -> list[int]:
+    def _joins_on(self, messages: Sequence[ForeignMessage], ids: list[int], leading: int, cut: int) -> bool:
+        """Tell whether what a prompt does not show is what the one before had: what it shows has to join on to that."""
+        before, place = self._before or [], leading + cut
+        if self._leading != leading or before[:leading] != ids[:leading] or len(ids) == leading:
+            return False
+        if place < len(before):
+            return before[place] == ids[leading]
+        if place > len(before) or self._last is None:
+            return False
+        answers_a_call = messages[leading].call_id in {call.id for call in self._last.tool_calls}
+        return answers_a_call or _key(messages[leading]) == _key_of_answer(self._last)
+
+    def _remember(self, response: LlmResponded, before: list[int], added: list[MessageAdded]) -> None:
+        """Add the answer to the prompt before, which the next prompt had and does not show."""
+        key = _key_of_answer(response)
+        number = next(iter(self._ids.get(key, [])), len(self._keys))
+        if number == len(self._keys):
+            self._keys.append(key)
+            self._ids[key].append(number)
+            added.append(MessageAdded(id=number, role="assistant", ref=MessageRef(request=response.request)))
+        before.append(number)
+
+    def _ids_of(
+        self, messages: Sequence[ForeignMessage], leading: int, cut: int, added: list[MessageAdded]
+    ) -> list[int]:
         """Return the ids of the messages of a prompt; those that are new join the thread."""
         ids: list[int] = []
         used: dict[str, int] = defaultdict(int)
         for place, message in enumerate(messages):
             key = _key(message)
-            number = self._known(key, place if place < self._leading else place + cut, used)
+            number = self._known(key, place if place < leading else place + cut, used)
             if number is None:
                 number = len(self._keys)
                 self._keys.append(key)
@@ -119,8 +127,9 @@ class ForeignThread:
 
     def _known(self, key: str, place: int, used: dict[str, int]) -> int | None:
         """Return the id of an equal message that this prompt does not hold yet: the one of the same place first."""
-        if place < len(self._before) and self._keys[self._before[place]] == key and not used[key]:
-            return self._before[place]
+        before = self._before or []
+        if place < len(before) and self._keys[before[place]] == key and not used[key]:
+            return before[place]
         known = self._ids.get(key, [])
         return known[used[key]] if used[key] < len(known) else None
 
@@ -168,25 +177,26 @@ def ranges_of(ids: Iterable[int]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-def _key(message: ForeignMessage) -> str:
-    return digest(
-        [message.role, _said(message), [_asked(call) for call in message.calls], message.call_id, message.name]
+def _plain(message: ForeignMessage) -> object:
+    """Return what of a message has to be the same in a replay."""
+    has_image = not isinstance(message.content, str) and any(part.type == "image" for part in message.content)
+    said = message.content if has_image else text_of(message.content)
+    return (
+        message.role,
+        said,
+        [(call.id, call.name, call.arguments, call.raw) for call in message.calls],
+        message.call_id,
     )
+
+
+def _key(message: ForeignMessage) -> str:
+    content = message.content
+    said = content if isinstance(content, str) else [part.model_dump(mode="json") for part in content]
+    calls = [[call.id, call.name, call.arguments, call.raw] for call in message.calls]
+    return digest([message.role, said, calls, message.call_id, message.name])
 
 
 def _key_of_answer(response: LlmResponded) -> str:
     """Return the key of the message that an answer becomes."""
-    return digest(["assistant", response.text, [_plain(call) for call in response.tool_calls], None, None])
-
-
-def _said(message: ForeignMessage) -> object:
-    content = message.content
-    return content if isinstance(content, str) else [part.model_dump(mode="json") for part in content]
-
-
-def _asked(call: ForeignCall) -> list[object]:
-    return [call.id, call.name, call.arguments, call.raw]
-
-
-def _plain(call: ToolCall) -> list[object]:
-    return [call.id, call.name, call.arguments, call.raw_arguments]
+    calls = [[call.id, call.name, call.arguments, call.raw_arguments] for call in response.tool_calls]
+    return digest(["assistant", response.text, calls, None, None])

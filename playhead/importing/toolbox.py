@@ -1,20 +1,24 @@
-"""The tools of an agent: those that its prompts offer, and those that were called where no prompt says what it offers."""
+"""The tools of an agent: those that its requests offer, and those that were called where no request says what it offers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
+from playhead.importing.headers import model_name
 from playhead.importing.thread import digest
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from playhead.importing.agents import Work
-    from playhead.importing.matching import Matched
-    from playhead.importing.pairing import Asked
+    from playhead.importing.findings import Findings
+    from playhead.importing.pairing import Asked, Turn
+
+_NOT_OFFERED: Final = "calls of tools that no request offered"
+_NOT_SAID: Final = "which tools the model was offered is not in the spans, only which it called"
 
 
 @dataclass
@@ -24,15 +28,13 @@ class Toolbox:
     specs: list[ToolSpec] = field(default_factory=list)
     """The agent's tools, one of each name."""
     variants: list[ToolSpec] = field(default_factory=list)
-    """Other descriptions of the same tools, that some prompt offers."""
-    guessed: list[str] = field(default_factory=list)
-    """Tools whose schema was put together from the arguments of their calls."""
+    """Other descriptions of the same tools, that some request offers."""
     offered_known: bool = False
-    """Whether any prompt says what it offers."""
+    """Whether any request says what it offers."""
     _ids: dict[str, int] = field(default_factory=dict)
 
     def ids_of(self, offered: Sequence[ToolSpec] | None) -> list[int]:
-        """Return the ids of what a prompt offers; all where no prompt says it, none where this one alone does not."""
+        """Return the ids of what a request offers; all where no request says it, none where this one alone does not."""
         if offered is None:
             return [] if self.offered_known else list(range(len(self.specs)))
         return [self._ids[key] for spec in offered if (key := _key(spec)) in self._ids]
@@ -43,67 +45,69 @@ class Toolbox:
             self._ids.setdefault(_key(spec), len(self._ids))
 
 
-def toolbox_of(work: Work, matched: Matched, *, is_agent: bool, read_only: Collection[str] = ()) -> Toolbox:
+def toolbox_of(
+    work: Work, turns: Sequence[Turn], findings: Findings, *, is_agent: bool, read_only: Collection[str] = ()
+) -> Toolbox:
     """Return the tools of an agent; a tool's body has those alone that it offered."""
-    tells = work.own is not None or any(model.reading.tools for model in work.models)
-    box = Toolbox(offered_known=not is_agent or tells)
-    named: dict[str, ToolSpec] = {}
-    known: set[str] = set()
     own = () if work.own is None else work.own.tools
-    for spec in (*own, *(spec for model in work.models for spec in model.reading.tools or ())):
-        key = _key(spec)
-        if key not in known:
-            known.add(key)
-            (box.variants if spec.name in named else box.specs).append(spec)
-            named.setdefault(spec.name, spec)
+    box = Toolbox(offered_known=not is_agent or work.own is not None or any(each.reading.tools for each in work.models))
+    seen: set[str] = set()
+    for spec in (*own, *(spec for item in work.models for spec in item.reading.tools or ())):
+        if _key(spec) not in seen:
+            known = any(each.name == spec.name for each in box.specs)
+            (box.variants if known else box.specs).append(spec)
+            seen.add(_key(spec))
     calls: dict[str, list[Asked]] = {}
-    for asked in (asked for turn in matched.turns for asked in turn.asked):
-        if work.own is None:  # our own export says which tools there are
-            calls.setdefault(asked.call.name, []).append(asked)
-    for name, asked_for in calls.items():
-        if name not in named and is_agent and (not box.offered_known or any(map(_ran, asked_for))):
-            box.specs.append(_seen(name, asked_for, box))
-    agents = {name for name, asked_for in calls.items() if all(map(_enters, asked_for))}
-    box.specs = [spec.model_copy(update={"kind": "agent"}) if spec.name in agents else spec for spec in box.specs]
-    box.specs = [spec.model_copy(update={"read_only": True}) if spec.name in read_only else spec for spec in box.specs]
+    for asked in (asked for turn in turns for asked in turn.asked):
+        calls.setdefault(asked.call.name, []).append(asked)
+    if is_agent and work.own is None:
+        _compare(work, findings)
+        offered = {spec.name for spec in box.specs}
+        for name in [name for name in calls if name not in offered]:
+            findings.doubt(_NOT_OFFERED if box.offered_known else _NOT_SAID, name)
+            box.specs.append(_called(name, calls[name]))
+    agents = {name for name, asked in calls.items() if work.own is None and all(map(_enters, asked))}
+    box.specs = [
+        spec.model_copy(
+            update={
+                "kind": "agent" if spec.name in agents else spec.kind,
+                "read_only": spec.read_only or spec.name in read_only,
+            }
+        )
+        for spec in box.specs
+    ]
     box.number()
     return box
 
 
-def _ran(asked: Asked) -> bool:
-    return asked.item is not None and asked.item.error is None
+def _compare(work: Work, findings: Findings) -> None:
+    """Find requests with other tools, parameters or models than the first, which a replay has in all of them."""
+    said = [item.reading for item in work.models]
+    compared: dict[str, list[object]] = {
+        "tools": [[_key(spec) for spec in each.tools or ()] for each in said],
+        "parameters": [digest(to_json(each.parameters or {})) for each in said],
+        "models": [model_name(each) for each in said],
+    }
+    for what, each_of in compared.items():
+        others = sum(each != each_of[0] for each in each_of)
+        findings.doubt(f"requests of an agent have other {what} than its first", times=others)
 
 
 def _enters(asked: Asked) -> bool:
     """Tell whether a call entered an agent, in the way in which a replay can enter it again."""
-    inside = None if asked.item is None else asked.item.inside
-    task = (asked.call.arguments or {}).get("task")
-    return (
-        inside is not None
-        and bool(inside.agents)
-        and set(asked.call.arguments or {}) == {"task"}
-        and isinstance(task, str)
-    )
+    inside, given = None if asked.item is None else asked.item.inside, asked.call.arguments or {}
+    return inside is not None and bool(inside.agents) and set(given) == {"task"} and isinstance(given["task"], str)
 
 
-def _seen(name: str, calls: Sequence[Asked], box: Toolbox) -> ToolSpec:
-    """Return a tool that no prompt describes: as its own span does, else with the arguments that it was called with."""
+def _called(name: str, calls: Sequence[Asked]) -> ToolSpec:
+    """Return a tool that no request describes, as far as its own spans do."""
     said = [each.item.reading for each in calls if each.item is not None]
-    schema = next((each.parameters for each in said if each.parameters is not None), None)
-    if schema is None:
-        box.guessed.append(name)
-        schema = {"type": "object", "properties": dict(_properties(calls))}
-    description = next((each.description for each in said if each.description), "")
-    return ToolSpec(name=name, description=description, parameters=schema)
-
-
-def _properties(calls: Sequence[Asked]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for asked in calls:
-        for name, value in (asked.call.arguments or {}).items():
-            kind = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}.get(
-                type(value)
-            )
-            yield name, {"type": kind} if kind else {}
+    schema = next(
+        (each.parameters for each in said if each.parameters is not None), {"type": "object", "properties": {}}
+    )
+    return ToolSpec(
+        name=name, description=next((each.description for each in said if each.description), ""), parameters=schema
+    )
 
 
 def _key(spec: ToolSpec) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-from playhead.importing.endings import as_it_ended
 from playhead.importing.values import has_halves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.importing.spans import ForeignSpan
+
+INTERRUPTED: Final = "playhead.interrupted"
+"""What marks a span of ours whose end is only that of its recording."""
 
 
 @dataclass
@@ -40,7 +42,7 @@ class Tree:
 def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
     """Return the tree of the spans of one trace, in time linear in their number."""
     tree = Tree()
-    for span in map(as_it_ended, spans):
+    for span in map(_as_it_ended, spans):
         known = tree.spans.get(span.span_id)
         tree.repeated += known is not None
         tree.conflicting += known is not None and _is_another(span, known)
@@ -58,6 +60,13 @@ def make_tree(spans: Iterable[ForeignSpan]) -> Tree:
             tree.orphans += span.parent_id is not None
             tree.roots.append(span)
     return tree
+
+
+def _as_it_ended(span: ForeignSpan) -> ForeignSpan:
+    """Return the span; without an end and an error when it was still under way as its recording broke off."""
+    if span.attributes.get(INTERRUPTED) not in (True, "true"):
+        return span
+    return replace(span, end_ns=None, status="unset", message="")
 
 
 def _is_another(span: ForeignSpan, known: ForeignSpan) -> bool:

@@ -89,8 +89,8 @@ def test_import_says_what_became_of_each_run(tmp_path: Path) -> None:
     result = playhead("import", *files, "--trace-dir", tmp_path)
     assert result.exit_code == 0
     assert result.stdout.count(": imported (") == len(NAMES)
-    assert result.stdout.count("replay   full: it can be replayed") == len(NAMES) - 2
-    assert "because  what the model was told of its tools is not in the spans" in result.stdout
+    assert result.stdout.count("replay   full: it can be replayed") == 3
+    assert "because  which tools the model was offered is not in the spans" in result.stdout
     again = objects(playhead("import", *files, "--trace-dir", tmp_path, "--json"))
     assert {run["outcome"] for run in again} == {"already-imported"}
     assert again[0]["imported"]["replayability"] == "full"

@@ -9,7 +9,8 @@ from openinference.instrumentation.config import REDACTED_VALUE
 from openinference.semconv.trace import MessageAttributes, SpanAttributes, ToolCallAttributes
 
 from playhead.importing.conventions import openinference, read
-from playhead.importing.readings import REDACTED, ForeignCall, ForeignMessage
+from playhead.importing.findings import REDACTED
+from playhead.importing.readings import ForeignCall, ForeignMessage
 from playhead.importing.spans import ForeignEvent, ForeignSpan
 from playhead.trace.events import ErrorInfo
 from playhead.trace.types import ImagePart, TextPart, ToolSpec

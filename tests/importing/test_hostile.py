@@ -244,7 +244,7 @@ def test_nesting_has_an_end(tmp_path: Path) -> None:
         trace.model(number + 1, number, [("user", "Go.")], ("assistant", "x"))
         trace.tool(number + 2, number, "t", {"a": 1}, "x")
     run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert any("nested too deep" in note for note in run.source.notes)
+    assert any("nested too deep" in reason for reason in run.source.reasons)
     assert 5 < len(recording.owners) <= limits.MAX_NESTING + 2
 
 

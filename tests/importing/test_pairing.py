@@ -52,7 +52,7 @@ def one_after_the_other(ids: bool, arguments: bool = True, results: bool = True)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(1, 6)))[::23], ids=str)
-@pytest.mark.parametrize("said", ["ids", "arguments", "results"])
+@pytest.mark.parametrize("said", ["ids", "arguments"])
 def test_spans_of_one_moment_are_put_to_their_calls(said: str, order: tuple[int, ...], tmp_path: Path) -> None:
     """All spans begin and end in the same millisecond, in any order of the file and of their ids."""
     trace = one_after_the_other(said == "ids", said == "arguments")
@@ -72,8 +72,7 @@ def test_a_tool_that_began_before_its_model_call_is_not_another_call(tmp_path: P
     trace = one_after_the_other(ids=False)
     trace.spans[2]["startTimeUnixNano"] = trace.spans[4]["startTimeUnixNano"] = str(START_NS - 5_000_000)
     run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert called(recording) == SURE
-    assert "tool spans that began before the model asked for their call: 2" in run.source.notes
+    assert (called(recording), run.replayability) == (SURE, "full")
 
 
 def parallel(*spans: tuple[Any, Any], ids: bool = True) -> Trace:
@@ -84,21 +83,6 @@ def parallel(*spans: tuple[Any, Any], ids: bool = True) -> Trace:
         trace.tool(number, 1, "lookup", arguments, result)
     told = [{"role": "tool", "content": text, "tool_call_id": f"c{n}"} for n, text in ((1, "4,180"), (2, "61"))]
     return trace.model(9, 1, [ASK, both, *(told if ids else [])], ("assistant", "4,180 and 61."), **TOOLS)
-
-
-def test_what_a_program_adds_to_arguments_does_not_hide_the_call(tmp_path: Path) -> None:
-    """The second call began first, and both were given state beside what the model asked for."""
-    trace = parallel(({"key": "Quill", "state": 1}, "61"), ({"key": "Zed", "state": 1}, "4,180"), ids=False)
-    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert called(recording) == SURE
-    assert not any("not certain" in reason for reason in run.source.reasons)
-
-
-def test_the_result_in_a_later_prompt_tells_whose_span_it_is(tmp_path: Path) -> None:
-    """Neither ids nor arguments, and the second began first."""
-    trace = parallel((None, "61"), (None, "4,180"))
-    run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
-    assert (called(recording), run.replayability) == (SURE, "full")
 
 
 def test_where_order_alone_tells_it_is_said_not_to_be_certain(tmp_path: Path) -> None:
@@ -137,14 +121,15 @@ def test_ids_that_come_again_stand_for_the_next_call(tmp_path: Path) -> None:
 
 
 def test_a_retry_of_a_call_is_not_a_second_call(tmp_path: Path) -> None:
-    """Two spans name the same call: the one whose result the model was told counts, the other is said."""
+    """Two spans name the same call: the first counts, and that there is another is said."""
     trace = one_after_the_other(ids=True)
     trace.tool(
         7, 1, "lookup", {"key": "Zed"}, None, attributes={"tool.id": "c1"}, status={"code": 2, "message": "busy"}
     )
     run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
     assert called(recording) == SURE
-    assert "tool spans of a call that another one answers already, and were put together: 1" in run.source.notes
+    assert run.replayability == "tools-only"
+    assert "several spans answer one call, of which one is taken: 1" in run.source.reasons
 
 
 def test_a_call_of_a_model_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -154,7 +139,7 @@ def test_a_call_of_a_model_that_is_not_there_is_said(tmp_path: Path) -> None:
     run, _ = imported(trace.foreign(tmp_path), tmp_path / "runs")
     assert run.replayability == "tools-only"
     assert "tool spans name calls that no span of a model call asked for: lookup" in run.source.reasons
-    assert "model calls are missing: prompts hold 1 calls that no span of a model call asked for" in run.source.reasons
+    assert any(each.startswith("prompts go on with something else") for each in run.source.reasons)
 
 
 def test_a_call_of_the_program_is_one(tmp_path: Path) -> None:
@@ -163,7 +148,7 @@ def test_a_call_of_the_program_is_one(tmp_path: Path) -> None:
     trace.spans[-1]["spanId"] = "0" * 15 + "9"
     run, recording = imported(trace.foreign(tmp_path), tmp_path / "runs")
     assert called(recording) == [("warm_up", {}, "ok"), *SURE]
-    assert (run.replayability, "calls that no model asked for: 1" in run.source.notes) == ("full", True)
+    assert (run.replayability, "calls that no model asked for: warm_up" in run.source.notes) == ("full", True)
 
 
 def test_equal_calls_that_did_other_things_inside_are_a_doubt(tmp_path: Path) -> None:

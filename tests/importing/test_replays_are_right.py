@@ -9,10 +9,8 @@ import pytest
 from openinference.instrumentation import REDACTED_VALUE
 
 from playhead import Agent
-from playhead.importing import readings
-from playhead.importing.following import follows
-from playhead.importing.hiding import IMAGES_LEFT_OUT
-from playhead.importing.wording import how_shown, plain
+from playhead.importing import findings
+from playhead.importing.model_calls import IMAGES_LEFT_OUT
 from playhead.replay import replay
 from playhead.spans import masking
 from playhead.testing import ScriptedModel, call, text
@@ -88,7 +86,7 @@ WRONG: dict[str, tuple[Callable[[], Trace], str, str]] = {
     "other prompt": (
         lambda: run_of(then=[("system", "Sum up."), ("user", "Zed is 4,180 feet high.")]),
         "tools-only",
-        "do not go on from the one before",
+        "do not begin with the one before",
     ),
     "other result": (
         lambda: run_of(result="9,999 feet"),
@@ -127,51 +125,34 @@ async def test_a_replay_that_cannot_be_right_is_not_full(name: str, tmp_path: Pa
         assert (await replay(recording, {"model": model}, trace=None)).verdict == "inconclusive"
 
 
-OBSERVATION = ("user", "Observation:\n4,180 feet")
-CALLING = ("assistant", "Calling tools:\n[{'id': 'c1', 'function': {'name': 'lookup', 'arguments': {'key': 'Zed'}}}]")
-FORMS: dict[str, tuple[Any, Any, Any]] = {
-    "the same text": ("4,180 feet", "4,180 feet", "4,180 feet"),
-    "JSON as Python writes it": ('{"a": [1, null, true], "b": "x"}', "{'a': [1, None, True], 'b': 'x'}", None),
-    "JSON of other spacing": ('{"a":1,"b":"é"}', '{\n  "b": "\\u00e9",\n  "a": 1\n}', None),
-    "a text in quotes": ("4,180 feet", '"4,180 feet"', '"4,180 feet"'),
-    "words around": ("4,180 feet", "The tool lookup returned: 4,180 feet.", "The tool lookup returned: 4,180 feet."),
-    "an envelope": (
-        '{"content": [{"type": "text", "text": "4,180 feet"}], "isError": false}',
-        "4,180 feet",
-        "4,180 feet",
-    ),
-    "nothing": ("null", "Done.", "Done."),
-}
-
-
-@pytest.mark.parametrize("name", list(FORMS))
-def test_another_form_of_the_same_result_is_no_other_result(name: str, tmp_path: Path) -> None:
-    """How a framework writes a result for the prompt is no matter; where it adds or unwraps, the model is told so again."""
-    result, said, expected = FORMS[name]
+@pytest.mark.parametrize(
+    ("result", "said", "is_same"),
+    [
+        ("4,180 feet", "4,180 feet", True),
+        ('{"a":1,"b":"é"}', '{\n  "b": "\\u00e9",\n  "a": 1\n}', True),
+        ('{"a": [1, null, true]}', "{'a': [1, None, True]}", False),
+        ("4,180 feet", '"4,180 feet"', False),
+        ("4,180 feet", "The tool lookup returned: 4,180 feet.", False),
+        ("1", "true", False),
+    ],
+)
+def test_a_result_is_the_same_text_or_the_same_json(result: str, said: str, is_same: bool, tmp_path: Path) -> None:
+    """The model is told again what the prompt has; any other form is a doubt, not a guess."""
     run, recording = imported(run_of(result=result, then=told(said)).foreign(tmp_path), tmp_path / "runs")
-    assert (run.replayability, run.source.reasons) == ("full", ())
+    why = "later prompts show other results than the tools' spans: lookup"
+    assert (run.replayability, why in run.source.reasons) == ("full" if is_same else "tools-only", not is_same)
     [made] = recording.root.calls.values()
     assert made.completed is not None
-    assert how_shown(made.completed.result, said) == "same"
-    assert expected is None or made.completed.observation() == expected
+    assert (made.completed.observation() == said) == is_same
 
 
-def test_calls_and_results_in_words_are_read_too(tmp_path: Path) -> None:
-    """Smolagents tells the model of both as the assistant's and the user's words, which a replay does not: that is the reason.
-
-    Other words among them are another.
-    """
-    in_words = [SYSTEM, TASK, CALLING, OBSERVATION]
+def test_calls_and_results_in_words_are_a_reason(tmp_path: Path) -> None:
+    """Smolagents tells the model of both as the assistant's and the user's words, which a replay does not."""
+    calling_in_words = ("assistant", "Calling tools:\n[{'id': 'c1', 'function': {'name': 'lookup'}}]")
+    in_words = [SYSTEM, TASK, calling_in_words, ("user", "Observation:\n4,180 feet")]
     run, _ = imported(run_of(then=in_words).foreign(tmp_path), tmp_path / "a")
     [why] = run.source.reasons
-    assert (run.replayability, "calls or their results in words" in why) == ("tools-only", True)
-    for added in (
-        [*in_words, ("user", " ".join(f"word{number}" for number in range(40)))],
-        [SYSTEM, TASK, CALLING, ("user", "Observation:\n9,999 feet")],
-        [SYSTEM, TASK, ("assistant", "I shall look up Quill."), OBSERVATION],
-    ):
-        run, _ = imported(run_of(then=added).foreign(tmp_path), tmp_path / str(len(added[-1][1])))
-        assert (run.replayability, "something else" in run.source.reasons[0]) == ("tools-only", True)
+    assert (run.replayability, "go on with something else" in why) == ("tools-only", True)
 
 
 def test_what_the_model_shows_counts_where_the_span_is_hidden(tmp_path: Path) -> None:
@@ -200,27 +181,4 @@ def test_an_image_that_our_own_export_left_out_is_said(tmp_path: Path) -> None:
 def test_the_names_of_what_was_left_out_are_those_of_the_export() -> None:
     """Import knows them without the packages that export needs."""
     assert IMAGES_LEFT_OUT == masking.IMAGES_LEFT_OUT
-    assert readings.REDACTED == REDACTED_VALUE == HIDDEN
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "are_same"),
-    [
-        ("4.5", "45", False),
-        ("-4", "4", False),
-        ("a < b", "a > b", False),
-        ("Yes, it is!", "yes: it is", True),
-        ({"a": 1}, "a=1", True),
-        ("[1, [2, {'x': None}]]", [1, [2, {"x": None}]], True),
-        ("!" * 50_000 + "a", "a", False),
-        ("", "…", False),
-    ],
-)
-def test_only_form_is_form(one: Any, other: Any, are_same: bool) -> None:
-    """Signs and digits count, quotes and brackets do not."""
-    assert (plain(one) == plain(other)) == are_same
-
-
-def test_a_prompt_that_is_sent_again_adds_nothing() -> None:
-    """After a failure a replay sends the same prompt."""
-    assert follows([], None, {}, answer_is_shown=True)
+    assert findings.REDACTED == REDACTED_VALUE == HIDDEN

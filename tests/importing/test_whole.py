@@ -68,8 +68,7 @@ def test_agents_beside_one_another(name: str, tmp_path: Path) -> None:
     assert (recording.ending.status, recording.ending.output) == ("done", "b: found")
     assert called(recording) == [("lookup", {"key": key}, key.upper()) for key in "ab"]
     assert run.replayability == "tools-only"
-    assert any("agents take turns with prompts of their own" in reason for reason in run.source.reasons)
-    assert any("spans of agents that stand as one" in note for note in run.source.notes)
+    assert any("the run goes on after an answer" in reason for reason in run.source.reasons)
 
 
 def test_an_agent_that_is_a_span_for_each_turn_is_one_agent(tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_a_conversation_of_several_answers_is_not_what_a_replay_does(tmp_path: P
     said = [("user", "Zed?"), ("assistant", "4,180."), ("user", "And Quill?")]
     trace = chain().model(2, 1, said[:1], said[1]).model(4, 1, said, ("assistant", "61."))
     run, _ = brought(trace, tmp_path)
-    assert run.source.reasons == ("the run goes on after an answer that calls no tool, where a replay ends: 1 times",)
+    assert run.source.reasons == ("the run goes on after an answer that calls no tool, where a replay ends: 1",)
 
 
 def _change(place: int | slice, **changes: Any) -> Callable[[], Trace]:
@@ -120,15 +119,15 @@ def _only(*places: int) -> Callable[[], Trace]:
 
 LOST = "f" * 16
 PARTS: dict[str, tuple[Callable[[], Trace], str]] = {
-    "without the root": (_only(1, 2, 3), "3 of its spans are below parents that are not there"),
-    "a parent that is not there": (_change(3, parentSpanId=LOST), "1 of its spans are below parents"),
-    "a parent that is no id": (_change(3, parentSpanId="the chain"), "1 of its spans are below parents"),
-    "no ends": (_change(slice(None), endTimeUnixNano=None), "4 of its spans had not ended, or do not say when"),
-    "the agent had not ended": (_change(0, endTimeUnixNano=None), "1 of its spans had not ended"),
+    "without the root": (_only(1, 2, 3), "spans are below parents that are not there: 3"),
+    "a parent that is not there": (_change(3, parentSpanId=LOST), "spans are below parents that are not there: 1"),
+    "a parent that is no id": (_change(3, parentSpanId="the chain"), "spans are below parents that are not there: 1"),
+    "no ends": (_change(slice(None), endTimeUnixNano=None), "spans had not ended, or do not say when: 4"),
+    "the agent had not ended": (_change(0, endTimeUnixNano=None), "spans had not ended, or do not say when: 1"),
     "without the first model call": (_only(0, 2, 3), "first prompt goes on after the user's message"),
     "no times at all": (
         _change(slice(1, None), endTimeUnixNano=None, startTimeUnixNano=None),
-        "3 of its spans do not say when they began",
+        "spans do not say when they began: 3",
     ),
     "dropped attributes": (_change(1, droppedAttributesCount=7), "SDK dropped attributes or events"),
 }
@@ -149,16 +148,14 @@ def test_two_spans_of_one_id_are_said(tmp_path: Path) -> None:
     trace = shop()
     trace.spans.append({**trace.spans[2], "name": "another"})
     run, _ = brought(trace, tmp_path)
-    assert run.source.reasons == ("the run may not be whole: 1 spans have the id of another one",)
+    assert run.source.reasons == ("the run may not be whole: spans have the id of another one: 1",)
 
 
 def test_an_agent_below_somebody_elses_span_is_whole(tmp_path: Path) -> None:
     """A web server's span that went to another backend is no part of the run: all of the agent is there, and it is said."""
     run, recording = brought(_change(0, parentSpanId=LOST)(), tmp_path)
     assert (run.replayability, recording.status) == ("full", "closed")
-    assert (
-        "the outermost agent is below a parent that is not there: what else that did is not known" in run.source.notes
-    )
+    assert any(note.startswith("the outermost agent is below a parent that is not there") for note in run.source.notes)
 
 
 def without_content(trace: Trace) -> Trace:
@@ -202,11 +199,11 @@ def test_parts_without_their_content_are_not_empty_texts(tmp_path: Path) -> None
     assert called(recording) == [("lookup", {}, None)]
     assert recording.ending is not None
     assert recording.ending.output is None
-    assert run.source.reasons[:3] == (
+    assert {
         "calls have no tool result: lookup",
         "messages of prompts are in the spans without their content: 3",
         "answers of the model are not in the spans: 1",
-    )
+    } <= set(run.source.reasons)
 
 
 def test_numbers_that_are_none_are_said(tmp_path: Path) -> None:
@@ -227,18 +224,17 @@ def test_numbers_that_are_none_are_said(tmp_path: Path) -> None:
     assert recording.ending.usage.input_tokens == 12
     assert {note for note in run.source.notes if "number" in note or "tokens" in note} == {
         "model calls whose tokens the spans do not hold: 1",
-        "numbers that cannot be read and are left out, at llm.token_count.prompt: 1",
-        "numbers that cannot be read and are left out, at llm.token_count.completion: 2",
-        "numbers that cannot be read and are left out, at llm.cost.total: 1",
+        (
+            "numbers that cannot be read and are left out: llm.token_count.completion (2 times), llm.cost.total, "
+            "llm.token_count.prompt"
+        ),
     }
 
 
-def test_two_instrumentations_side_by_side_are_one_call(tmp_path: Path) -> None:
-    """Neither the model's call nor the tool's is counted twice when both of its spans have the same parent."""
+def test_two_instrumentations_side_by_side_are_a_doubt(tmp_path: Path) -> None:
+    """Whether spans of one parent that say the same are one call or two nobody knows: nothing is concluded."""
     trace = shop(attributes={"tool.id": "c1"})
     for span in [dict(each) for each in trace.spans[1:]]:
         trace.spans.append({**span, "spanId": "e" + span["spanId"][1:]})
-    run, recording = brought(trace, tmp_path)
-    assert (len(recording.root.exchanges), called(recording)) == (2, [("lookup", {"key": "Zed"}, "4,180 feet")])
-    assert run.replayability == "full"
-    assert any("second instrumentation" in note and note.endswith(": 2") for note in run.source.notes)
+    run, _ = brought(trace, tmp_path)
+    assert run.replayability == "tools-only"

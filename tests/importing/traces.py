@@ -137,6 +137,16 @@ def shop(**changes: Any) -> Trace:
     )
 
 
+def offering(*names: str, words: str = "A tool.", **parameters: Any) -> dict[str, Any]:
+    """Return the attributes of a request that offers tools, and has parameters."""
+    schema = {"type": "object", "properties": {}}
+    tools = [
+        {"type": "function", "function": {"name": each, "description": words, "parameters": schema}} for each in names
+    ]
+    said = {f"llm.tools.{place}.tool.json_schema": json.dumps(each) for place, each in enumerate(tools)}
+    return said | ({"llm.invocation_parameters": json.dumps(parameters)} if parameters else {})
+
+
 def _value(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"boolValue": value}
