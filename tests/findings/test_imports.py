@@ -150,7 +150,7 @@ def test_the_lines_that_are_advised_make_it_full(tmp_path: Path):
     last = next(run for run in runs if "no span is an agent's" in " ".join(run.source.notes) and run.source.reasons)
     note = next(each for each in last.source.notes if each.startswith("no span is an agent's"))
     lines = (
-        re.sub("^from .* import trace; ", "", note.split("one agent: ")[1])
+        re.sub("^from .* import trace; ", "", note.split("one run: ")[1])
         .replace("; with", "\nwith")
         .replace("…", "run()")
     )
