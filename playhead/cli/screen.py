@@ -239,14 +239,3 @@ class _Printed(io.TextIOBase):
         """Show what was begun and not ended."""
         if self._text:
             self.write("\n")
-
-
-if __name__ == "__main__":  # pragma: no cover - a demonstration
-    from time import sleep
-
-    from playhead.cli.output import text_console
-
-    with Screen(text_console(stderr=True), lambda: ("running lookup x2, calculator", "iter 1/10   3.2s   $0")) as demo:
-        for number in range(5):
-            sleep(0.5)
-            demo.show(lambda number=number: [Line(f"line {number}")])  # type: ignore[misc]
