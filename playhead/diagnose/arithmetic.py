@@ -12,7 +12,7 @@ from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import accumulate, combinations, product
+from itertools import combinations, product
 from math import isfinite
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -80,9 +80,8 @@ class Operands:
         """Take in the arguments or the result of a call; those of one `source` make columns."""
         self._walk(_parsed(value), (source,))
 
-    def unexplained(self, figures: Sequence[Figure], answer: str, seen: SeenNumbers) -> list[Figure]:
+    def unexplained(self, figures: Sequence[Figure], seen: SeenNumbers) -> list[Figure]:
         """Return the figures of an answer that were neither seen nor follow by a step from what was, or from one that does."""
-        counts = counts_of(answer)
         known: dict[Figure, Decimal] = {}
         doubtful = []
         for figure in figures:
@@ -91,11 +90,9 @@ class Operands:
                 known[figure] = meant
             elif not figure.is_plain:
                 doubtful.append(figure)
-        steps = _Steps(self, answer) if doubtful else None
+        steps = _Steps(self) if doubtful else None
         while steps and doubtful:
-            steps.start_from(
-                [*map(float, known.values()), *counts], {float(each.readings[0]) for each in known if each.percent}
-            )
+            steps.start_from([*map(float, known.values())], {float(each.readings[0]) for each in known if each.percent})
             found = {
                 each: meant for each in doubtful if (meant := steps.meant(each, _before(figures, each))) is not None
             }
@@ -185,11 +182,10 @@ class Operands:
 class _Steps:
     """What comes out of steps, in order, by how close a figure has to come to it."""
 
-    def __init__(self, operands: Operands, answer: str) -> None:
+    def __init__(self, operands: Operands) -> None:
         self.asked, self.shares = operands.stated(), operands.shares
         self.pool = sorted(operands.numbers())
-        timed = any(UNITS.get(word.lower(), ("",))[0] == "time" for word in re.findall(r"[^\W\d_]+", answer))
-        self.counts = [*operands.counts, *(each * period for each in self.pool if timed for period in _PERIODS)]
+        self.counts = [*operands.counts]
         self.totals = sorted({*_totals(operands.columns.values())})
         self.spans = sorted(
             float(abs(one - other))
@@ -212,7 +208,7 @@ class _Steps:
         ]
         whole = [*far, *product(focus, self.totals[:_MANY])]
         parts = [each / 100 for each in self.shares | shares]
-        self.rounded = sorted([*_sums(near), *_products(near), *_parts(focus, parts), *self.totals, *_runs(stated)])
+        self.rounded = sorted([*_sums(near), *_products(near), *_parts(focus, parts), *self.totals])
         self.close = sorted([*_products(whole), *_parts(pool, parts)])
         self.exact = sorted([*_sums(far), *self.counts])
         self.rounded_shares = sorted([*_shares(near), *(100 - each for each in focus), *_sums(combinations(focus, 2))])
@@ -283,21 +279,10 @@ def _shares(pairs: Iterable[tuple[float, float]]) -> Iterator[float]:
 
 
 def _totals(columns: Iterable[list[float]]) -> Iterator[float]:
-    """Yield sums, averages and ranges of columns, and the sums of their largest and smallest numbers."""
+    """Yield sums, averages and ranges of columns."""
     for column in columns:
         if len(column) > 1:
             yield from (sum(column), sum(column) / len(column), max(column) - min(column), median(column))
-            if len(column) <= _MANY:
-                ordered = sorted(column)
-                yield from (*[*accumulate(ordered)][1:], *[*accumulate(reversed(ordered))][1:])
-
-
-def _runs(numbers: Sequence[float]) -> Iterator[float]:
-    """Yield the sums of three and more numbers that stand side by side, and their averages."""
-    for start in range(min(len(numbers), _STATED)):
-        for count, total in enumerate(accumulate(numbers[start:_STATED]), 1):
-            if count > 2:  # noqa: PLR2004 - two of them are a step
-                yield from (total, total / count)
 
 
 def _holds(ordered: list[float], number: float, within: float) -> bool:

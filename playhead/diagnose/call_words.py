@@ -30,35 +30,20 @@ class CallWords:
 
     lines: tuple[str, ...] = ()
     """The arguments, with the result or, for each row of it, a line."""
-    outcome: str = ""
-    """The result, and the short values of the arguments."""
     whole: bool = True
     """Whether nothing was cut."""
     failure: str | None = None
     """What the result says went wrong, though the call returned it."""
-    values: frozenset[str] = frozenset()
-    """Keys and words of the short values of the arguments."""
-    named: frozenset[str] = frozenset()
-    """Keys of the arguments that are texts."""
-    found: frozenset[str] = frozenset()
-    """Beginnings of the words, and keys, of the values of the result."""
 
 
 def call_words(arguments: object, result: object = None, *, ok: bool = True) -> CallWords:
     """Return what a call says, in short."""
     own, rows = " ".join(_scalars(arguments)), list(_rows(result)) if ok else []
     lines = [f"{own} {rows[0]}"] if len(rows) == 1 and not isinstance(result, list) else [own, *rows]
-    short = [each for each in _scalars(arguments, names=False) if len(each) <= _SHORT and len(each.split()) < 5]  # noqa: PLR2004 - a sentence
     return CallWords(
         lines=tuple(line[:_LINE].lower() for line in lines[:_LINES]),
-        outcome="\n".join([*short, *rows[:_LINES]])[: _LINES * _LINE].lower(),
         whole=len(lines) <= _LINES and all(len(line) <= _LINE for line in lines),
         failure=_failure_in(result) if ok else None,
-        values=frozenset().union(*map(keys_and_words, short)),
-        named=frozenset(
-            key for each in _scalars(arguments, names=False, texts=True) for key in KEY.findall(each.lower())
-        ),
-        found=frozenset(stems(" ".join(_values(result))[: _LINES * _LINE]) - stems(own) if ok else ()),
     )
 
 
@@ -76,29 +61,17 @@ def _rows(result: object) -> Iterator[str]:
                 yield from _rows(each)
 
 
-def _scalars(value: Any, depth: int = 0, *, names: bool = True, texts: bool = False) -> Iterator[str]:  # noqa: ANN401 - JSON
+def _scalars(value: Any, depth: int = 0) -> Iterator[str]:  # noqa: ANN401 - JSON
     """Yield the names and values of an object, without those that are no or nothing, and without its lists of objects."""
     if value is None or value is False or depth > 10:  # noqa: PLR2004 - deeper, nobody reads it
         return
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from [str(name).replace("_", " ")] if names and each is not None and each is not False else []
-            yield from _scalars(each, depth + 1, names=names, texts=texts)
+            yield from [str(name).replace("_", " ")] if each is not None and each is not False else []
+            yield from _scalars(each, depth + 1)
     elif isinstance(value, list):
         for each in value:
-            yield from () if isinstance(each, dict) else _scalars(each, depth + 1, names=names, texts=texts)
-    elif isinstance(value, str) or not texts:
-        yield str(value)
-
-
-def _values(value: object) -> Iterator[str]:
-    """Yield every value, without the names, those in lists too."""
-    if isinstance(value, list):
-        for each in value[:_LINES]:
-            yield from _values(each)
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            yield from [str(name)] if each is True else _values(each)
+            yield from () if isinstance(each, dict) else _scalars(each, depth + 1)
     else:
         yield str(value)
 
@@ -137,23 +110,6 @@ def keys_and_words(text: str) -> set[str]:
     """Return the keys and the words of a text, in lower case, and the names of files without their folders."""
     keys = KEY.findall(text.lower())
     return {*keys, *(key.rpartition("/")[2] for key in keys), *letters(text)}
-
-
-def stems(text: str) -> set[str]:
-    """Return the beginnings of the words of a text that say something, and its keys."""
-    text = re.sub(r"(?<=\d)[.,](?=\d{3}\b)", "", text)
-    words = {word for word in letters(text) if len(word) > 2 and not sign("common").fullmatch(word)}  # noqa: PLR2004 - "to", "my"
-    return {*(word[:4] for word in words), *(key for key in KEY.findall(text.lower()) if not key.isalpha())}
-
-
-def is_key(word: str) -> bool:
-    """Return whether a word names one thing: an address, or what has a digit, and no file."""
-    return "@" in word or (len(word) > 1 and not word.isalpha() and not re.search(r"\.[a-z]{1,4}$|^\d\d?$", word))
-
-
-def shape_of(key: str) -> str:
-    """Return what two keys of one kind have in common."""
-    return "@" if "@" in key else re.sub(r"[^\W\d_]+", "a", re.sub(r"\d", "9", key))
 
 
 def form_of(key: str) -> str:

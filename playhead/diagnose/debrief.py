@@ -343,7 +343,7 @@ class DebriefFold:
         """Hold the figures and the deeds of an answer against what the run was shown and did so far."""
         if agent.has_tools:
             figures = list(figures_of(own_words(answer)))
-            unexplained = self.operands.unexplained(figures, answer, self.numbers)
+            unexplained = self.operands.unexplained(figures, self.numbers)
             explained = [each for each in figures if each not in unexplained]
             for each in explained:  # what follows from what was shown is shown from now on
                 self.numbers.add(each.written)

@@ -31,11 +31,6 @@ _I: Final = re.compile(
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What stands before a word for whoever answers to have done it."""
-_DID: Final = re.compile(
-    r"\b(?:i|we)(?:\u2019ve| have|)(?: also| now| just| then)? (\w+)"
-    r"|\b(?:ich habe?|habe ich|wir haben|haben wir|j\u2019ai|nous avons|hemos|he)\b(.*)"
-)
-"""What whoever answers says to have done, from its verb on."""
 _SUBJECT: Final = re.compile(r"\b(?:i|we|ich|wir|je|j\u2019\w+|nous|hemos)\b")
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(
@@ -82,11 +77,6 @@ def _named(deed: str, *how: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{words(*(table.get(each, []) for each in how or ('done', 'verb', 'noun')))})(?!\w)")
 
 
-def is_common(deed: str) -> bool:
-    """Return whether the vocabulary has this deed; if not, it is the verb in the name of a tool."""
-    return deed in vocabulary()["deeds"]
-
-
 def words_of(name: str) -> list[str]:
     """Return the words of a tool's or parameter's name, in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-zà-ÿ]+|[A-Z]+(?![a-z])", name)]
@@ -96,11 +86,6 @@ def verbs_of(name: str, description: str) -> set[str]:
     """Return the first words of a tool's name and description, without those that name no deed."""
     first = {*words_of(name)[:1], *words_of(description[:40])[:1]}
     return {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2}  # noqa: PLR2004 - "do"
-
-
-def has_noun(deeds: frozenset[str], text: str) -> bool:
-    """Return whether a text in lower case speaks of one of these deeds as a thing."""
-    return any(_named(deed, "noun").search(text) for deed in deeds if is_common(deed))
 
 
 def deeds_of_tool(name: str, description: str) -> frozenset[str]:
@@ -132,41 +117,27 @@ def is_done(claim: Claim, text: str) -> bool:
     return any(map(sign("any").fullmatch, done)) and any(_named(deed, "noun").search(text) for deed in claim.deeds)
 
 
-def admits(text: str, *signs: str) -> bool:
+def admits(text: str) -> bool:
     """Return whether a text says that something is not so or went wrong, or asks."""
     told = sign("idle").sub(" ", text)
     return re.search(r"[?\uff1f不没沒않못]|ません|ない", told) is not None or any(
-        sign(each).search(told) for each in (*signs, "failure", "not")
+        sign(each).search(told) for each in ("failure", "not", "admitted")
     )
 
 
-def says_finished(text: str) -> bool:
-    """Return whether an answer begins by saying that everything is done."""
-    return (
-        re.match(rf"\W*(?:{words(vocabulary()['words']['finished'])})\s*(?:[.!,:—\u2013✅👍]|$)", plain(text).lower())
-        is not None
-    )
-
-
-def wanted(task: str) -> str:
+def _wanted(task: str) -> str:
     """Return what a task wants, in lower case, without conditions and what is quoted."""
     return re.sub(rf"\b(?:{words(vocabulary()['words']['unless'])})\b[^,.;:!?]*", " ", _QUOTED.sub(" ", task.lower()))
 
 
 def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
     """Return whether a part of a task begins with a verb for what a tool does."""
-    return next(orders(verbs, deeds, task), None) is not None
-
-
-def orders(verbs: set[str], deeds: frozenset[str], task: str) -> Iterator[str]:
-    """Yield the parts of a task that begin with a verb for what a tool does, in lower case."""
-    for part in re.split(r"[.,:;!?](?=\s|$)|\b(?:and|then|und|dann|y|et|puis)\b", wanted(task)):
-        first = re.match(
-            rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)",
-            part,
-        )
-        if first and (first[1] in verbs or any(_named(each, "verb").fullmatch(first[1]) for each in deeds)):
-            yield part
+    request = (
+        rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)"
+    )
+    parts = re.split(r"[.,:;!?](?=\s|$)|\b(?:and|then|und|dann|y|et|puis)\b", _wanted(task))
+    first = [found[1] for part in parts if (found := re.match(request, part))]
+    return any(word in verbs or any(_named(each, "verb").fullmatch(word) for each in deeds) for word in first)
 
 
 def is_question(text: str) -> bool:
@@ -199,19 +170,6 @@ def claims_of(answer: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Clai
     for sentence, near, line in sentences(own_words(answer)):
         if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
             yield from _claims(sentence if len(sentence.split()) >= _CONTEXT else plain(line), sentence, verbs)
-
-
-def stated(sentence: str) -> Iterator[tuple[str, bool]]:
-    """Yield each piece that says how things are, in lower case, and whether it says what whoever answers did."""
-    if sentence.endswith("?") or sign("not").search(sentence) or sign("failure").search(sentence):
-        return
-    for piece in _PIECE.split(sentence.lower())[::2]:
-        did = _DID.search(piece)
-        looked = did is not None and sign("looked").match((did[1] or did[2] or "").strip()) is not None
-        if not (looked or sign("may").search(piece) or sign("reported").search(piece)) and (
-            did is not None or sign("holds").search(piece) is not None
-        ):
-            yield piece, did is not None
 
 
 def _claims(context: str, sentence: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:

@@ -23,12 +23,12 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 import anyio
 
 from playhead import Agent, Approval, tool
 from playhead.compose.killswitches import tool_limit
-from playhead.replay import engine
 from playhead.replay import replay as replay_recording
 from playhead.testing import TickingClock
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
@@ -600,12 +600,9 @@ def variants(setting: Setting) -> Iterator[tuple[Setting, bool]]:
 async def campaign(seeds: range, judged: Judged | None = None) -> Judged:
     """Judge many cases."""
     judged = Judged() if judged is None else judged
-    diff, engine._diff = engine._diff, lambda *_: SimpleNamespace(identical=False)  # type: ignore[assignment]
-    try:
+    with patch("playhead.replay.engine.diff_recordings", lambda *_: SimpleNamespace(identical=False)):
         for seed in seeds:
             await case(judged, seed)
-    finally:
-        engine._diff = diff
     return judged
 
 
